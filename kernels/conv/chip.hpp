@@ -14,6 +14,7 @@ struct Chip {
     std::uint32_t shared_bytes_per_block = 0;
     double clocks_per_second = 0;
     double memory_bytes_per_second = 0;
+    std::uint32_t shared_bytes_per_clock = 0;  ///< that a unit reads; 0: what the chip's own cost model assumes
 
     /// 90 for "sm_90"; 0 if this is not a CUDA device.
     int cuda_architecture() const;

@@ -1,8 +1,10 @@
 // gfx950_conv_plan: for every line "frames h w c_in c_out q r s upsampled" on standard input (h and w of the output),
 // the kernel that FourWaveConv's dispatch chooses for that "same" convolution of bf16, or why it declines.
-// gfx950_conv_plan wan2.1 480 832: the layers of that decoder's step at that frame size, one a line, fields between
-// tabs: key, launches, c_in, c_out, frames, then of what the tiles walk: images, h, w, q, r, s; parts of K; 1 with a
-// norm in the epilogue; bytes moved; kernels; predicted us. Both for estimate.py.
+// gfx950_conv_plan wan2.1 480 832 128: that decoder's step at that frame size, planned for an LDS of so many bytes a
+// clock. A line for each kind of convolution, fields between tabs: key, launches, c_in, c_out, frames, then of what the
+// tiles walk: images, h, w, q, r, s; parts of K; 1 with a norm in the epilogue; bytes moved; kernels; predicted us.
+// Then one for each kind of the other passes: "-", kind, first such pass, launches, bytes moved, tiles of keys and
+// kernel of an attention, predicted us of all. Both for estimate.py.
 #include <kinetograph/tools/gfx950/decoder_layers.hpp>
 
 #include <array>
@@ -13,8 +15,9 @@
 namespace kinetograph::gfx950 {
 namespace {
 
-void print_decoder(const families::Family& family, std::int64_t height, std::int64_t width) {
-    for (const DecoderLayer& layer : decoder_layers(family, height, width, mi355x())) {
+void print_decoder(const families::Family& family, std::int64_t height, std::int64_t width, const conv::Chip& chip) {
+    const DecoderStep step = decoder_step(family, height, width, chip);
+    for (const DecoderLayer& layer : step.layers) {
         const conv::ConvProblem& p = layer.problem;
         const std::int64_t outputs = 1 + (p.residual ? 1 : 0) + (p.norm == conv::Norm::Beside ? 1 : 0);
         const std::uint64_t moved = static_cast<std::uint64_t>(p.frames_in()) * p.input_frame_bytes() +
@@ -27,6 +30,9 @@ void print_decoder(const families::Family& family, std::int64_t height, std::int
                   << ((walk.flags & kConvNorm) != 0 ? 1 : 0) << '\t' << moved << '\t' << layer.kernels << '\t'
                   << 1e6 * layer.seconds << '\n';
     }
+    for (const OtherPasses& other : step.others)
+        std::cout << "-\t" << other.kind << '\t' << other.first << '\t' << other.launches << '\t' << other.bytes << '\t'
+                  << other.key_tiles << '\t' << other.kernel << '\t' << 1e6 * other.seconds << '\n';
 }
 
 void print_choices() {
@@ -55,13 +61,14 @@ void print_choices() {
 }  // namespace kinetograph::gfx950
 
 int main(int argc, char** argv) {
-    if (argc == 4) {
+    if (argc == 5) {
         const auto* const family = kinetograph::families::find(argv[1]);
         if (family == nullptr) {
             std::cerr << "no family " << argv[1] << '\n';
             return 1;
         }
-        kinetograph::gfx950::print_decoder(*family, std::stoll(argv[2]), std::stoll(argv[3]));
+        const auto chip = kinetograph::gfx950::mi355x(static_cast<std::uint32_t>(std::stoul(argv[4])));
+        kinetograph::gfx950::print_decoder(*family, std::stoll(argv[2]), std::stoll(argv[3]), chip);
     } else {
         kinetograph::gfx950::print_choices();
     }

@@ -1,4 +1,4 @@
-// The convolutions of a decoder's step as gfx950 runs them: the network's own layers, the dispatch's own plans.
+// A decoder's step as gfx950 runs it, in passes and launches: the network's own passes, the dispatch's own plans.
 #pragma once
 
 #include <kinetograph/compute/families/family.hpp>
@@ -9,6 +9,7 @@
 
 namespace kinetograph::gfx950 {
 
+/// Convolutions of one shape.
 struct DecoderLayer {
     std::string key;            ///< the checkpoint's: "decoder.upsamples.0.residual.2", of the first such layer
     conv::ConvProblem problem;  ///< with residual and norm, as a decoder asks for it
@@ -18,9 +19,34 @@ struct DecoderLayer {
     double seconds = 0;         ///< predicted, of one of them
 };
 
-/// The layers of a later step of a family's published decoder (one latent to the frames of height x width that follow)
-/// in bf16, alike ones once, in the order in which they first run.
-std::vector<DecoderLayer> decoder_layers(const families::Family& family, std::int64_t height, std::int64_t width,
-                                         const conv::Chip& chip);
+/// Passes of one kind that are not convolutions.
+struct OtherPasses {
+    std::string kind;            ///< "norms", "attention", "kept frames", "latents in", "frames out", "moved pixels"
+    std::string first;           ///< name of the first such pass
+    std::int64_t launches = 0;   ///< in a step
+    std::uint64_t bytes = 0;     ///< read and written in HBM
+    std::int64_t key_tiles = 0;  ///< attention: of a workgroup, all its rounds together
+    std::string kernel{};        ///< attention: the one that multiplies
+    double seconds = 0;          ///< predicted, of all
+};
+
+/// One pass of the step's graph.
+struct StepPass {
+    std::string name;
+    double operations = 0;  ///< of matrix products
+};
+
+struct DecoderStep {
+    std::vector<DecoderLayer> layers;  ///< alike ones once, in the order in which they first run
+    std::vector<OtherPasses> others;
+    std::vector<StepPass> passes;  ///< in the order of the graph that vae::declare_step makes
+
+    double seconds() const;  ///< predicted, of all
+};
+
+/// A later step of a family's published decoder (one latent to the frames of height x width that follow, as float32) in
+/// bf16 on a picture that fits as a whole. An attention without a kernel is among the passes only.
+DecoderStep decoder_step(const families::Family& family, std::int64_t height, std::int64_t width,
+                         const conv::Chip& chip);
 
 }  // namespace kinetograph::gfx950

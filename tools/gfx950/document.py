@@ -8,7 +8,7 @@ A table is between `<!-- NAME -->` and `<!-- end -->`, with a NAME of TABLES.
 """
 
 import argparse
-import contextlib
+import math
 import os
 import re
 import sys
@@ -32,52 +32,59 @@ WORSE = {
     "norm": {"NORM_CYCLES": 1.2},
     "launch": {"LAUNCH": 1.2},
 }
-# Of a Wan 2.1 step besides its convolutions, at the page's rates: attention by what it reads from LDS in whole rounds of
-# workgroups, the ends by the bytes of latents in and float32 frames out.
-ATTENTION_US = {"832x480": 56, "1280x704": 287}
-ENDS_US = {"832x480": 5, "1280x704": 11}
-
-
-@contextlib.contextmanager
-def constants(factors):
-    """estimate's constants times `factors` for the time of the block."""
-    kept = {name: getattr(estimate, name) for name in factors}
-    for name, factor in factors.items():
-        scaled = tuple((form, cycles * factor) for form, cycles in kept[name]) if name == "MATRIX" else kept[name] * factor
-        setattr(estimate, name, scaled)
-    try:
-        yield
-    finally:
-        for name, value in kept.items():
-            setattr(estimate, name, value)
+STATED = {"LDS_READ_BYTES": estimate.STATED_LDS_READ_BYTES / estimate.LDS_READ_BYTES}  # AMD's rate of LDS, kernels chosen for it
+RATES = {"": "128", "stated": "256"}  # bytes of LDS a clock: those of RATES[""] are assumed elsewhere
 
 
 class Predictions:
-    """Seconds of every layer, as assumed and with each constant 20 % worse."""
+    """Seconds of every pass, as assumed and with each constant 20 % worse; and where LDS has the stated rate."""
 
     def __init__(self, build, tools):
         self.planner = estimate.planner_of(build)
-        self.kernels = [estimate.ConvKernel.of(*compiled) for compiled in estimate.compiled(build, "bf16", tools)]
-        self.steps = {(family, size): estimate.decoder_layers(self.planner, family, *map(int, reversed(size.split("x"))))
-                      for family in ("wan2.1", "wan2.2") for size in SIZES}
-        used = {estimate.kernel_of(layer) for layers in self.steps.values() for layer in layers}
-        self.named = {"": {kernel.name: kernel for kernel in self.kernels}}
-        for worse, factors in WORSE.items():
-            with constants(factors):
+        self.kernels = estimate.conv_kernels(build, "bf16", tools)
+        attentions = estimate.attention_loops(build, tools)
+        self.eight_waves = [(kernel.name, estimate.objects.main_loop(instructions).body(instructions))
+                            for kernel, instructions in estimate.compiled(build, "eight_waves", tools, "tests/kernels/code_objects")]
+        self.steps = {step: self.planned(*step) for step in ((family, size) for family in ("wan2.1", "wan2.2") for size in SIZES)}
+        with estimate.constants(STATED):
+            self.stated = {step: self.planned(*step) for step in self.steps}
+        used = {estimate.kernel_of(layer) for steps in (self.steps, self.stated) for layers, _ in steps.values() for layer in layers}
+        multiplying = {other.kernel for _, others in self.steps.values() for other in others if other.key_tiles}
+        self.named, self.attentions = {"": {kernel.name: kernel for kernel in self.kernels}}, {}
+        for worse, factors in {"": {}, **WORSE, "stated": STATED}.items():
+            with estimate.constants(factors):
                 moves_loops = factors.keys() - {"CLOCK", "HBM_BYTES", "NORM_CYCLES", "LAUNCH"}
-                self.named[worse] = {name: self.named[""][name].again() if moves_loops else self.named[""][name] for name in used}
+                if worse:
+                    self.named[worse] = {name: self.named[""][name].again() if moves_loops else self.named[""][name] for name in used}
+                self.attentions[worse] = {name: estimate.attention_cycles(attentions[name]) for name in multiplying}
+
+    def planned(self, family, size):
+        return estimate.decoder_step(self.planner, family, *map(int, reversed(size.split("x"))))
 
     def seconds(self, layer, worse=""):
         """(of a launch, of the passes after it)."""
-        with constants(WORSE.get(worse, {})):
+        with estimate.constants(WORSE.get(worse, {})):
             return layer.seconds(self.named[worse])
 
-    def sum(self, step, worse=""):
-        return sum(layer.launches * sum(self.seconds(layer, worse)) for layer in self.steps[step])
+    def others_seconds(self, step, worse="", kind=None):
+        """Of the passes that are not convolutions, or of one kind of them."""
+        with estimate.constants(WORSE.get(worse, {})):
+            return sum(other.seconds(self.attentions[worse]) for other in self.passes_of(step, worse)[1] if kind in (None, other.kind))
 
-    def limit(self, layer):
-        """The constant besides the clock with the greatest effect on a layer and its passes."""
-        return max((worse for worse in WORSE if worse != "clock"), key=lambda worse: sum(self.seconds(layer, worse)))
+    def passes_of(self, step, worse=""):
+        return (self.stated if worse == "stated" else self.steps)[step]
+
+    def convolutions(self, step, worse="", part=slice(2)):
+        """Of the convolutions and the passes after them, or of one of the two."""
+        return sum(layer.launches * sum(self.seconds(layer, worse)[part]) for layer in self.passes_of(step, worse)[0])
+
+    def sum(self, step, worse=""):
+        """Of all passes."""
+        return self.convolutions(step, worse) + self.others_seconds(step, worse)
+
+    def limit(self, seconds_of):
+        """The constant besides the clock with the greatest effect on what `seconds_of` gives for each."""
+        return max((worse for worse in WORSE if worse != "clock"), key=seconds_of)
 
 
 def us(seconds):
@@ -91,9 +98,30 @@ def kernel_text(layer):
     return first.replace(" / ", "/") + ("+join" if "join_sums_bf16" in after else "") + normed
 
 
-def worse(of, layer):
-    """What the layer and its passes would take with the constant that it hangs on, and with the clock: "LDS:70 clock:71"."""
-    return " ".join(f"{constant.replace(' ', '-')}:{us(sum(of.seconds(layer, constant)))}" for constant in (of.limit(layer), "clock"))
+def worse(of, seconds_of):
+    """What would be taken with the constant that it hangs on, and with the clock: "LDS:70 clock:71"."""
+    return " ".join(f"{constant.replace(' ', '-')}:{us(seconds_of(constant))}" for constant in (of.limit(seconds_of), "clock"))
+
+
+def merged(rows):
+    """Without those that differ from an earlier one in the name and the number of launches alone, which are added up."""
+    kept = []
+    for row in rows:
+        same = [other for other in kept if other[2:] == row[2:]]
+        if same:
+            same[0][1] = str(int(same[0][1]) + int(row[1]))
+        else:
+            kept.append(row)
+    return kept
+
+
+def shape(layer):
+    return [layer.name, str(layer.launches), f"{layer.c_in}>{layer.c_out}", "x".join(map(str, layer.taps))]
+
+
+def launch(of, layer, worse=""):
+    time, after = of.seconds(layer, worse)
+    return us(time) + (f"+{us(after)}" if after else "")
 
 
 def wan21(of):
@@ -102,41 +130,78 @@ def wan21(of):
     for size in SIZES:
         headings += [f"{size}: kernel", "us", "20 % worse"]
     rows = []
-    for pair in zip(*(of.steps[("wan2.1", size)] for size in SIZES)):
-        layer = pair[0]
-        row = [layer.name, str(layer.launches), f"{layer.c_in}>{layer.c_out}", "x".join(map(str, layer.taps))]
+    for pair in zip(*(of.steps[("wan2.1", size)][0] for size in SIZES)):
+        row = shape(pair[0])
         for layer in pair:
-            time, after = of.seconds(layer)
             text = kernel_text(layer)
-            row += ['"' if layer is pair[1] and text == kernel_text(pair[0]) else text, us(time) + (f"+{us(after)}" if after else ""), worse(of, layer)]
-        same = [other for other in rows if other[2:] == row[2:]]
-        if same:
-            same[0][1] = str(int(same[0][1]) + int(row[1]))
-        else:
-            rows.append(row)
+            row += ['"' if layer is pair[1] and text == kernel_text(pair[0]) else text, launch(of, layer),
+                    worse(of, lambda constant, layer=layer: sum(of.seconds(layer, constant)))]
+        rows.append(row)
+    return headings, merged(rows)
+
+
+def others(of):
+    """The other passes of the same steps, all of a kind together."""
+    headings = ["other passes", "launches"]
+    for size in SIZES:
+        headings += [f"{size}: us", "20 % worse"]
+    rows = []
+    for other in of.steps[("wan2.1", SIZES[0])][1]:
+        row = [other.kind, str(other.launches)]
+        for size in SIZES:
+            def seconds_of(constant, size=size):
+                return of.others_seconds(("wan2.1", size), constant, other.kind)
+            row += [us(seconds_of("")), worse(of, seconds_of)]
+        rows.append(row)
     return headings, rows
 
 
 def step(of):
+    columns = [(("wan2.1", size), worse) for worse in RATES for size in SIZES]
+
     def row(name, value, places=2):
-        return [name, *(f"{1e3 * value(size):.{places}f}" for size in SIZES)]
+        return [name, *(f"{1e3 * value(*column):.{places}f}" for column in columns)]
 
-    def parts(size, which):
-        return sum(layer.launches * of.seconds(layer)[which] for layer in of.steps[("wan2.1", size)])
+    def products(step, worse):
+        return sum(layer.launches * layer.flops for layer in of.passes_of(step, worse)[0]) / (estimate.COMPUTE_UNITS * 4096 * estimate.CLOCK)
 
-    flops = {size: sum(layer.launches * layer.flops for layer in of.steps[("wan2.1", size)]) for size in SIZES}
-    return ["a step, ms", *SIZES], [
-        row("convolutions", lambda size: parts(size, 0)), row("passes that add parts and norm after them", lambda size: parts(size, 1)),
-        row("attention (LDS at 128 bytes a clock)", lambda size: 1e-6 * ATTENTION_US[size]),
-        row("latents in, float32 frames out", lambda size: 1e-6 * ENDS_US[size]),
-        row("**sum**", lambda size: of.sum(("wan2.1", size)) + 1e-6 * (ATTENTION_US[size] + ENDS_US[size]), 1),
-        row("the products alone, all matrix units", lambda size: flops[size] / (estimate.COMPUTE_UNITS * 4096 * estimate.CLOCK))]
+    return ["a step, ms", *(f"{size}, LDS {RATES[worse]}" for (_, size), worse in columns)], [
+        row("convolutions", lambda *column: of.convolutions(*column, slice(1))),
+        row("passes that add parts and norm after them", lambda *column: of.convolutions(*column, slice(1, 2))),
+        *(row(other.kind, lambda *column, kind=other.kind: of.others_seconds(*column, kind)) for other in of.steps[("wan2.1", SIZES[0])][1]),
+        row("**sum**", of.sum, 1), row("the products alone, all matrix units", products)]
+
+
+def choices(of):
+    """The layers whose kernel is another where LDS gives what AMD states."""
+    rows = []
+    for pair in zip(*(of.passes_of(("wan2.1", SIZES[1]), worse)[0] for worse in RATES)):
+        if kernel_text(pair[0]) != kernel_text(pair[1]):
+            rows.append(shape(pair[0]) + [cell for worse, layer in zip(RATES, pair) for cell in (kernel_text(layer), launch(of, layer, worse))])
+    return ["first such layer", "launches", "channels", "taps", *(cell for rate in RATES.values() for cell in (f"LDS {rate}: kernel", "us"))], merged(rows)
+
+
+def waves(of):
+    """Cycles of two k blocks of 64 channels: of eight waves in one workgroup, and of the fastest kernel for the same products."""
+    rows = []
+    for name, body in of.eight_waves:
+        bm, bn, bk = map(int, re.search(r"(\d+)x(\d+)x(\d+)", name).groups())
+        row = [f"{bm}x{bn}x{bk}"]
+        for factors in ({}, STATED):
+            with estimate.constants(factors):
+                eight = estimate.loop_cycles(body, 2, together=2)
+                four = [(kernel.again().trip_cycles[-1] * bm * bn * bk / (len(kernel.trip_cycles) * math.prod(kernel.tile)), kernel.tile, len(kernel.trip_cycles))
+                        for kernel in of.kernels if kernel.loader == "uniform" and bn % kernel.tile[1] == 0]
+            cycles, tile, workgroups = min(four)
+            row += [f"{eight:.0f}", f"{cycles:.0f}", ("two " if workgroups == 2 else "") + "x".join(map(str, tile))]
+        rows.append(row)
+    return ["tile", *(cell for rate in RATES.values() for cell in (f"LDS {rate}: eight waves", "four waves", "of"))], rows
 
 
 def sums(of):
     """Without the constants that move no sum by a hundredth."""
     moving = [worse for worse in WORSE if any(of.sum(step, worse) > 1.01 * of.sum(step) for step in of.steps)]
-    return ["convolutions and passes after them, ms", "as assumed", *moving], [
+    return ["all passes, ms", "as assumed", *moving], [
         [f"{family}, {size}", *(f"{1e3 * of.sum((family, size), worse):.1f}" for worse in ("", *moving))] for family, size in of.steps]
 
 
@@ -146,13 +211,13 @@ def rows(of):
 
 def loops(of):
     """Of the kernels that the steps take, and of padded pixels."""
-    used = {estimate.kernel_of(layer) for layers in of.steps.values() for layer in layers}
+    used = {estimate.kernel_of(layer) for layers, _ in of.steps.values() for layer in layers}
     headings, lines = estimate.loops_table([kernel for kernel in of.kernels if kernel.name in used or kernel.loader == "padded"])
     kept = [at for at, heading in enumerate(headings) if heading not in ("products", "instructions", "waits", "cycles around")]
     return [headings[at] for at in kept], [[line[at] for at in kept] for line in lines]
 
 
-TABLES = {"rows": rows, "wan21": wan21, "step": step, "sums": sums, "loops": loops}
+TABLES = {"rows": rows, "wan21": wan21, "others": others, "step": step, "choices": choices, "waves": waves, "sums": sums, "loops": loops}
 
 
 def markdown(headings, lines):

@@ -2,11 +2,11 @@
 """Estimates the speed of FourWaveConv's compiled kernels on an MI355X, from their machine code and a table of costs.
 
     tools/gfx950/estimate.py BUILD_FOLDER --rows          against the published measurements
-    tools/gfx950/estimate.py BUILD_FOLDER --step 480x832  the convolutions of a Wan 2.1 decoder's step
+    tools/gfx950/estimate.py BUILD_FOLDER --step 480x832  a Wan 2.1 decoder's step
     tools/gfx950/estimate.py BUILD_FOLDER --step 480x832 --with LDS_READ_BYTES=256    the same with another constant
     tools/gfx950/estimate.py BUILD_FOLDER --loops         cycles of every main loop
     tools/gfx950/estimate.py BUILD_FOLDER --costs         the same as kernels/hip/gfx950/four_wave_conv_costs.inc has them
-    tools/gfx950/estimate.py BUILD_FOLDER --check-costs four_wave_conv_costs.inc    exit code 1 if the file differs
+    tools/gfx950/estimate.py BUILD_FOLDER --check-costs kernels/hip/gfx950    exit code 1 if the tables of costs there differ
 
 BUILD_FOLDER has the code objects and gfx950_conv_plan, which prints the kernels that the dispatch takes for a convolution
 and for the decoder's own layers.
@@ -17,6 +17,7 @@ what it omits.
 
 import argparse
 import collections
+import contextlib
 import dataclasses
 import math
 import os
@@ -37,7 +38,8 @@ HBM_BYTES = 0.8 * 8e12
 # Cycles of one SIMD. The four SIMDs that share LDS and cache are assumed to do the same at the same time.
 ISSUE = 4              # a wave issues at most one instruction in 4 cycles ("CDNA3 ISA", wave64 on 16 lanes)
 MATRIX = (("16x16x32_", 16), ("16x16x128_f8f6f4", 32), ("16x16x4_f32", 32), ("32x32x16_", 32))  # AMD, matrix cores of CDNA4
-LDS_READ_BYTES = 128   # a cycle and compute unit: AMD states 256 for CDNA4, but no public measurement shows more than CDNA3's 128
+LDS_READ_BYTES = 128   # a cycle and compute unit: kLdsReadBytes of four_wave_conv_launch.hpp
+STATED_LDS_READ_BYTES = 256  # kStatedLdsReadBytes of the same
 LDS_WRITE_BYTES = 128  # a cycle and compute unit
 L2_BYTES = 64          # a cycle and compute unit: 128 channels of 128 bytes for 256 units (ROCm compute profiler, gfx950)
 LDS_LATENCY = 64       # cycles; CDNA3 microbenchmarks give 55 to 70
@@ -49,11 +51,24 @@ NORM_CYCLES = 50       # for each value of a lane that the epilogue norms: kNorm
 
 @dataclasses.dataclass
 class Wave:
+    workgroup: int = 0
     at: int = 0            # next instruction of the body
     ready: float = 0.0     # when it may issue
     priority: int = 0
     memory: list = dataclasses.field(default_factory=list)  # completion times, oldest first
     lds: list = dataclasses.field(default_factory=list)
+
+
+@contextlib.contextmanager
+def constants(factors):
+    """The constants of this file times `factors`, a number for each name, for the time of the block."""
+    kept = {name: globals()[name] for name in factors}
+    for name, factor in factors.items():
+        globals()[name] = tuple((form, cycles * factor) for form, cycles in MATRIX) if name == "MATRIX" else kept[name] * factor
+    try:
+        yield
+    finally:
+        globals().update(kept)
 
 
 def matrix_cycles(mnemonic):
@@ -71,10 +86,12 @@ def access_bytes(instruction):
     return 64 * 4
 
 
-def loop_cycles(body, waves, trips=24, settle=8):
+def loop_cycles(body, waves, trips=24, settle=8, together=1):
     """Cycles a trip in the steady state, with `waves` waves on each SIMD, all in this loop: in-order issue, the wave of the
-    highest priority first, then the oldest; one matrix unit a SIMD; LDS and L2 as queues of the compute unit, shared with the other three SIMDs."""
-    crew = [Wave(ready=i * 8.0) for i in range(waves)]
+    highest priority first, then the oldest; one matrix unit a SIMD; LDS and L2 as queues of the compute unit, shared with the other three SIMDs.
+    A workgroup has `together` of a SIMD's waves, which meet at its barriers."""
+    crew = [Wave(ready=i * 8.0, workgroup=i // together) for i in range(waves)]
+    meeting = collections.defaultdict(list)  # the waves of each workgroup that are at its barrier
     vector_free = matrix_free = lds_free = memory_free = 0.0
     done, settled = 0, 0.0
 
@@ -108,7 +125,14 @@ def loop_cycles(body, waves, trips=24, settle=8):
                 while left is not None and len(queue) > left:
                     now = max(now, queue.pop(0))
         elif name == "s_barrier":
-            now += BARRIER
+            wave.at, wave.ready = wave.at + 1, math.inf
+            met = meeting[wave.workgroup]
+            met.append(wave)
+            if len(met) == together:
+                for each in met:
+                    each.ready = now + BARRIER + ISSUE
+                met.clear()
+            continue
         elif name == "s_setprio":
             wave.priority = int(instruction.operands, 0)
         following = objects.branch_target(body, wave.at)
@@ -278,7 +302,7 @@ ROWS = (
 
 
 JOINED_BYTES = 4  # of a float32 sum of a part of K, written once and read once
-LAUNCH = 4e-6     # of a pass that adds parts or norms (kernels/conv/chip.hpp: kLaunchSeconds)
+LAUNCH = 4e-6     # kernels/conv/chip.hpp: kLaunchSeconds
 
 
 @dataclasses.dataclass(frozen=True)
@@ -317,7 +341,7 @@ class Layer:
         return 2 * self.images * self.h * self.w * self.c_out
 
     def seconds(self, kernels):
-        """(of the convolution, of the passes after it that add parts of K or norm)."""
+        """(of a convolution with its launch, of the passes after it that add parts of K or norm)."""
         kernel = kernels[kernel_of(self)]
         cycles = loop_seconds(self.images, self.h * self.w, self.c_in, self.c_out, self.taps, kernel, self.splits, self.norm)
         after = 0.0
@@ -325,17 +349,40 @@ class Layer:
             after += LAUNCH + (2 * self.splits * JOINED_BYTES / 2 + 1) * self.output_bytes / HBM_BYTES
         if "rms_norm" in self.kernels:
             after += LAUNCH + 2 * self.output_bytes / HBM_BYTES
-        return max(cycles, self.moved / HBM_BYTES), after
+        return LAUNCH + max(cycles, self.moved / HBM_BYTES), after
+
+
+@dataclasses.dataclass(frozen=True)
+class Other:
+    """A kind of the passes of a step that are not convolutions, all of them together, as gfx950_conv_plan prints it."""
+    kind: str
+    first: str
+    launches: int
+    bytes: int      # moved to and from HBM
+    key_tiles: int  # attention: that follow each other on a compute unit
+    kernel: str     # attention: that multiplies
+
+    @classmethod
+    def of(cls, line):
+        _, kind, first, launches, moved, key_tiles, kernel, _ = line.split("\t")
+        return cls(kind, first, int(launches), int(moved), int(key_tiles), kernel)
+
+    def seconds(self, attentions):
+        """`attentions`: cycles of a tile of keys by kernel."""
+        computing = self.key_tiles * attentions[self.kernel] / CLOCK if self.key_tiles else 0
+        return self.launches * LAUNCH + computing + self.bytes / HBM_BYTES
 
 
 def kernel_of(layer):
     return "kg_conv_bf16_" + re.match(r"\w+", layer.kernels)[0]
 
 
-def decoder_layers(planner, family, height, width):
-    """The convolutions of one later step of a family's decoder (one latent frame), with the dispatch's choices."""
-    printed = subprocess.run([planner, family, str(height), str(width)], capture_output=True, text=True, check=True).stdout
-    return [Layer.of(line) for line in printed.splitlines()]
+def decoder_step(planner, family, height, width):
+    """(convolutions, other passes) of one later step of a family's decoder (one latent frame), with the dispatch's choices for
+    LDS_READ_BYTES."""
+    rate = STATED_LDS_READ_BYTES if LDS_READ_BYTES >= STATED_LDS_READ_BYTES else 128
+    lines = subprocess.run([planner, family, str(height), str(width), str(rate)], capture_output=True, text=True, check=True).stdout.splitlines()
+    return [Layer.of(line) for line in lines if line[0] != "-"], [Other.of(line) for line in lines if line[0] == "-"]
 
 
 def found_tools():
@@ -348,11 +395,25 @@ def planner_of(build):
     return os.path.join(build, "tools", "gfx950", "gfx950_conv_plan")
 
 
-def compiled(build, element, tools):
-    """[(kernel, instructions), ...] of FourWaveConv's kernels for that element type."""
-    code = objects.read_code_object(os.path.join(build, "kernels", "hip", "gfx950", f"four_wave_conv_{element}.hsaco"))
+def compiled(build, name, tools, folder="kernels/hip"):
+    """[(kernel, instructions), ...] of a code object."""
+    code = objects.read_code_object(os.path.join(build, folder, "gfx950", f"{name}.hsaco"))
     disassembly = objects.disassemble(code, tools)
     return [(kernel, disassembly[kernel.name]) for kernel in code.kernels]
+
+
+def conv_kernels(build, element, tools):
+    return [ConvKernel.of(*kernel) for kernel in compiled(build, f"four_wave_conv_{element}", tools)]
+
+
+def attention_loops(build, tools):
+    """{kernel name: main loop, of one tile of keys}; its workgroups have two waves on each SIMD."""
+    loops = {kernel.name: (objects.main_loop(instructions), instructions) for kernel, instructions in compiled(build, "attention", tools)}
+    return {name: loop.body(instructions) for name, (loop, instructions) in loops.items() if loop is not None}
+
+
+def attention_cycles(body):
+    return loop_cycles(body, 2, together=2)
 
 
 def print_table(headings, rows):
@@ -373,27 +434,56 @@ def loops_table(kernels):
             "crowded", "longest heap", "cycles around"), rows
 
 
-COST = re.compile(r"^KG_COST_(16|8)\((\d+), (\d+), (\d+), (\w+), (\d+), (\d+), (\d+)\)$", re.MULTILINE)
+COST = re.compile(r"^KG_COST_(16|8)\((\d+), (\d+), (\d+), (\w+), (\d+), (\d+), (\d+), (\d+)\)$", re.MULTILINE)
 COST_TOLERANCE = 0.01  # fp16 shares the rows of bf16, and its loops differ from them by 0.2 %
 
 
 def cost_of(kernel):
-    """(workgroups on a compute unit, clocks of a trip, clocks around the loop), in whole clocks."""
-    return len(kernel.trip_cycles), round(kernel.trip_cycles[-1]), round(kernel.around)
+    """(workgroups on a compute unit, clocks of a trip, the same at the stated rate of LDS, clocks around the loop), in whole clocks."""
+    with constants({"LDS_READ_BYTES": STATED_LDS_READ_BYTES / LDS_READ_BYTES}):
+        stated = loop_cycles(kernel.body, len(kernel.trip_cycles)) if kernel.body else kernel.trip_cycles[-1]
+    return len(kernel.trip_cycles), round(kernel.trip_cycles[-1]), round(stated), round(kernel.around)
 
 
 def print_costs(kernels_of):
     print("// What FourWaveConv's main loops cost, by `tools/gfx950/estimate.py BUILD --costs`: KG_COST_16(BM, BN, BK, loader, workgroups that\n"
-          "// share a compute unit, clocks of a trip of all of them, clocks around the loop) for bf16 and fp16, KG_COST_8 for fp8.")
+          "// share a compute unit, clocks of a trip of all of them where LDS gives kLdsReadBytes and where it gives kStatedLdsReadBytes a clock,\n"
+          "// clocks around the loop) for bf16 and fp16, KG_COST_8 for fp8.")
     for width, element in ((16, "bf16"), (8, "f8")):
         for kernel in kernels_of(element):
             numbers = (*kernel.tile, kernel.loader.capitalize(), *cost_of(kernel))
             print(f"KG_COST_{width}({', '.join(map(str, numbers))})")
 
 
+ATTENTION_COST = re.compile(r"^KG_ATTENTION_COST\((\d+), (\d+), (\d+), (\d+)\)$", re.MULTILINE)
+
+
+def attention_costs(loops):
+    """{(bytes of an element, width): (cycles of a tile of keys, the same at the stated rate of LDS)} of bf16 and float32, and the
+    same of fp16, which shares the rows of bf16."""
+    found = {}
+    for name, body in loops.items():
+        element, width = re.match(r"kinetograph_attention_(\w+)_(\d+)$", name).groups()
+        with constants({"LDS_READ_BYTES": STATED_LDS_READ_BYTES / LDS_READ_BYTES}):
+            stated = attention_cycles(body)
+        found[element, int(width)] = (round(attention_cycles(body)), round(stated))
+    rows = {(4 if element == "f32" else 2, width): cost for (element, width), cost in found.items() if element != "f16"}
+    return rows, {(2, width): cost for (element, width), cost in found.items() if element == "f16"}
+
+
+def attention_disagreements(table, loops):
+    """Differences between the text of attention_costs.inc and the compiled kernels, as sentences."""
+    stated = {tuple(map(int, row.group(1, 2))): tuple(map(int, row.group(3, 4))) for row in ATTENTION_COST.finditer(table)}
+    found = []
+    for costs in attention_costs(loops):
+        found += [f"attention of {key[0]} bytes and width {key[1]}: the table says {stated.get(key)}, the machine code {cost}" for key, cost in costs.items()
+                  if key not in stated or any(abs(said - is_) > COST_TOLERANCE * is_ for said, is_ in zip(stated[key], cost))]
+    return found
+
+
 def disagreements(table, kernels_of):
     """Differences between the text of four_wave_conv_costs.inc and the compiled kernels, as sentences."""
-    stated = {(row[1], tuple(map(int, row.group(2, 3, 4))), row[5].lower()): tuple(map(int, row.group(6, 7, 8))) for row in COST.finditer(table)}
+    stated = {(row[1], tuple(map(int, row.group(2, 3, 4))), row[5].lower()): tuple(map(int, row.group(6, 7, 8, 9))) for row in COST.finditer(table)}
     found, met = [], set()
     for width, element in (("16", "bf16"), ("16", "f16"), ("8", "f8")):
         for kernel in kernels_of(element):
@@ -415,7 +505,7 @@ def rows_table(choices):
     return ("shape", "frames x h x w", "kernel", "estimate us", "estimate TFLOP/s", "published", "ratio"), rows
 
 
-def step_table(layers, kernels):
+def step_table(layers, others, kernels, attentions):
     named = {kernel.name: kernel for kernel in kernels}
     rows, flops, matrix, moved, total, passes = [], 0, 0.0, 0.0, 0.0, 0.0
     for layer in layers:
@@ -428,6 +518,8 @@ def step_table(layers, kernels):
                      f"{1e6 * after:.0f}" if after else ""))
     rows.append(("all", str(sum(layer.launches for layer in layers)), "", "", f"{flops / 1e12:.1f} TFLOP", "", f"{1e6 * matrix:.0f}", f"{1e6 * moved:.0f}",
                  f"{1e6 * total:.0f}", f"{1e6 * passes:.0f}"))
+    for other in others:
+        rows.append((other.kind, str(other.launches), "", "", "", other.kernel, "", f"{1e6 * other.bytes / HBM_BYTES:.0f}", f"{1e6 * other.seconds(attentions):.0f}", ""))
     return ("first such layer", "launches", "walked", "channels", "taps", "kernels", "matrix us", "HBM us", "estimate us", "passes after us"), rows
 
 
@@ -439,7 +531,8 @@ def main():
     parser.add_argument("--with", dest="constants", action="append", default=[], metavar="NAME=VALUE", help="another value for a constant of this file")
     parser.add_argument("--loops", metavar="TYPE", nargs="?", const="bf16", help="every main loop of this element type: bf16 (default), f16, f8")
     parser.add_argument("--costs", action="store_true", help="print four_wave_conv_costs.inc")
-    parser.add_argument("--check-costs", metavar="FILE", help="compare with four_wave_conv_costs.inc")
+    parser.add_argument("--attention-costs", action="store_true", help="print the rows of passes/attention_costs.inc")
+    parser.add_argument("--check-costs", metavar="FOLDER", help="compare with the tables of costs in kernels/hip/gfx950")
     parser.add_argument("--tools", help="folder with llvm-objdump; default: beside the compiler that toolchain finds")
     parser.add_argument("build")
     options = parser.parse_args()
@@ -450,23 +543,29 @@ def main():
     tools, planner = options.tools or found_tools(), planner_of(options.build)
 
     def kernels_of(element):
-        return [ConvKernel.of(kernel, instructions) for kernel, instructions in compiled(options.build, element, tools)]
+        return conv_kernels(options.build, element, tools)
 
     if options.costs:
         print_costs(kernels_of)
+    if options.attention_costs:
+        for key, cost in attention_costs(attention_loops(options.build, tools))[0].items():
+            print(f"KG_ATTENTION_COST({', '.join(map(str, (*key, *cost)))})")
     if options.check_costs:
-        with open(options.check_costs, encoding="utf-8") as file:
+        with open(os.path.join(options.check_costs, "four_wave_conv_costs.inc"), encoding="utf-8") as file:
             found = disagreements(file.read(), kernels_of)
+        with open(os.path.join(options.check_costs, "passes", "attention_costs.inc"), encoding="utf-8") as file:
+            found += attention_disagreements(file.read(), attention_loops(options.build, tools))
         for sentence in found:
             print(sentence)
-        print(f"{len(found)} disagreements with {options.check_costs}" + ("; --costs prints what it should be" if found else ""))
+        print(f"{len(found)} disagreements with {options.check_costs}" + ("; --costs and --attention-costs print what it should be" if found else ""))
         sys.exit(1 if found else 0)
     if options.loops:
         print_table(*loops_table(kernels_of(options.loops)))
     if options.rows:
         print_table(*rows_table(chosen(ROWS, kernels_of("bf16"), planner)))
     if options.step:
-        print_table(*step_table(decoder_layers(planner, options.family, *map(int, options.step.split("x"))), kernels_of("bf16")))
+        attentions = {name: attention_cycles(body) for name, body in attention_loops(options.build, tools).items()}
+        print_table(*step_table(*decoder_step(planner, options.family, *map(int, options.step.split("x"))), kernels_of("bf16"), attentions))
 
 
 if __name__ == "__main__":

@@ -4,8 +4,8 @@
 namespace kinetograph::gfx950 {
 namespace {
 
-AttentionProblem on_device(const conv::AttentionProblem& problem, uint32_t compute_units) {
-    return {problem.tokens, problem.channels, problem.dtype, compute_units};
+AttentionProblem on_device(const conv::AttentionProblem& problem, const conv::Chip& chip) {
+    return {problem.tokens, problem.channels, problem.dtype, chip.compute_units, lds_read_bytes(chip)};
 }
 
 bool runs_on(const conv::Chip& chip) { return chip.kind == "hip" && chip.architecture.starts_with("gfx950"); }
@@ -14,7 +14,7 @@ std::string reasons(const conv::AttentionProblem& problem) {
     const Element dtype = problem.dtype;
     if (dtype != Element::F32 && dtype != Element::BF16 && dtype != Element::F16)
         return conv::unmet({{false, "fp32, bf16 or fp16", std::string(conv::element_spelling(dtype))}});
-    return refusal(on_device(problem, 1)).value_or("");
+    return refusal(on_device(problem, mi355x())).value_or("");
 }
 
 conv::ConvLaunch launch(uint32_t kernel, const LaunchShape& shape, const conv::Arguments& arguments) {
@@ -25,13 +25,13 @@ conv::ConvLaunch launch(uint32_t kernel, const LaunchShape& shape, const conv::A
 }
 
 conv::AttentionPlan plan_mfma(const conv::AttentionProblem& given, const conv::Chip& chip) {
-    const AttentionProblem problem = on_device(given, chip.compute_units);
+    const AttentionProblem problem = on_device(given, chip);
     const AttentionPlan made = plan(problem);
     conv::AttentionPlan result;
     for (const LaunchShape* shape : {&made.values, &made.attend, made.join ? &*made.join : nullptr})
         if (shape != nullptr) result.kernels.push_back({shape->kernel, "attention"});
     result.workspace_bytes = made.workspace_bytes;
-    result.seconds = conv::kLaunchSeconds + attention_clocks(problem, made.splits) / chip.clocks_per_second;
+    result.seconds = attention_seconds(problem, chip);
     result.launches = [problem, made](const conv::AttentionTensors& tensors, const conv::EncodeMap&) {
         std::vector<conv::ConvLaunch> launches;
         for (size_t i = 0; i < tensors.qkv.size(); ++i) {

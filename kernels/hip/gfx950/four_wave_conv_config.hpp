@@ -55,16 +55,17 @@ enum class ConvFault : uint8_t {
 };
 
 template <Element kType_, uint32_t kBM_, uint32_t kBN_, uint32_t kBK_, ConvLoader kLoader_,
-          ConvFault kFault_ = ConvFault::None>
+          ConvFault kFault_ = ConvFault::None, uint32_t kWaves_ = 4>
 struct FourWaveConvConfig {
     static constexpr Element kType = kType_;
     static constexpr uint32_t kBM = kBM_, kBN = kBN_, kBK = kBK_;
     static constexpr ConvLoader kLoader = kLoader_;
     static constexpr ConvFault kFault = kFault_;
 
-    static constexpr uint32_t kThreads = 256;
-    static constexpr uint32_t kWaves = 4;
-    /// How the waves share a quadrant: 2 x 2, or each all channels of a quarter of the pixels where those are few.
+    static constexpr uint32_t kWaves = kWaves_;
+    static constexpr uint32_t kThreads = 64 * kWaves;
+    /// How the waves share a quadrant: 2 x 2 (eight: 4 x 2), or each all channels of a quarter of the pixels where
+    /// those are few.
     static constexpr uint32_t kWavesN = kBN % 64 == 0 && kBM < 4 * kBN ? 2 : 1, kWavesM = kWaves / kWavesN;
     static constexpr bool kFp8 = kType == Element::F8E4M3;
     static constexpr uint32_t kElementBytes = kFp8 ? 1 : 2;
@@ -91,9 +92,10 @@ struct FourWaveConvConfig {
     /// Half a tile's contribution to the count of s_waitcnt vmcnt.
     static constexpr uint32_t kCountA = kDirectA ? kLoadsA : 0, kCountB = kLoadsB;
     static constexpr uint32_t kPieceBytes = kLoader == ConvLoader::Elements ? kElementBytes : kFp8 ? 4 : 8;
-    /// Two workgroups per compute unit if registers (gathering elements needs many) and LDS allow it.
+    /// Of eight waves two; of four also two, of two workgroups, if registers (gathering elements needs many) and LDS
+    /// allow it.
     static constexpr uint32_t kWavesPerSimd =
-        kBM * kBN <= 128 * 192 && kLdsBytes <= 80 * 1024 && kLoader != ConvLoader::Elements ? 2 : 1;
+        kWaves == 8 || (kBM * kBN <= 128 * 192 && kLdsBytes <= 80 * 1024 && kLoader != ConvLoader::Elements) ? 2 : 1;
 
     /// Whether the epilogue takes numbers of channels that are no multiple of 8: value by value, much code in a large
     /// tile.
@@ -101,6 +103,7 @@ struct FourWaveConvConfig {
     /// Whether the epilogue can norm: the widest tile has no registers for the rounded values.
     static constexpr bool kNorms = kBN <= kMostNormedChannels;
 
+    static_assert(kWaves == 4 || kWaves == 8, "one or two waves on each of the four SIMDs");
     static_assert(kBM % (32 * kWavesM) == 0 && kBN % (32 * kWavesN) == 0,
                   "a wave's part of a quadrant is a multiple of 16 x 16");
     static_assert(kFp8 ? kBK == 128 : kBK == 32 || kBK == 64 || kBK == 128, "whole MFMAs, at most 16 chunks a row");

@@ -28,12 +28,13 @@ struct LoopCost {
     ConvPath path;
     int64_t workgroups;  ///< that share a compute unit
     int64_t trip;        ///< clocks of two k blocks, all workgroups of the unit together
+    int64_t stated;      ///< the same at kStatedLdsReadBytes
     int64_t around;      ///< clocks before and after the loop
 };
 
 #define KG_NO_COST(...)
-#define KG_COST(bm, bn, bk, loader, workgroups, trip, around) \
-    {{bm, bn, bk}, ConvPath::loader, workgroups, trip, around},
+#define KG_COST(bm, bn, bk, loader, workgroups, trip, stated, around) \
+    {{bm, bn, bk}, ConvPath::loader, workgroups, trip, stated, around},
 constexpr LoopCost kCosts16[] = {
 #define KG_COST_16 KG_COST
 #define KG_COST_8 KG_NO_COST
@@ -150,17 +151,19 @@ int64_t trips(const FourWaveConvProblem& p, const ConvKernel& kernel) {
 }
 
 /// Clocks of a round of workgroups: the length of its loop.
-int64_t round_clocks(const FourWaveConvProblem& p, const ConvChoice& choice) {
+int64_t round_clocks(const FourWaveConvProblem& p, const ConvChoice& choice, const conv::Chip& chip) {
     const LoopCost& cost = cost_of(*choice.kernel);
     const ConvTile& tile = choice.kernel->tile;
     const int64_t norm = p.norm ? int64_t{tile.bm} * tile.bn / kThreads * kNormClocks : 0;
-    return ceil_div(trips(p, *choice.kernel), choice.splits) * cost.trip + cost.around + norm;
+    const int64_t trip = lds_read_bytes(chip) < kStatedLdsReadBytes ? cost.trip : cost.stated;
+    return ceil_div(trips(p, *choice.kernel), choice.splits) * trip + cost.around + norm;
 }
 
 /// Clocks per pixel on an endless grid.
-double endless_clocks(const FourWaveConvProblem& p, const ConvKernel& kernel) {
+double endless_clocks(const FourWaveConvProblem& p, const ConvKernel& kernel, const conv::Chip& chip) {
     const auto tiles = static_cast<double>(ceil_div(p.c_out, kernel.tile.bn)) / kernel.tile.bm;
-    return tiles * static_cast<double>(round_clocks(p, {&kernel})) / static_cast<double>(cost_of(kernel).workgroups);
+    return tiles * static_cast<double>(round_clocks(p, {&kernel}, chip)) /
+           static_cast<double>(cost_of(kernel).workgroups);
 }
 
 /// The tile's epilogue takes the problem's channels (four_wave_conv_config.hpp: kRagged, kNorms).
@@ -325,15 +328,14 @@ ConvPath path_of(const FourWaveConvProblem& p) { return path_of(p, p.element == 
 double estimated_seconds(const FourWaveConvProblem& p, const ConvChoice& choice, const conv::Chip& chip) {
     const int64_t at_once = int64_t{chip.compute_units} * cost_of(*choice.kernel).workgroups;
     const int64_t rounds = ceil_div(workgroups(p, *choice.kernel) * choice.splits, at_once);
-    const double computing = static_cast<double>(rounds * round_clocks(p, choice)) / chip.clocks_per_second;
-    const double rate = kReachedMemoryShare * chip.memory_bytes_per_second;
+    const double computing = static_cast<double>(rounds * round_clocks(p, choice, chip)) / chip.clocks_per_second;
     const auto output = static_cast<double>(p.frames) * static_cast<double>(p.output_frame_bytes());
     const double moved = static_cast<double>(p.frames) * static_cast<double>(p.input_frame_bytes()) +
                          output * ((p.output ? 1 : 0) + (p.source ? 1 : 0) + (p.norm ? 1 : 0));
-    double seconds = std::max(computing, moved / rate);
+    double seconds = std::max(computing, streaming_seconds(moved, chip));
     if (choice.splits > 1) {  // float32 sums of every part are written and read, and the output written
         const double sums = output * (p.output_f32 ? 1 : 2) * choice.splits;
-        seconds += conv::kLaunchSeconds + (2 * sums + output) / rate;
+        seconds += conv::kLaunchSeconds + streaming_seconds(2 * sums + output, chip);
     }
     return seconds;
 }
@@ -351,7 +353,8 @@ ConvChoice choose_kernel_for_packing(const FourWaveConvProblem& p, const conv::C
     plain.norm = false;
     frame.frames = 1;
     const ConvKernel* const endless = least_of(
-        plain, {}, [](const ConvKernel&) { return true; }, endless_clocks);
+        plain, {}, [](const ConvKernel&) { return true; },
+        [&](const FourWaveConvProblem& q, const ConvKernel& kernel) { return endless_clocks(q, kernel, chip); });
     if (endless == nullptr) return {};
     const auto best = [&](const FourWaveConvProblem& problem, uint32_t splits, const auto& wanted) {
         return ConvChoice{least_of(

@@ -2,9 +2,9 @@
 
 #include <array>
 #include <cstddef>
-#include <kinetograph/kernels/conv/chip.hpp>
 #include <kinetograph/kernels/conv/element.hpp>
 #include <kinetograph/kernels/hip/gfx950/four_wave_conv_params.hpp>
+#include <kinetograph/kernels/hip/gfx950/rates.hpp>
 #include <optional>
 #include <span>
 #include <string>
@@ -82,13 +82,7 @@ struct ConvKernel {
 /// Every kernel.
 std::span<const ConvKernel> conv_kernels();
 
-/// A whole MI355X: AMD's data sheet, but with the clock that public measurements show under matrix load (2.4 nominal).
-inline conv::Chip mi355x() { return {"hip", "gfx950", "", 256, 160 * 1024, 2.0e9, 8e12}; }
-
 enum class Splitting : uint8_t { WherePaying, Never };  ///< of K
-
-/// Of HBM's rate, by streams: what public measurements show.
-inline constexpr double kReachedMemoryShare = 0.8;
 
 /// A kernel, and the number of parts of K that have workgroups of their own.
 struct ConvChoice {

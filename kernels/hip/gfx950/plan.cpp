@@ -64,7 +64,7 @@ struct Course {
 /// A pass over `frames` stored frames, which reads and writes them.
 double norm_seconds(const ConvProblem& p, int64_t frames, const conv::Chip& chip) {
     const double bytes = static_cast<double>(frames) * static_cast<double>(p.output_frame_bytes());
-    return conv::kLaunchSeconds + 2 * bytes / (kReachedMemoryShare * chip.memory_bytes_per_second);
+    return conv::kLaunchSeconds + streaming_seconds(2 * bytes, chip);
 }
 
 double seconds_of(const FourWaveConvProblem& p, const conv::Chip& chip) {

@@ -64,8 +64,7 @@ double tile_seconds(const WinogradTile& t, const ConvProblem& p, const conv::Chi
     const double output = real(p.frames_out()) * static_cast<double>(p.output_frame_bytes());
     const double moved =
         real(p.frames_in()) * static_cast<double>(p.input_frame_bytes()) + (p.residual ? 2 : 1) * output;
-    return std::max(rounds * clocks / chip.clocks_per_second,
-                    moved / (kReachedMemoryShare * chip.memory_bytes_per_second));
+    return std::max(rounds * clocks / chip.clocks_per_second, streaming_seconds(moved, chip));
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ class Document(unittest.TestCase):
 
     def test_constants_are_worse_only_inside(self):
         clock, matrix = estimate.CLOCK, estimate.MATRIX
-        with document.constants({"CLOCK": 0.8, "MATRIX": 1.25}):
+        with estimate.constants({"CLOCK": 0.8, "MATRIX": 1.25}):
             self.assertAlmostEqual(estimate.CLOCK, 0.8 * clock)
             self.assertEqual(estimate.matrix_cycles("v_mfma_f32_16x16x32_bf16"), 20)
         self.assertEqual((estimate.CLOCK, estimate.MATRIX), (clock, matrix))

@@ -97,6 +97,35 @@ class Estimate(unittest.TestCase):
         loop = body(*[VALU] * 8, ("s_setprio", "1"), *[MFMA] * 8, ("s_setprio", "0"))
         self.assertLess(estimate.loop_cycles(loop, 2), estimate.loop_cycles(body(*[VALU] * 8, *[MFMA] * 8), 1) * 2)
 
+    def test_waves_of_one_workgroup_meet_at_its_barriers(self):
+        loop = body(LOAD, wait(vmcnt=0), ("s_barrier", ""), *[MFMA] * 32)
+        apart, together = estimate.loop_cycles(loop, 2), estimate.loop_cycles(loop, 2, together=2)
+        self.assertLess(apart, 1.1 * estimate.loop_cycles(loop, 1))  # one multiplies while the other waits
+        self.assertGreater(together, 1.3 * apart)
+
+    def test_the_stated_rate_of_lds_costs_what_its_replay_says(self):
+        kernel = dataclasses.replace(conv_kernel("k", (64, 64, 32), "uniform", (4096.0,)), body=body(*[READ] * 128, wait(lgkmcnt=0)))
+        self.assertEqual(estimate.LDS_READ_BYTES, 128)
+        workgroups, trip, stated, _ = estimate.cost_of(kernel)
+        self.assertEqual((workgroups, trip), (1, 4096))
+        self.assertAlmostEqual(stated, 128 * 4 * 1024 / 256, delta=estimate.LDS_LATENCY + 40)
+        self.assertEqual(estimate.LDS_READ_BYTES, 128)
+
+    def test_other_passes_take_their_launches_tiles_and_bytes(self):
+        attention = estimate.Other.of("-\tattention\tdecoder.middle.1.attention\t3\t6400\t10\tk\t1.0")
+        self.assertAlmostEqual(attention.seconds({"k": 2000.0}), 3 * estimate.LAUNCH + 10 * 2000 / estimate.CLOCK + 6400 / estimate.HBM_BYTES)
+        copies = estimate.Other.of("-\tkept frames\ta.keep\t2\t6400\t0\t\t1.0")
+        self.assertAlmostEqual(copies.seconds({}), 2 * estimate.LAUNCH + 6400 / estimate.HBM_BYTES)
+
+    def test_a_table_of_attention_costs_that_says_otherwise_is_told(self):
+        loops = {f"kinetograph_attention_{element}_64": body(*[READ] * 128, wait(lgkmcnt=0)) for element in ("bf16", "f16", "f32")}
+        rows, halves = estimate.attention_costs(loops)
+        self.assertEqual((sorted(rows), list(halves)), ([(2, 64), (4, 64)], [(2, 64)]))
+        table = "".join(f"KG_ATTENTION_COST({', '.join(map(str, (*key, *cost)))})\n" for key, cost in rows.items())
+        self.assertEqual(estimate.attention_disagreements(table, loops), [])
+        self.assertEqual(len(estimate.attention_disagreements(table.replace(str(rows[2, 64][0]), "1"), loops)), 3)
+        self.assertEqual(len(estimate.attention_disagreements("", loops)), 3)
+
     def test_an_unknown_matrix_instruction_is_refused(self):
         with self.assertRaisesRegex(ValueError, "v_mfma_f64_16x16x4_f64 is not in the table of costs"):
             self.cycles(("v_mfma_f64_16x16x4_f64", ""))
@@ -130,7 +159,7 @@ class Estimate(unittest.TestCase):
         kernel = conv_kernel("kg_conv_bf16_128x128x64_uniform", (128, 128, 64), "uniform", (3000.0, 4000.0), 100.0)
         # 3 * ceil(2 * 2 * 96 / 64) = 18 k blocks: 9 trips, 3 a part; 3 * 16 * 64 = 3072 workgroups: 6 rounds of two a unit
         time, after = layer.seconds({kernel.name: kernel})
-        self.assertAlmostEqual(time, 6 * (3 * 4000 + 100) / estimate.CLOCK)
+        self.assertAlmostEqual(time, estimate.LAUNCH + 6 * (3 * 4000 + 100) / estimate.CLOCK)
         output = 2 * 16 * 64 * 128 * 8
         self.assertAlmostEqual(after, 2 * estimate.LAUNCH + (12 + 1 + 2) * output / estimate.HBM_BYTES)
 
@@ -139,14 +168,14 @@ class Estimate(unittest.TestCase):
             return {"bf16": [conv_kernel("kg_conv_bf16_64x64x32_chunks", (64, 64, 32), "chunks", (700.0, 1000.4), 2000.0)],
                     "f16": [], "f8": []}[element]
 
-        row = "KG_COST_16(64, 64, 32, Chunks, {}, {}, {})\n"
-        self.assertEqual(estimate.disagreements(row.format(2, 1000, 2000), kernels_of), [])
-        self.assertEqual(estimate.disagreements(row.format(2, 1005, 1990), kernels_of), [])
-        for wrong in ((1, 1000, 2000), (2, 1012, 2000), (2, 1000, 1970)):
+        row = "KG_COST_16(64, 64, 32, Chunks, {}, {}, {}, {})\n"
+        self.assertEqual(estimate.disagreements(row.format(2, 1000, 1000, 2000), kernels_of), [])
+        self.assertEqual(estimate.disagreements(row.format(2, 1005, 995, 1990), kernels_of), [])
+        for wrong in ((1, 1000, 1000, 2000), (2, 1012, 1000, 2000), (2, 1000, 980, 2000), (2, 1000, 1000, 1970)):
             self.assertEqual(estimate.disagreements(row.format(*wrong), kernels_of),
-                             [f"kg_conv_bf16_64x64x32_chunks: the table says {wrong}, the machine code (2, 1000, 2000)"])
+                             [f"kg_conv_bf16_64x64x32_chunks: the table says {wrong}, the machine code (2, 1000, 1000, 2000)"])
         self.assertEqual(estimate.disagreements("", kernels_of), ["kg_conv_bf16_64x64x32_chunks has no row"])
-        gone = row.format(2, 1000, 2000) + "KG_COST_8(64, 64, 128, Chunks, 2, 1, 1)\n"
+        gone = row.format(2, 1000, 1000, 2000) + "KG_COST_8(64, 64, 128, Chunks, 2, 1, 1, 1)\n"
         self.assertEqual(estimate.disagreements(gone, kernels_of), ["no kernel has the row ('8', (64, 64, 128), 'chunks')"])
 
     def test_branches_go_where_their_encoding_says(self):

@@ -10,6 +10,19 @@ using AnyConfig = AttentionConfig<Element::BF16, 64>;  // for what all configs s
 constexpr std::array<uint32_t, 4> kWidths{64, 128, 256, 384};
 constexpr uint32_t kMostSplits = 16;
 constexpr uint32_t kPaddedTokens = 64;  // a tile's keys at most
+constexpr double kLeastGain = 0.95;     // of splitting the keys, whose sums take a workspace
+constexpr uint32_t kFilling = 2;        // tiles of the ring that are loaded before the first is used
+
+/// Clocks of a tile of keys in the compiled main loop, read from the machine code by `tools/gfx950/estimate.py`.
+struct TileCost {
+    uint32_t bytes, width;   ///< of an element; of the head
+    int64_t clocks, stated;  ///< where LDS gives kLdsReadBytes a clock, and kStatedLdsReadBytes
+};
+constexpr TileCost kTileCosts[] = {
+#define KG_ATTENTION_COST(bytes, width, clocks, stated) {bytes, width, clocks, stated},
+#include <kinetograph/kernels/hip/gfx950/passes/attention_costs.inc>
+#undef KG_ATTENTION_COST
+};
 
 uint32_t tile_keys(const AttentionProblem& problem) { return 128 / element_bytes(problem.storage); }
 
@@ -26,16 +39,33 @@ constexpr uint64_t aligned(uint64_t bytes) { return (bytes + 255) / 256 * 256; }
 
 }  // namespace
 
-double attention_clocks(const AttentionProblem& problem, uint32_t splits) {
+int64_t attention_key_tiles(const AttentionProblem& problem, uint32_t splits) {
     const auto tokens = static_cast<uint64_t>(problem.tokens);
     const uint64_t blocks = workgroups(tokens, AnyConfig::kQueries), tiles = workgroups(tokens, tile_keys(problem));
-    // Half of the matrix rate (4096 FLOP a clock and compute unit in 16 bits, 256 in float32); 8 TB/s at 2.4 GHz.
-    const double flop = 4.0 * AnyConfig::kQueries * tile_keys(problem) * width_of(problem);
-    const double tile_clocks = flop / (problem.storage == Element::F32 ? 128 : 2048);
-    const double join_clocks = 8.0 * static_cast<double>(problem.tokens * problem.channels) / 3333;
     const uint64_t rounds = (blocks * splits + problem.compute_units - 1) / problem.compute_units;
-    const uint64_t tiles_of_split = (tiles + splits - 1) / splits + 2;  // two to fill the ring
-    return static_cast<double>(rounds * tiles_of_split) * tile_clocks + (splits > 1 ? splits * join_clocks : 0);
+    return static_cast<int64_t>(rounds * ((tiles + splits - 1) / splits + kFilling));
+}
+
+uint64_t attention_bytes(const AttentionProblem& problem, uint32_t splits) {
+    const uint64_t element = element_bytes(problem.storage);
+    const auto output = static_cast<uint64_t>(problem.tokens * problem.channels);
+    return 2 * element * width_of(problem) * padded_tokens(problem) +
+           (splits > 1 ? output * (2 * sizeof(float) * splits + element) : 0);
+}
+
+double attention_clocks(const AttentionProblem& problem, uint32_t splits) {
+    const conv::Chip chip = mi355x();
+    const TileCost& cost = *std::find_if(std::begin(kTileCosts), std::end(kTileCosts), [&](const TileCost& row) {
+        return row.bytes == element_bytes(problem.storage) && row.width == width_of(problem);
+    });
+    const int64_t tile = problem.lds_read_bytes < kStatedLdsReadBytes ? cost.clocks : cost.stated;
+    return static_cast<double>(attention_key_tiles(problem, splits) * tile) +
+           streaming_seconds(static_cast<double>(attention_bytes(problem, splits)), chip) * chip.clocks_per_second;
+}
+
+double attention_seconds(const AttentionProblem& problem, const conv::Chip& chip) {
+    const uint32_t splits = attention_splits(problem);
+    return (splits > 1 ? 3 : 2) * conv::kLaunchSeconds + attention_clocks(problem, splits) / chip.clocks_per_second;
 }
 
 uint32_t attention_splits(const AttentionProblem& problem) {
@@ -43,7 +73,7 @@ uint32_t attention_splits(const AttentionProblem& problem) {
     uint32_t best = 1;
     for (uint32_t splits = 2; splits <= std::min(kMostSplits, tiles); ++splits)
         if (attention_clocks(problem, splits) < attention_clocks(problem, best)) best = splits;
-    return best;
+    return attention_clocks(problem, best) < kLeastGain * attention_clocks(problem, 1) ? best : 1;
 }
 
 Refusal refusal(const AttentionProblem& problem) {

@@ -2,6 +2,7 @@
 
 #include <kinetograph/kernels/hip/gfx950/passes/attention_config.hpp>
 #include <kinetograph/kernels/hip/gfx950/passes/launch_shape.hpp>
+#include <kinetograph/kernels/hip/gfx950/rates.hpp>
 
 namespace kinetograph::gfx950 {
 
@@ -11,6 +12,7 @@ struct AttentionProblem {
     int64_t channels = 0;  ///< a multiple of 8, at most 384
     Element storage = Element::BF16;
     uint32_t compute_units = 256;  ///< of the device: the keys are split until it is busy
+    uint32_t lds_read_bytes = kLdsReadBytes;
 };
 
 /// The launches of a frame, in order, and their workspace.
@@ -39,9 +41,16 @@ AttentionPlan plan(const AttentionProblem& problem);
 AttentionLaunchParams make_params(const AttentionProblem& problem, const std::byte* qkv, std::byte* output,
                                   std::byte* workspace);
 
-/// The number of splits of the keys with the least estimated clocks: rounds of workgroups, tiles, and traffic of
-/// joining.
+/// The number of splits of the keys with the least estimated clocks.
 uint32_t attention_splits(const AttentionProblem& problem);
+/// Of a frame: the tiles of keys that follow each other on a compute unit, in all rounds of its workgroups, with those
+/// that fill the ring.
+int64_t attention_key_tiles(const AttentionProblem& problem, uint32_t splits);
+/// Of a frame: what its values' transposition and the join of the splits read and write in HBM.
+uint64_t attention_bytes(const AttentionProblem& problem, uint32_t splits);
+/// Of a frame: its tiles at the cost of the compiled loop (attention_costs.inc), and its bytes at an MI355X's rates.
 double attention_clocks(const AttentionProblem& problem, uint32_t splits);
+/// With its launches.
+double attention_seconds(const AttentionProblem& problem, const conv::Chip& chip);
 
 }  // namespace kinetograph::gfx950

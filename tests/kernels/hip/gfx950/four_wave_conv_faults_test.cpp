@@ -165,9 +165,9 @@ TEST(FourWaveConvFaults, AWaveThatSkipsALoadWithoutRowsCountsWrongly) {
 }
 
 /// Any tile: each spreads its loads, reads and addresses over its products in another way.
-template <uint32_t kBM, uint32_t kBN, uint32_t kBK, ConvFault kFault>
+template <uint32_t kBM, uint32_t kBN, uint32_t kBK, ConvFault kFault, uint32_t kWaves = 4>
 host_model::ModelKernel tiled() {
-    using Config = FourWaveConvConfig<Element::BF16, kBM, kBN, kBK, ConvLoader::Uniform, kFault>;
+    using Config = FourWaveConvConfig<Element::BF16, kBM, kBN, kBK, ConvLoader::Uniform, kFault, kWaves>;
     return {"tiled", sizeof(FourWaveConvParams), Config::kThreads,
             [](const void* params) { FourWaveConv<Config>::run(*static_cast<const FourWaveConvParams*>(params)); }};
 }
@@ -188,6 +188,20 @@ TEST(FourWaveConvFaults, AreFoundInEveryLargeTile) {
     expect_found<256, 256, 64>();
 }
 TEST(FourWaveConvFaults, AreFoundInTheTileOfFewFilters) { expect_found<256, 32, 32>(); }
+
+/// The variant whose cycles docs/kernels-gfx950.md compares with four waves: it computes the same, norm included.
+TEST(FourWaveConvFaults, AreFoundInAWorkgroupOfEightWaves) {
+    ConvCase conv = padded(64);
+    conv.problem.norm = true;
+    conv.overrides.tile = ConvTile{256, 192, 64};
+    expect_stopped(conv, tiled<256, 192, 64, ConvFault::WaitsForOneLess, 8>(), "waited for it");
+    const auto sound = tiled<256, 192, 64, ConvFault::None, 8>();
+    ConvRun run(conv);
+    for (uint64_t seed = 0; seed < kSchedules; ++seed) {
+        EXPECT_EQ(run.run(seed, &sound).fault.value_or(""), "") << "seed " << seed;
+        EXPECT_EQ(run.compare(), "") << "seed " << seed;
+    }
+}
 
 TEST(FourWaveConvFaults, ANormOfTheWrongValuesOrChannels) {
     ConvCase conv = padded(64);
