@@ -50,8 +50,8 @@ TEST_F(BenchOnCuda, RunsADecoderWhoseFramesVulkanDraws) {
     EXPECT_EQ(json.at("decode").at("seconds_per_step_decoded_only").at("count"), 8);
     const auto& soak = json.at("soak");
     EXPECT_TRUE(soak.at("changes").empty()) << soak;
-    EXPECT_EQ(soak.at("before").at("frames"), 1 + 4 * 15);
-    EXPECT_EQ(soak.at("after").at("frames_published"), 1 + 4 * 17);
+    EXPECT_EQ(soak.at("before").at("frames"), 1 + 4 * 23);
+    EXPECT_EQ(soak.at("after").at("frames_published"), 1 + 4 * 25);
 }
 
 }  // namespace
