@@ -70,6 +70,7 @@ Result<std::shared_ptr<TimelineSemaphore>> TimelineSemaphore::create(const Devic
 }
 std::shared_ptr<TimelineSemaphore> TimelineSemaphore::borrow(const Device&, VkSemaphore) { without_device(); }
 TimelineSemaphore::~TimelineSemaphore() = default;
+std::uint64_t TimelineSemaphore::counter() const { without_device(); }
 std::uint64_t TimelineSemaphore::value() const { without_device(); }
 bool TimelineSemaphore::wait(std::uint64_t, std::optional<Nanoseconds>) { without_device(); }
 void TimelineSemaphore::signal(std::uint64_t) { without_device(); }

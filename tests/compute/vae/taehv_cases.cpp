@@ -159,13 +159,14 @@ void expect_taehv_cuts_agree(accel::Device& device, Precision precision) {
         const char* family;
         LatentSize size;
     };
-    for (const auto& [name, size] : {Clip{"taew2.1", {3, 5}}, Clip{"taew2.1", {4, 2}}, Clip{"lighttaehy1.5", {2, 3}}}) {
-        const families::Family& family = *families::find(name);
+    for (const Clip& clip : {Clip{"taew2.1", {3, 5}}, Clip{"taew2.1", {4, 2}}, Clip{"lighttaehy1.5", {2, 3}}}) {
+        const LatentSize size = clip.size;
+        const families::Family& family = *families::find(clip.family);
         const std::int64_t channels = family.published.z_dim, pixels = family.factors.space * family.factors.space;
         std::vector<float> latents;
         for (std::int64_t i = 0; i < kLatents * channels * size.height * size.width; ++i)
             latents.push_back(static_cast<float>((i * 7919) % 2003 - 1001) / 500);
-        const auto decoder = decoder_of(device, fmt::format("synthetic:{},dim=8", name), size, precision, 5);
+        const auto decoder = decoder_of(device, fmt::format("synthetic:{},dim=8", clip.family), size, precision, 5);
         ASSERT_NE(decoder, nullptr);
         const auto decode = [&](const std::vector<std::int64_t>& cut) {
             EXPECT_TRUE(decoder->reset());
@@ -182,7 +183,7 @@ void expect_taehv_cuts_agree(accel::Device& device, Precision precision) {
         const auto frames = decode(std::vector<std::int64_t>(kLatents, 1));
         EXPECT_EQ(frames.size(), static_cast<std::size_t>((4 * kLatents - 3) * pixels * size.height * size.width * 3));
         for (const std::vector<std::int64_t>& cut : {std::vector<std::int64_t>{5, 2}, {2, 5}, {1, 4, 2}, {3, 3, 1}})
-            EXPECT_EQ(decode(cut), frames) << name << ", " << cut.front() << " first";
+            EXPECT_EQ(decode(cut), frames) << clip.family << ", " << cut.front() << " first";
     }
 }
 
