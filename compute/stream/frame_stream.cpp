@@ -19,6 +19,10 @@ using interop::FrameRecord;
 using interop::FrameRingDesc;
 
 constexpr Nanoseconds kPoll = std::chrono::milliseconds(20);  // how soon a wait for a device notices the end
+constexpr Nanoseconds kNever = Nanoseconds::max();            // on the host axis
+
+/// Until then, and no longer than a poll.
+Nanoseconds poll_until(Nanoseconds until) { return std::clamp(until - host_now(), Nanoseconds{}, kPoll); }
 
 /// On a queue that draws too, a copy that waits for the decoder would hold up the pictures after it.
 Copies copies_on(const vulkan::Device* display, graph::Lane lane) {
@@ -108,12 +112,12 @@ class DecodingStream final : public FrameStream {
     void state_facts(const vae::Latents* clip, const FrameStreamOptions& options);
     void run();
     void decode_all();
-    Begin follow_restart();
+    void follow_restart();
     Result<bool> decode_next();
-    Result<void> wait_for_newest();
-    Result<void> begin_clip(Begin begin);
+    Result<bool> wait_for_newest(Nanoseconds until);
+    Result<bool> begin_clip(Nanoseconds until);
     Result<bool> step(const LatentFrame& latent, Nanoseconds timeout);
-    Result<void> begin_push();
+    Result<bool> begin_push(Nanoseconds until);
     void end(std::optional<Error> error);
     Result<void> finish();
     Result<std::uint64_t> begin_take() const;
@@ -135,6 +139,7 @@ class DecodingStream final : public FrameStream {
     std::unique_ptr<RingDecoder> decoder_;
     std::int64_t next_ = 0;                 ///< latent frame; of the thread that decodes or pushes
     std::uint64_t decoded_generation_ = 0;  ///< the same thread's
+    Begin begin_ = Begin::No;               ///< the same thread's: what has to be done before the next step
 
     mutable Mutex mutex_;
     Condition changed_;
@@ -238,7 +243,8 @@ void DecodingStream::run() {
 void DecodingStream::decode_all() {
     while (!stop_) {
         auto more = without_exceptions("decoding", [this]() -> Result<bool> {
-            if (const Begin begin = follow_restart(); begin != Begin::No) KG_CHECK(begin_clip(begin));
+            follow_restart();
+            KG_CHECK(begin_clip(kNever));
             KG_TRY(const bool decodes, decode_next());
             if (!decodes) KG_CHECK(finish());
             return decodes;
@@ -252,31 +258,42 @@ void DecodingStream::decode_all() {
     }
 }
 
-Begin DecodingStream::follow_restart() {
+void DecodingStream::follow_restart() {
     const Lock lock(mutex_);
     const bool restarted = generation_ != decoded_generation_;
     const bool around = loop_ && clip_ && next_ == clip_->frames;
     decoded_generation_ = generation_;
     if (restarted || around) next_ = 0;
-    if (restarted) return Begin::Anew;
-    return around ? Begin::Around : Begin::No;
+    if (restarted)
+        begin_ = Begin::Anew;
+    else if (around)
+        begin_ = Begin::Around;
 }
 
-/// Errors: the first of the steps so far, which the decoder still knows afterwards: readers ask it about every frame.
-Result<void> DecodingStream::wait_for_newest() {
-    for (bool done = false; !done;) {
+/// False if `until` passes first. Errors: the first of the steps so far, which the decoder still knows afterwards:
+/// readers ask it about every frame.
+Result<bool> DecodingStream::wait_for_newest(Nanoseconds until) {
+    for (;;) {
         if (is_cancelled()) return fail(cancelled());
-        KG_TRY(done, bridge_->wait(decoder_->newest(), kPoll));
+        const Nanoseconds timeout = poll_until(until);
+        KG_TRY(const bool done, bridge_->wait(decoder_->newest(), timeout));
+        if (done) break;
+        if (timeout == Nanoseconds{}) return false;
     }
-    return decoder_->status();
+    KG_CHECK(decoder_->status());
+    return true;
 }
 
-/// Once the steps of the clip before it are done. The decoder forgets their errors.
-Result<void> DecodingStream::begin_clip(Begin begin) {
-    auto done = wait_for_newest();
-    const bool ends = begin == Begin::Around || is_cancelled();
-    if (!done && ends) return done;
-    return decoder_->begin_clip(decoded_generation_);
+/// Once the steps of the clip before it are done, whose errors the decoder then forgets. False if `until` passes first:
+/// the next call waits on.
+Result<bool> DecodingStream::begin_clip(Nanoseconds until) {
+    if (begin_ == Begin::No) return true;
+    auto done = wait_for_newest(until);
+    const bool ends = begin_ == Begin::Around || is_cancelled();
+    if (done ? !*done : ends) return done;
+    KG_CHECK(decoder_->begin_clip(decoded_generation_));
+    begin_ = Begin::No;
+    return true;
 }
 
 /// False at the clip's end.
@@ -300,7 +317,7 @@ Result<bool> DecodingStream::step(const LatentFrame& latent, Nanoseconds timeout
 
 /// At the clip's end, once the last step is done. Frames that could be wrong keep the decoder from forgetting why.
 Result<void> DecodingStream::finish() {
-    KG_CHECK(wait_for_newest());
+    KG_CHECK(wait_for_newest(kNever));
     return decoder_->wait_for_steps();
 }
 
@@ -326,39 +343,45 @@ bool DecodingStream::is_cancelled() const {
     return cancelled_ || stop_;
 }
 
-Result<void> DecodingStream::begin_push() {
+/// False if `until` passes while steps from before a restart run.
+Result<bool> DecodingStream::begin_push(Nanoseconds until) {
     if (clip_) return fail(ErrorCode::InvalidArgument, "the stream decodes a clip: no latents are pushed to it");
-    if (const Begin begin = follow_restart(); begin != Begin::No) KG_CHECK(begin_clip(begin));
+    follow_restart();
+    KG_TRY(const bool begun, begin_clip(until));
     if (auto error = ended_with()) return fail(std::move(*error));
-    return {};
+    return begun;
 }
 
 /// In short waits, so that cancel() is noticed.
 Result<bool> DecodingStream::push(const LatentFrame& latent, Nanoseconds timeout) {
     const Nanoseconds until = host_now() + timeout;
     for (;;) {
-        KG_CHECK(begin_push());
-        const Nanoseconds left = std::max(until - host_now(), Nanoseconds{});
-        auto pushed = step(latent, std::min(left, kPoll));
+        KG_TRY(const bool begun, begin_push(until));
+        if (!begun) return false;
+        const Nanoseconds poll = poll_until(until);
+        auto pushed = step(latent, poll);
         if (!pushed && pushed.error().code != ErrorCode::InvalidArgument) end(pushed.error());
-        if (!pushed || *pushed || left == Nanoseconds{}) return pushed;
+        if (!pushed || *pushed || poll == Nanoseconds{}) return pushed;
     }
 }
 
 Result<bool> DecodingStream::push(std::span<const float> latent, Nanoseconds timeout) {
-    KG_CHECK(begin_push());
+    const Nanoseconds until = host_now() + timeout;
+    KG_TRY(bool begun, begin_push(until));
     Staging& staging = staging_[next_staging_];
     if (latent.size_bytes() != latent_bytes_)
         return fail(ErrorCode::InvalidArgument, "latent frame {}: {} values were given, {} are wanted", next_,
                     latent.size(), latent_bytes_ / sizeof(float));
     const vae::LatentSize size = decoder_->clip().latent_size();
     KG_CHECK(vae::check_finite(latent, next_, size.height * size.width));
-    const Nanoseconds until = host_now() + timeout;
     for (bool free = false; !free;) {
-        KG_CHECK(begin_push());
-        const Nanoseconds left = std::max(until - host_now(), Nanoseconds{});
-        KG_TRY(free, bridge_->wait(staging.read, std::min(left, kPoll)));
-        if (!free && left == Nanoseconds{}) return false;
+        if (!begun) return false;
+        const Nanoseconds poll = poll_until(until);
+        KG_TRY(free, bridge_->wait(staging.read, poll));
+        if (!free && poll == Nanoseconds{}) return false;
+        if (!free) {
+            KG_TRY(begun, begin_push(until));
+        }
     }
     std::memcpy(staging.memory->host_data(), latent.data(), latent.size_bytes());
     KG_TRY(const bool pushed,
@@ -440,7 +463,7 @@ Result<std::optional<FrameRecord>> DecodingStream::take(Nanoseconds timeout) {
         const Nanoseconds left = until - host_now();
         auto record = take_by([&]() -> Result<std::optional<FrameRecord>> {
             KG_TRY(auto now, take_now());
-            if (!now && left > Nanoseconds{} && !finished()) KG_CHECK(wait_for_frame(left));
+            if (!now && !finished()) KG_CHECK(wait_for_frame(std::max(left, Nanoseconds{})));
             return now;
         });
         if (!record || *record || left <= Nanoseconds{} || finished()) return record;
@@ -509,9 +532,10 @@ bool DecodingStream::finished() const {
 }
 
 FrameStreamStats DecodingStream::stats() const {
-    const Lock lock(mutex_);  // before the ring is asked: at the end all frames are in it
+    const StepTimes times = decoder_->times();  // asks the driver, which may block
+    const Lock lock(mutex_);                    // before the ring is asked: at the end all frames are in it
     const interop::FrameRingStats ring = decoder_->ring().stats();
-    return {ring.waiting, ring.held, decoder_->times(), at_end_ && !error_};
+    return {ring.waiting, ring.held, times, at_end_ && !error_};
 }
 
 StreamHealth DecodingStream::health() const {

@@ -81,9 +81,10 @@ class FrameStream {
     virtual ~FrameStream() = default;
 
     /// Enqueues the decoding of the next latent frame and returns. False: readers held too many frames for all of
-    /// `timeout`, and nothing has happened. Errors: those of RingDecoder::step; Cancelled; InvalidArgument for the
-    /// stream of a clip. True: all steps but the newest two have read their latents. Waits for the step if its images
-    /// are copied by the queue that draws, as on a device of one queue.
+    /// `timeout`, or steps from before a restart() ran all of it, and nothing has happened. Errors: those of
+    /// RingDecoder::step; Cancelled; InvalidArgument for the stream of a clip. True: all steps but the newest two have
+    /// read their latents. Waits for the step if its images are copied by the queue that draws, as on a device of one
+    /// queue.
     virtual Result<bool> push(const LatentFrame& latent, Nanoseconds timeout) = 0;
     /// The same for [z_dim, h, w] in the host's memory, which is copied. Errors also: InvalidArgument (element count,
     /// values that are not finite), which leaves the clip as it was.

@@ -1,6 +1,8 @@
 #include "stream_fixture.hpp"
 
 #include <kinetograph/compute/stream/frame_stream.hpp>
+#include <kinetograph/tests/engine/interop/watchdog.hpp>
+#include <kinetograph/tests/engine/vulkan/faults.hpp>
 
 #include <atomic>
 #include <cstring>
@@ -353,6 +355,37 @@ TEST_P(HeadlessStreams, TellAWatchdogWhatTheyWaitForAndCloseOnceItHasCome) {
     EXPECT_EQ(stream_->take(kLong).error().code, ErrorCode::Cancelled) << "for good";
 }
 
+/// Steps from before a restart may wait for latents that never come.
+TEST_P(HeadlessStreams, PushNoLongerThanTheyMayWhileAStepFromBeforeARestartRuns) {
+    const interop::testing::Watchdog watchdog("a push after a restart", std::chrono::seconds(60));
+    ASSERT_NO_FATAL_FAILURE(open_headless());
+    const vae::Latents clip = small_clip(1);
+    expected_ = testing::expected_frames(*small_decoder(*accelerator_), clip);
+    auto stream = FrameStream::create(bridge(), small_model(*accelerator_), kSize,
+                                      FrameStreamOptions{.storage = FrameRingDesc::Storage::Host, .slots = 12});
+    ASSERT_TRUE(stream) << stream.error().message;
+    stream_ = std::move(*stream);
+    const std::vector<float> values = clip.frame(0);
+    const auto memory = accelerator_->allocate("latent", values.size() * sizeof(float)).value();
+    std::memcpy(memory->host_data(), values.data(), values.size() * sizeof(float));
+    const auto written = std::make_shared<graph::HostTimeline>("the generator");
+    const LatentFrame promised{memory->data(), memory->bytes(), {VK_NULL_HANDLE, written, 1}};
+    ASSERT_TRUE(*stream_->push(promised, kLong));
+    stream_->restart();
+    EXPECT_FALSE(*stream_->push({memory->data(), memory->bytes(), {}}, {}));
+    EXPECT_FALSE(*stream_->push(values, std::chrono::milliseconds(30)));
+    auto waiting = std::async(std::launch::async, [&] { return stream_->push(values, kLong); });
+    stream_->cancel();
+    const auto cancelled = waiting.get();
+    ASSERT_FALSE(cancelled);
+    EXPECT_EQ(cancelled.error().code, ErrorCode::Cancelled);
+    stream_->restart();
+    EXPECT_FALSE(*stream_->push(values, {}));
+    written->signal(1);
+    ASSERT_TRUE(*stream_->push(values, kLong));
+    ASSERT_NO_FATAL_FAILURE(expect_frames(0, 1));
+}
+
 TEST_P(HeadlessStreams, CloseWhileTheyDecodeAClip) {
     ASSERT_NO_FATAL_FAILURE(open_headless());
     ASSERT_NO_FATAL_FAILURE(start(small_clip(6), {.slots = 5, .loop = true}));
@@ -423,6 +456,35 @@ TEST_P(HeadlessStreams, RefuseFewerSlotsThanAStepAndAReaderNeed) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Cpu, HeadlessStreams, ::testing::Values(Case{}), [](const auto&) { return "Buffers"; });
+
+class StreamsOnALostDisplay : public Streams {
+  protected:
+    void TearDown() override {
+        Streams::TearDown();
+        vulkan::testing::faults().reset();
+    }
+};
+
+/// No step asks the device any more: the frames that wait for it fill the ring.
+TEST_P(StreamsOnALostDisplay, TellAReaderThatOnlyLooks) {
+    validation_ = vulkan::Validation::Off;  // its state machine does not know devices that are lost
+    kind_ = accel::Kind::Cpu;
+    ASSERT_NO_FATAL_FAILURE(open(GetParam().pairing));
+    if (IsSkipped()) return;
+    auto stream = FrameStream::create(bridge(), small_model(*accelerator_), kSize,
+                                      FrameStreamOptions{.storage = GetParam().storage, .slots = 5});
+    ASSERT_TRUE(stream) << stream.error().message;
+    stream_ = std::move(*stream);
+    ASSERT_TRUE(*stream_->push(small_clip(1).frame(0), kLong));
+    vulkan::testing::faults().device_lost = true;
+    const auto lost = stream_->try_take();
+    ASSERT_FALSE(lost) << (*lost ? "a frame" : "nothing");
+    EXPECT_EQ(lost.error().code, ErrorCode::DeviceLost) << lost.error().message;
+}
+
+INSTANTIATE_TEST_SUITE_P(Images, StreamsOnALostDisplay,
+                         ::testing::Values(Case{FrameRingDesc::Storage::Image, interop::testing::kSharedTimelines}),
+                         [](const auto& chosen) { return testing::name_of(chosen.param); });
 
 }  // namespace
 }  // namespace kinetograph::stream
