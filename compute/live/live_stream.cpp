@@ -241,7 +241,7 @@ std::optional<Error> ReadingStream::ended_with() const {
 /// Frames of before a reset that has been read are not handed out any more. False if `timeout` passes first.
 bool ReadingStream::wait_for_reset(Nanoseconds timeout) {
     Lock lock(mutex_);
-    return changed_.wait_for(lock, timeout, [&]() KG_REQUIRES(mutex_) { return !reset_; });
+    return changed_.wait_for(lock, timeout, [&]() KG_REQUIRES(mutex_) { return !reset_ || stop_; });
 }
 
 /// In short waits, so that the end is noticed.
@@ -277,8 +277,16 @@ void ReadingStream::cancel() {
 
 /// The threads of this stream stand in no driver: they end with the decoder's waits and the connection.
 bool ReadingStream::close(Nanoseconds timeout) {
-    cancel();
-    return decoding_->close(timeout);
+    const Nanoseconds until = host_now() + timeout;
+    const auto left = [until] { return std::max(until - host_now(), Nanoseconds{}); };
+    {
+        Lock lock(mutex_);
+        stop_ = true;
+        cancel();
+        changed_.notify_all();
+        if (!changed_.wait_for(lock, left(), [&]() KG_REQUIRES(mutex_) { return is_decoded_; })) return false;
+    }
+    return decoding_->close(left());
 }
 
 bool ReadingStream::finished() const {
@@ -289,7 +297,7 @@ bool ReadingStream::finished() const {
 stream::FrameStreamStats ReadingStream::stats() const {
     const Lock lock(mutex_);  // before the decoder is asked: at the end all frames are in it
     stream::FrameStreamStats stats = decoding_->stats();
-    stats.finished = is_decoded_ && !error_;
+    stats.finished = is_decoded_ && !error_ && !stop_;
     return stats;
 }
 

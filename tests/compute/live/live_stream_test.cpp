@@ -328,6 +328,20 @@ TEST_F(LiveStreams, EndAtOnceWhileAGeneratorIsSilent) {
     EXPECT_EQ(generator_->refusal(), "a generator: stream 0 \"orbit\": the viewer reads it no more");
 }
 
+/// Its decoder has no room: it is about to push, or waits in that.
+TEST_F(LiveStreams, CloseWhileTheirLatentsWaitForRoom) {
+    auto stream = begin();
+    for (std::int64_t sent = 0; sent < 4; ++sent) generator_->chunk(sent, 1);
+    while (stream->stats().depth < 9) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    generator_->writer().reset();
+    generator_->flush();
+    EXPECT_TRUE(stream->close(kLong));
+    const auto none = stream->take(kLong);
+    ASSERT_FALSE(none) << (*none ? "a frame" : "nothing");
+    EXPECT_EQ(none.error().code, ErrorCode::Cancelled) << none.error().message;
+    EXPECT_FALSE(stream->finished());
+}
+
 TEST_F(LiveStreams, TakeNoLatentsButTheirGenerators) {
     const auto stream = begin();
     const std::vector<float> latent = testing::small_latent(0);
