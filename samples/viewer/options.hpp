@@ -56,6 +56,8 @@ struct ViewerOptions {
     std::function<void(const Route&)> on_route;
     /// Called once for every frame of the clip that was shown, in order. An Error ends the run and is returned from it.
     std::function<Result<void>(const PresentedFrame&)> on_frame;
+    /// Called once after the last frame of a run without an Error, before the screenshot and the trace are written.
+    std::function<Result<void>()> on_end;
 };
 
 struct ViewerSummary {

@@ -420,6 +420,7 @@ Result<ViewerSummary> Viewer::finish() {
     summary.frames_not_finite = frames_not_finite_;
     summary.first_frame = first_frame_;
     summary.total = host_now() - started_;
+    if (options_.on_end) KG_CHECK(options_.on_end());
     if (!options_.screenshot.empty()) {
         if (!last_picture_)
             return fail(ErrorCode::Unsupported, "{}: there is no picture to write", options_.screenshot.string());

@@ -259,6 +259,7 @@ class LiveDecode {
     Result<void> decode(const live::Incoming& incoming) {
         const live::StreamHeader& header = incoming.header;
         if (first_) KG_CHECK(check_alike(*first_, incoming));
+        stream_.reset();  // its memory is the next one's
         KG_TRY(stream_, live::LiveStream::create(session_, family_, incoming, stream_options()));
         const stream::FrameStreamFacts& facts = stream_->facts();
         if (!first_) {
@@ -285,7 +286,6 @@ class LiveDecode {
 /// What was decoded, in the log and in the statistics.
 Result<void> report(const DecodeArguments& arguments, const std::string& latents, const session::Session& session,
                     const stream::FrameStream& stream, const Decoded& decoded, GuardedOutputs& outputs) {
-    KG_CHECK(outputs.finish_frames());
     if (outputs.has_text())
         KG_CHECK(outputs.write_text(stats_json(arguments, latents, session.device(), stream, decoded)));
     if (decoded.not_finite > 0) spdlog::warn("{} values are not finite", decoded.not_finite);
@@ -299,13 +299,15 @@ Result<void> report(const DecodeArguments& arguments, const std::string& latents
 }
 
 Result<void> write_trace(const DecodeArguments& arguments, const std::string& latents, const accel::Device& device,
-                         Profiled& profiled) {
+                         Profiled& profiled, GuardedOutputs& outputs) {
     if (arguments.trace.empty()) return {};
-    return profile::write_chrome_trace(arguments.trace, *profiled.recorder(),
-                                       {{"commit", std::string(kBuildCommit)},
-                                        {"device", device.info().name},
-                                        {"latents", latents},
-                                        {"weights", arguments.decode.weights}});
+    return outputs.write_file([&] {
+        return profile::write_chrome_trace(arguments.trace, *profiled.recorder(),
+                                           {{"commit", std::string(kBuildCommit)},
+                                            {"device", device.info().name},
+                                            {"latents", latents},
+                                            {"weights", arguments.decode.weights}});
+    });
 }
 
 Result<void> run_live(const DecodeArguments& arguments, GuardedOutputs& outputs, Profiled& profiled) {
@@ -321,8 +323,9 @@ Result<void> run_live(const DecodeArguments& arguments, GuardedOutputs& outputs,
                                                                    .watch_device = arguments.is_profiled()}));
     LiveDecode live(arguments, checkpoint.family(), *session, outputs, profiled, decoded);
     KG_CHECK(live.run(*input));
+    KG_CHECK(outputs.finish_frames());
     profiled.finish();
-    KG_CHECK(write_trace(arguments, input->name(), session->device(), profiled));
+    KG_CHECK(write_trace(arguments, input->name(), session->device(), profiled, outputs));
     return report(arguments, input->name(), *session, live.stream(), decoded, outputs);
 }
 
@@ -362,8 +365,9 @@ Result<void> run(const DecodeArguments& arguments) {
     state_memory(stream->facts().memory, session->device().info());
     KG_CHECK(decode_all(*session, *stream, clip, arguments.allow_not_finite, outputs, *profiled, decoded));
     stream->collect();
+    KG_CHECK(outputs.finish_frames());
     profiled->finish();
-    KG_CHECK(write_trace(arguments, clip.name, session->device(), *profiled));
+    KG_CHECK(write_trace(arguments, clip.name, session->device(), *profiled, outputs));
     return report(arguments, clip.name, *session, *stream, decoded, outputs);
 }
 

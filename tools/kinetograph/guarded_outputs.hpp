@@ -45,6 +45,12 @@ class GuardedOutputs {
         const auto lock = guard(text_is_file_);
         return text_->write(text);
     }
+    /// Writes another file by `write`, whole or not at all: an interrupt waits for it.
+    template <class Write>
+    Result<void> write_file(const Write& write) {
+        const auto lock = guard(true);
+        return write();
+    }
     /// For the end of an interrupted process: keeps the lock, so that no file is opened, written or finished
     /// afterwards.
     void discard() {

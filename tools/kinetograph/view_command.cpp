@@ -115,6 +115,7 @@ Result<void> run(const ViewArguments& arguments) {
             to_hwc(frame.picture, hwc);
             return outputs.write_frame(hwc);
         };
+        if (!arguments.record.empty()) options.on_end = [&outputs] { return outputs.finish_frames(); };
     }
     options.on_route = [](const viewer::Route& route) {
         spdlog::log(route.is_detour ? spdlog::level::warn : spdlog::level::info, route.sentence);
@@ -122,10 +123,8 @@ Result<void> run(const ViewArguments& arguments) {
     auto outcome = viewer::run(options);
     progress.reset();
     KG_TRY(const auto summary, std::move(outcome));
-    if (!arguments.record.empty()) {
-        KG_CHECK(outputs.finish_frames());
+    if (!arguments.record.empty())
         spdlog::info("{}: what the viewer showed, {} frames", arguments.record, summary.frames_shown);
-    }
     if (!options.screenshot.empty()) spdlog::info("{}: the viewer's last picture", options.screenshot.string());
     spdlog::info("{} frames shown, {} late, {} dropped, the first after {:.2f} s; drawn by {}", summary.frames_shown,
                  summary.frames_late, summary.frames_dropped,

@@ -240,6 +240,22 @@ TEST(FailedDecode, BeyondTheLimitOfAFilesSizeSaysSoForEveryKind) {
     }
 }
 
+/// Statistics and traces come after the frames, which are kept.
+TEST(FailedDecode, OfATraceThatCannotBeWrittenKeepsTheFrames) {
+#if defined(__SANITIZE_THREAD__)
+    GTEST_SKIP() << "the thread sanitizer itself maps files beyond the limit";
+#endif
+    const TemporaryFolder folder;
+    const auto clip = write_latents(folder, "clip.safetensors", 2);
+    const auto out = folder.path() / "f%d.png";
+    auto arguments = decode(clip, out);
+    arguments.insert(arguments.end(), {"--trace", folder.path() / "trace.json"});
+    const auto result = run_program(arguments, {.file_limit = 8000});
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_NE(result.messages.find("trace.json"), std::string::npos) << result.messages;
+    EXPECT_EQ(folder.count_entries(), 6U) << "the clip and five pictures";
+}
+
 /// Expects every role of `roles`, given to an option of `arguments`, to be refused with `sentence`, and no file to
 /// change.
 void expect_refusal(const std::vector<std::string>& arguments, const std::filesystem::path& precious,
