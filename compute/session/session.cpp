@@ -67,7 +67,7 @@ Result<std::unique_ptr<Session>> Session::open(const vae::Checkpoint& checkpoint
 void Session::tell_ceiling() const {
     auto ceiling = conv::measure_ceiling(*device_);
     if (ceiling)
-        recorder_->note_ceiling(to_string(graph::Lane::Accelerator), std::move(*ceiling));
+        recorder_->note_ceiling(to_string(graph::Lane::Accelerator), accel::recorded_device(device_->info()), *ceiling);
     else
         device_->log().warn("no rooflines: {}", ceiling.error().message);
 }

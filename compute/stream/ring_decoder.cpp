@@ -367,8 +367,10 @@ Result<void> RingDecoder::publish(const vae::EnqueuedStep& step) {
         KG_TRY(ready, bridge_.export_point(point));
     }
     profile::StepKey made_by{profile::kNoPlan, step.execution.number};
-    if (options_.passes != nullptr)
-        made_by.plan = options_.passes->plans().id_of(runner_->executor().plan()->fingerprint);
+    if (options_.passes != nullptr) {
+        const graph::Executor& executor = runner_->executor();
+        made_by.plan = options_.passes->plans().id_of(executor.plan()->fingerprint, executor.id());
+    }
     before_last_ = std::exchange(last_, ready);
     for (std::size_t i = 0; i < slots_.size(); ++i) {
         const std::int64_t index = step.frames.first + static_cast<std::int64_t>(i);

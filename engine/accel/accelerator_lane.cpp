@@ -4,6 +4,7 @@
 #include <kinetograph/engine/base/tool_range.hpp>
 #include <kinetograph/engine/graph/run_pass.hpp>
 
+#include <fmt/ranges.h>
 #include <pthread.h>
 
 #include <algorithm>
@@ -20,12 +21,18 @@ Result<std::unique_ptr<AcceleratorLane>> AcceleratorLane::create(Device& device,
         new AcceleratorLane(device, lane, std::move(stream), std::move(timeline), recorder, batches));
 }
 
+std::string recorded_device(const DeviceInfo& info) {
+    return fmt::format("{} {:02x}", to_string(info.kind), fmt::join(info.uuid, ""));
+}
+
 AcceleratorLane::AcceleratorLane(Device& device, graph::Lane lane, std::unique_ptr<Stream> stream,
                                  std::shared_ptr<Timeline> timeline, profile::Recorder* recorder, Batches batches)
     : device_(device),
       lane_(lane),
       timeline_(std::move(timeline)),
       recorder_(recorder),
+      track_(recorder != nullptr ? recorder->open_track(to_string(lane), recorded_device(device.info()))
+                                 : profile::LaneTrack()),
       batches_(batches),
       stream_(std::move(stream)),
       watch_([this] { watch(); }) {
@@ -255,7 +262,7 @@ Result<void> AcceleratorLane::execute(const graph::BatchRecord& record, const st
 
 AcceleratorLane::Timed AcceleratorLane::timed_of(const graph::BatchRecord& record) {
     return {.execution = record.execution,
-            .plan = recorder_ != nullptr ? recorder_->note(record, *timeline_) : profile::kNoPlan,
+            .plan = recorder_ != nullptr ? recorder_->note(record, *timeline_, track_.name()) : profile::kNoPlan,
             .passes = {},
             .replayed = nullptr,
             .done = nullptr};
@@ -397,18 +404,17 @@ void AcceleratorLane::collect_locked() {
 bool AcceleratorLane::collect(Timed& batch) {
     const auto& last = batch.done ? batch.done : batch.passes.back().end;
     if (!last->time()) return false;
-    const profile::NameId track = recorder_->names().intern(to_string(lane_));
     const PassEvents* before = nullptr;
     std::optional<Nanoseconds> end;
     for (const PassEvents& pass : batch.replayed != nullptr ? batch.replayed->passes : batch.passes) {
         const auto begin = before != nullptr && before->end == pass.begin ? end : pass.begin->time();
         end = pass.end->time();
         if (begin && end)
-            recorder_->add(profile::SpanRecord{pass.name, track, batch.plan, *begin, *end, batch.execution});
+            recorder_->add(profile::SpanRecord{pass.name, track_.name(), batch.plan, *begin, *end, batch.execution});
         before = &pass;
     }
     if (const auto clock = device_.clock_quality())
-        recorder_->note_clock(to_string(lane_), clock->error, clock->drift_ppm);
+        recorder_->note_clock(track_.name(), clock->error, clock->drift_ppm);
     for (PassEvents& pass : batch.passes) {
         give_back(std::move(pass.begin));
         give_back(std::move(pass.end));

@@ -47,6 +47,9 @@ struct BatchCounts {
     std::string declined;  ///< why the newest batch that could not be captured stayed eager; empty: none
 };
 
+/// Which device it is in a profile::Recorder: of lanes' tracks and their ceilings.
+std::string recorded_device(const DeviceInfo& info);
+
 /// Runs batches of accelerator passes on one stream; every pass becomes a profile span when `recorder` is given.
 /// Replayed batches are timed pass by pass in the first 16 executions and one of 32 later ones, where the device stamps
 /// events inside graphs (DeviceInfo::can_time_graphs); the others, and all elsewhere, are one span named
@@ -124,6 +127,7 @@ class AcceleratorLane final : public graph::LaneBackend {
     graph::Lane lane_;
     std::shared_ptr<Timeline> timeline_;
     profile::Recorder* recorder_;
+    profile::LaneTrack track_;  ///< of its spans, if there is a recorder
     Batches batches_;
     /// submit() holds it across calls of the driver, which may block while its queue is full: nothing else waits for
     /// it.

@@ -3,6 +3,7 @@
 #include <kinetograph/engine/graph/fingerprint.hpp>
 #include <kinetograph/engine/graph/prepared_plan.hpp>
 
+#include <atomic>
 #include <cstdio>
 #include <utility>
 
@@ -19,6 +20,7 @@ struct Executor::State {
 
     std::vector<std::unique_ptr<PreparedPlan>> plans;
     PreparedPlan* current = nullptr;
+    const std::uint64_t id = next_id();
     std::uint64_t next_execution = 0;
     std::array<std::uint64_t, kMaxLanes> submitted{};       ///< [lane] -> newest timeline value
     std::array<std::uint64_t, kMaxLanes> before_current{};  ///< the same, before the last execution of `current`
@@ -27,6 +29,7 @@ struct Executor::State {
     std::vector<ResolvedWait> waits;     ///< of the batch being submitted
     std::vector<Point> points, reached;  ///< the same
 
+    static std::uint64_t next_id();
     Result<PreparedPlan*> plan_for(const FrameGraph& frame, bool& reused);
     Result<void> submit(const FrameGraph& frame, PreparedPlan& prepared, std::uint64_t execution);
     Physical physical(std::uint32_t resource) const;
@@ -158,6 +161,7 @@ Result<void> Executor::State::submit(const FrameGraph& frame, PreparedPlan& prep
             .plan = &prepared.plan,
             .batch = &batch,
             .execution = execution,
+            .executor = id,
             .waits = waits,
             .points = points,
             .reached = reached,
@@ -268,6 +272,13 @@ Point Executor::State::ready(std::uint32_t resource) const {
 
 Point Executor::ready(Buffer buffer) const { return state_->ready(buffer.resource()); }
 Point Executor::ready(Image image) const { return state_->ready(image.resource()); }
+
+std::uint64_t Executor::State::next_id() {
+    static std::atomic<std::uint64_t> next{1};
+    return next.fetch_add(1, std::memory_order_relaxed);
+}
+
+std::uint64_t Executor::id() const { return state_->id; }
 
 const Plan* Executor::plan() const { return state_->current == nullptr ? nullptr : &state_->current->plan; }
 

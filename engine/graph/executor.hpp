@@ -30,6 +30,7 @@ struct BatchRecord {
     const Plan* plan = nullptr;
     const Batch* batch = nullptr;
     std::uint64_t execution = 0;
+    std::uint64_t executor = 0;  ///< Executor::id()
     std::span<const ResolvedWait> waits;
     std::span<const Point> points{};   ///< to wait for too: of imports that are not ready yet
     std::span<const Point> reached{};  ///< of imports that are ready already, for profilers: nothing waits for them
@@ -127,6 +128,8 @@ class Executor {
     Point ready(Buffer buffer) const;
     Point ready(Image image) const;
 
+    /// A number that no other executor of this process has or had: executions of all of them count from 0.
+    std::uint64_t id() const;
     /// Plan of the last execute(); null before the first.
     const Plan* plan() const;
     /// Bytes of arenas held now, by domain.

@@ -13,6 +13,7 @@ struct PlanBook::Page {
         bool is_write;
     };
     graph::Fingerprint fingerprint;
+    std::uint64_t executor = 0;
     std::vector<bool> told;                       ///< [batch]
     std::vector<std::vector<Declared>> accesses;  ///< [pass]
     std::shared_ptr<const PlanFacts> facts;
@@ -119,36 +120,38 @@ std::uint32_t PlanBook::index_of(const graph::BatchRecord& batch) {
 }
 
 /// Null if the plan is not there. `id` is read before the rest and once more after it.
-PlanBook::Quick* PlanBook::find_quick(const graph::Fingerprint& fingerprint, PlanId& id) const {
+PlanBook::Quick* PlanBook::find_quick(const graph::Fingerprint& fingerprint, std::uint64_t executor, PlanId& id) const {
     for (Quick& each : *quick_) {
         id = each.id.load(std::memory_order_acquire);
         if (id == kNoPlan) continue;
         const bool is_same = each.low.load(std::memory_order_acquire) == fingerprint.low &&
-                             each.high.load(std::memory_order_acquire) == fingerprint.high;
+                             each.high.load(std::memory_order_acquire) == fingerprint.high &&
+                             each.executor.load(std::memory_order_acquire) == executor;
         if (is_same && each.id.load(std::memory_order_relaxed) == id) return &each;
     }
     id = kNoPlan;
     return nullptr;
 }
 
-PlanId PlanBook::id_of(const graph::Fingerprint& fingerprint) const {
+PlanId PlanBook::id_of(const graph::Fingerprint& fingerprint, std::uint64_t executor) const {
     PlanId id = kNoPlan;
-    find_quick(fingerprint, id);
+    find_quick(fingerprint, executor, id);
     return id;
 }
 
 PlanBook::Page& PlanBook::page_of(const graph::BatchRecord& batch) {
     for (const auto& page : pages_)
-        if (page->fingerprint == batch.plan->fingerprint) return *page;
-    Page& page = add_page(facts_of(*batch.plan, names_), batch.plan->fingerprint);
+        if (page->fingerprint == batch.plan->fingerprint && page->executor == batch.executor) return *page;
+    Page& page = add_page(facts_of(*batch.plan, names_), batch.plan->fingerprint, batch.executor);
     page.told.resize(batch.plan->batches.size());
     page.accesses.resize(batch.plan->passes.size());
     return page;
 }
 
-PlanBook::Page& PlanBook::add_page(PlanFacts facts, const graph::Fingerprint& fingerprint) {
+PlanBook::Page& PlanBook::add_page(PlanFacts facts, const graph::Fingerprint& fingerprint, std::uint64_t executor) {
     auto page = std::make_unique<Page>();
     page->fingerprint = fingerprint;
+    page->executor = executor;
     if (pages_.size() == kMost) {
         const auto oldest = std::ranges::min_element(
             pages_, {}, [](const auto& each) { return each->quick->last_use.load(std::memory_order_relaxed); });
@@ -163,6 +166,7 @@ PlanBook::Page& PlanBook::add_page(PlanFacts facts, const graph::Fingerprint& fi
     quick.id.store(kNoPlan, std::memory_order_release);
     quick.low.store(fingerprint.low, std::memory_order_release);
     quick.high.store(fingerprint.high, std::memory_order_release);
+    quick.executor.store(executor, std::memory_order_release);
     for (auto& bits : quick.told) bits.store(0, std::memory_order_release);
     quick.last_use.store(notes_.fetch_add(1, std::memory_order_relaxed), std::memory_order_relaxed);
     if (fingerprint != graph::Fingerprint{}) quick.id.store(facts.id, std::memory_order_release);
@@ -173,23 +177,23 @@ PlanBook::Page& PlanBook::add_page(PlanFacts facts, const graph::Fingerprint& fi
 
 PlanId PlanBook::add(PlanFacts facts) {
     const Lock lock(mutex_);
-    return add_page(std::move(facts), {}).facts->id;
+    return add_page(std::move(facts), {}, 0).facts->id;
 }
 
-PlanId PlanBook::note(const graph::BatchRecord& batch) {
+PlanId PlanBook::note(const graph::BatchRecord& batch, NameId track) {
     const std::uint32_t index = index_of(batch);
     PlanId id = kNoPlan;
-    Quick* quick = find_quick(batch.plan->fingerprint, id);
-    if (quick == nullptr || index >= kMostQuick) return note_slowly(batch, index);
+    Quick* quick = find_quick(batch.plan->fingerprint, batch.executor, id);
+    if (quick == nullptr || index >= kMostQuick) return note_slowly(batch, track, index);
     const std::uint64_t told = quick->told[index / 64].load(std::memory_order_acquire);
     if ((told >> (index % 64) & 1U) == 0 || quick->id.load(std::memory_order_relaxed) != id)
-        return note_slowly(batch, index);
+        return note_slowly(batch, track, index);
     // The plan may be forgotten in between: then another one counts as used.
     quick->last_use.store(notes_.fetch_add(1, std::memory_order_relaxed), std::memory_order_relaxed);
     return id;
 }
 
-PlanId PlanBook::note_slowly(const graph::BatchRecord& batch, std::uint32_t index) {
+PlanId PlanBook::note_slowly(const graph::BatchRecord& batch, NameId track, std::uint32_t index) {
     const Lock lock(mutex_);
     Page& page = page_of(batch);
     page.quick->last_use.store(notes_.fetch_add(1, std::memory_order_relaxed), std::memory_order_relaxed);
@@ -197,9 +201,11 @@ PlanId PlanBook::note_slowly(const graph::BatchRecord& batch, std::uint32_t inde
     page.told[index] = true;
     PlanFacts facts = *page.facts;
     ++facts.batches_told;
+    facts.batches[index].track = track;
     for (std::size_t i = 0; i < batch.passes.size(); ++i) {
         const std::uint32_t pass = batch.batch->passes[i];
         const graph::PassNode& node = *batch.passes[i].node;
+        facts.passes[pass].track = track;
         add_work(node.work, facts, node.accesses, facts.passes[pass]);
         for (const graph::AccessNode& access : node.accesses)
             page.accesses[pass].push_back({access.resource, access.version, is_write(access.access)});

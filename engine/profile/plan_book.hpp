@@ -20,7 +20,8 @@ struct Fingerprint;
 
 namespace kinetograph::profile {
 
-/// Numbers the plans that a recorder has met, from 1 on.
+/// Numbers the plans that a recorder has met, from 1 on: those of two executors differ also where their graphs are
+/// equal, because each counts its executions from 0.
 using PlanId = std::uint32_t;
 inline constexpr PlanId kNoPlan = 0;
 
@@ -53,7 +54,7 @@ struct Dependency {
 };
 
 struct BatchFacts {
-    NameId track = 0;
+    NameId track = 0;  ///< of its lane; the lane's name until it has told
     struct Wait {
         std::uint32_t batch = kNone;       ///< PlanFacts::batches
         std::uint32_t executions_ago = 0;  ///< 1: of the execution before
@@ -110,21 +111,21 @@ struct PlanFacts {
 /// Any thread. Bounded: the plan met longest ago goes when there are kMost.
 class PlanBook {
   public:
-    static constexpr std::size_t kMost = 32;
+    static constexpr std::size_t kMost = 64;
 
     explicit PlanBook(NameTable& names);
     ~PlanBook();
     PlanBook(const PlanBook&) = delete;
     PlanBook& operator=(const PlanBook&) = delete;
 
-    /// A lane says which batch it submits. Takes no lock for one that is known, of the first kMostQuick batches of a
-    /// plan; else it takes one, and allocates.
-    PlanId note(const graph::BatchRecord& batch);
+    /// A lane says which batch it submits, and the track of its spans. Takes no lock for a batch that is known, of the
+    /// first kMostQuick batches of a plan; else it takes one, and allocates.
+    PlanId note(const graph::BatchRecord& batch, NameId track);
     static constexpr std::size_t kMostQuick = 1024;
     /// The plan's place in PlanFacts::batches, or kNone.
     static std::uint32_t index_of(const graph::BatchRecord& batch);
-    /// kNoPlan for a plan that was not noted. Takes no lock.
-    PlanId id_of(const graph::Fingerprint& fingerprint) const;
+    /// The number of an executor's plan (graph::Executor::id()); kNoPlan for one that was not noted. Takes no lock.
+    PlanId id_of(const graph::Fingerprint& fingerprint, std::uint64_t executor) const;
     /// A plan from elsewhere, a file for example; its names are numbers of this table. Returns its number here.
     PlanId add(PlanFacts facts);
     /// Null for a plan that is not there, or not any more.
@@ -138,13 +139,14 @@ class PlanBook {
     struct Quick {
         std::atomic<PlanId> id{kNoPlan};
         std::atomic<std::uint64_t> low{0}, high{0};  ///< the plan's fingerprint
+        std::atomic<std::uint64_t> executor{0};
         std::atomic<std::uint64_t> last_use{0};
         std::array<std::atomic<std::uint64_t>, kMostQuick / 64> told{};  ///< a bit a batch
     };
-    Quick* find_quick(const graph::Fingerprint& fingerprint, PlanId& id) const;
+    Quick* find_quick(const graph::Fingerprint& fingerprint, std::uint64_t executor, PlanId& id) const;
     Page& page_of(const graph::BatchRecord& batch) KG_REQUIRES(mutex_);
-    Page& add_page(PlanFacts facts, const graph::Fingerprint& fingerprint) KG_REQUIRES(mutex_);
-    PlanId note_slowly(const graph::BatchRecord& batch, std::uint32_t index);
+    Page& add_page(PlanFacts facts, const graph::Fingerprint& fingerprint, std::uint64_t executor) KG_REQUIRES(mutex_);
+    PlanId note_slowly(const graph::BatchRecord& batch, NameId track, std::uint32_t index);
 
     NameTable& names_;
     std::unique_ptr<std::array<Quick, kMost>> quick_;  ///< [place of the page]

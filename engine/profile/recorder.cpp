@@ -42,8 +42,44 @@ void Recorder::read(Cursor& cursor, std::vector<SpanRecord>& out) const {
     });
 }
 
-PlanId Recorder::note(const graph::BatchRecord& batch, const graph::Timeline& timeline) {
-    PointRecord point{.step = {plans_.note(batch), batch.execution}, .batch = PlanBook::index_of(batch)};
+LaneTrack::~LaneTrack() {
+    if (recorder_ != nullptr) recorder_->close(name_);
+}
+
+LaneTrack& LaneTrack::operator=(LaneTrack&& other) noexcept {
+    std::swap(recorder_, other.recorder_);
+    std::swap(name_, other.name_);
+    return *this;
+}
+
+LaneTrack Recorder::open_track(std::string_view lane, std::string_view device) {
+    const Lock lock(notes_mutex_);
+    const auto unused =
+        std::ranges::find_if(tracks_, [&](const TrackSlot& slot) { return !slot.is_open && slot.is_of(lane, device); });
+    TrackSlot& slot = unused != tracks_.end() ? *unused : add_track(lane, device);
+    slot.is_open = true;
+    return {*this, slot.track};
+}
+
+Recorder::TrackSlot& Recorder::add_track(std::string_view lane, std::string_view device) {
+    const auto others = std::ranges::count(tracks_, lane, &TrackSlot::lane);
+    const NameId track = names_.intern(others == 0 ? std::string(lane) : fmt::format("{} #{}", lane, others + 1));
+    const auto sibling = std::ranges::find_if(tracks_, [&](const TrackSlot& slot) { return slot.is_of(lane, device); });
+    if (sibling != tracks_.end()) {
+        const auto known = std::ranges::find(ceilings_, sibling->track, &TrackCeiling::track);
+        if (known != ceilings_.end()) set_ceiling(track, Ceiling(known->ceiling));
+    }
+    tracks_.push_back({.track = track, .lane = std::string(lane), .device = std::string(device)});
+    return tracks_.back();
+}
+
+void Recorder::close(NameId track) {
+    const Lock lock(notes_mutex_);
+    std::ranges::find(tracks_, track, &TrackSlot::track)->is_open = false;
+}
+
+PlanId Recorder::note(const graph::BatchRecord& batch, const graph::Timeline& timeline, NameId track) {
+    PointRecord point{.step = {plans_.note(batch, track), batch.execution}, .batch = PlanBook::index_of(batch)};
     const auto note_all = [&](const graph::Timeline& counted, std::uint64_t value) {
         point.value = value;
         counted.visit_counters([&](std::uint64_t counter) {
@@ -103,11 +139,14 @@ void Recorder::clear() {
 }
 
 void Recorder::note_clock(std::string_view track, Nanoseconds error, double drift_ppm) {
-    const NameId id = names_.intern(track);
+    note_clock(names_.intern(track), error, drift_ppm);
+}
+
+void Recorder::note_clock(NameId track, Nanoseconds error, double drift_ppm) {
     for (ClockSlot& slot : clocks_) {
         NameId known = slot.track.load(std::memory_order_acquire);
-        if (known == 0 && slot.track.compare_exchange_strong(known, id, std::memory_order_acq_rel)) known = id;
-        if (known != id) continue;
+        if (known == 0 && slot.track.compare_exchange_strong(known, track, std::memory_order_acq_rel)) known = track;
+        if (known != track) continue;
         slot.error.store(error.count(), std::memory_order_relaxed);
         slot.drift_ppm.store(drift_ppm, std::memory_order_relaxed);
         return;
@@ -138,14 +177,28 @@ std::vector<CounterSample> Recorder::counters() const {
     return {counters_.begin(), counters_.end()};
 }
 
-void Recorder::note_ceiling(std::string_view track, Ceiling ceiling) {
-    const NameId id = names_.intern(track);
+void Recorder::note_ceiling(std::string_view track, const Ceiling& ceiling) {
     const Lock lock(notes_mutex_);
-    const auto known = std::ranges::find(ceilings_, id, &TrackCeiling::track);
+    set_ceiling(names_.intern(track), ceiling);
+}
+
+void Recorder::note_ceiling(std::string_view lane, std::string_view device, const Ceiling& ceiling) {
+    const Lock lock(notes_mutex_);
+    bool is_known = false;
+    for (const TrackSlot& slot : tracks_) {
+        if (!slot.is_of(lane, device)) continue;
+        set_ceiling(slot.track, ceiling);
+        is_known = true;
+    }
+    if (!is_known) set_ceiling(add_track(lane, device).track, ceiling);
+}
+
+void Recorder::set_ceiling(NameId track, const Ceiling& ceiling) {
+    const auto known = std::ranges::find(ceilings_, track, &TrackCeiling::track);
     if (known == ceilings_.end())
-        ceilings_.push_back({id, std::move(ceiling)});
+        ceilings_.push_back({track, ceiling});
     else
-        known->ceiling = std::move(ceiling);
+        known->ceiling = ceiling;
 }
 
 std::vector<TrackCeiling> Recorder::ceilings() const {

@@ -16,6 +16,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace kinetograph::graph {
@@ -115,6 +116,27 @@ struct CounterSample {
     bool same_counter(const CounterSample& other) const { return name == other.name && device == other.device; }
 };
 
+class Recorder;
+
+/// What a lane calls its spans' track, as long as it lives: its own name, or "accelerator #2" where another lane of
+/// that name has it. A track stays with its device: a later lane of the name on that device takes it again, one on
+/// another device never does.
+class LaneTrack {
+  public:
+    LaneTrack() = default;
+    LaneTrack(LaneTrack&& other) noexcept
+        : recorder_(std::exchange(other.recorder_, nullptr)), name_(std::exchange(other.name_, 0)) {}
+    LaneTrack& operator=(LaneTrack&& other) noexcept;
+    ~LaneTrack();
+    NameId name() const { return name_; }
+
+  private:
+    friend class Recorder;
+    LaneTrack(Recorder& recorder, NameId name) : recorder_(&recorder), name_(name) {}
+    Recorder* recorder_ = nullptr;  ///< outlives it
+    NameId name_ = 0;
+};
+
 /// Bounded: beyond `capacity` spans the oldest are overwritten. Any thread may add and read. What a lane does for every
 /// batch and pass takes no lock and allocates nothing, but for the first batches of a new plan and for new names.
 class Recorder {
@@ -128,9 +150,12 @@ class Recorder {
     /// With names that were interned before. Takes no lock and allocates nothing.
     void add(const SpanRecord& record);
 
-    /// A lane says which batch it submits, and that `timeline` counts its batches: plans().note(), the value that the
-    /// batch signals, and those that it waits for. Takes a lock where plans().note() does.
-    PlanId note(const graph::BatchRecord& batch, const graph::Timeline& timeline);
+    /// The track of a lane of that name on `device`, any text that tells devices apart. Takes a lock.
+    LaneTrack open_track(std::string_view lane, std::string_view device);
+    /// A lane says which batch it submits, on which track its spans are, and that `timeline` counts its batches:
+    /// plans().note(), the value that the batch signals, and those that it waits for. Takes a lock where plans().note()
+    /// does.
+    PlanId note(const graph::BatchRecord& batch, const graph::Timeline& timeline, NameId track);
     /// The same of one point.
     void note(const PointRecord& point);
 
@@ -152,13 +177,16 @@ class Recorder {
     void clear();
 
     /// A lane says so whenever it has compared the clocks. Takes no lock; tracks beyond kMostClocks are left out.
+    void note_clock(NameId track, Nanoseconds error, double drift_ppm);
     void note_clock(std::string_view track, Nanoseconds error, double drift_ppm);
     /// In the order of their first notes. While one is noted, its error and its drift may be of successive notes.
     std::vector<TrackClock> clocks() const;
     static constexpr std::size_t kMostClocks = 32;
 
     /// States what was measured of a track's device.
-    void note_ceiling(std::string_view track, Ceiling ceiling);
+    void note_ceiling(std::string_view track, const Ceiling& ceiling);
+    /// The same of all tracks that lanes of that name have, and will have, on `device` (open_track()).
+    void note_ceiling(std::string_view lane, std::string_view device, const Ceiling& ceiling);
     std::vector<TrackCeiling> ceilings() const;
 
     /// A few a frame: this takes a lock. Bounded like the spans.
@@ -182,6 +210,20 @@ class Recorder {
     void read(FrameCursor& cursor, std::vector<FrameTimes>& frames, std::vector<ScreenTime>& times) const;
 
   private:
+    friend class LaneTrack;
+    /// What open_track() gives to one lane at a time.
+    struct TrackSlot {
+        NameId track = 0;
+        std::string lane, device;
+        bool is_open = false;
+        bool is_of(std::string_view of_lane, std::string_view of_device) const {
+            return lane == of_lane && device == of_device;
+        }
+    };
+    TrackSlot& add_track(std::string_view lane, std::string_view device) KG_REQUIRES(notes_mutex_);
+    void set_ceiling(NameId track, const Ceiling& ceiling) KG_REQUIRES(notes_mutex_);
+    void close(NameId track);
+
     struct ClockSlot {
         std::atomic<NameId> track{0};  ///< 0: unused
         std::atomic<std::int64_t> error{0};
@@ -196,6 +238,7 @@ class Recorder {
     std::atomic<std::int64_t> first_begin_;
     std::array<ClockSlot, kMostClocks> clocks_;
     mutable Mutex notes_mutex_;
+    std::vector<TrackSlot> tracks_ KG_GUARDED_BY(notes_mutex_);       ///< as many as lanes were open at once
     std::vector<TrackCeiling> ceilings_ KG_GUARDED_BY(notes_mutex_);  ///< a few
     std::deque<CounterSample> counters_ KG_GUARDED_BY(notes_mutex_);
     std::vector<CounterSample> newest_counters_ KG_GUARDED_BY(notes_mutex_);  ///< a few

@@ -7,6 +7,8 @@
 #include <kinetograph/engine/vulkan/clock.hpp>
 #include <kinetograph/engine/vulkan/device.hpp>
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cassert>
 #include <cstring>
@@ -49,6 +51,11 @@ VkSemaphoreSubmitInfo semaphore_info(VkSemaphore semaphore, std::uint64_t value,
     info.value = value;
     info.stageMask = stages;
     return info;
+}
+
+/// Which device it is in a profile::Recorder: an accelerator's lanes on the same GPU are of another.
+std::string recorded_device(const Device& device) {
+    return fmt::format("vulkan {:02x}", fmt::join(device.report().uuid, ""));
 }
 
 std::vector<graph::Access> accesses_of(const graph::PassNode& node) {
@@ -105,7 +112,9 @@ bool writes_mapped_memory(const graph::BatchRecord& batch) {
 }  // namespace
 
 VulkanLane::VulkanLane(const Device& device, graph::Lane lane, profile::Recorder* recorder)
-    : device_(device), lane_(lane), recorder_(recorder) {}
+    : device_(device), lane_(lane), recorder_(recorder) {
+    if (recorder_ != nullptr) track_ = recorder_->open_track(graph::to_string(lane_), recorded_device(device_));
+}
 
 Result<std::unique_ptr<VulkanLane>> VulkanLane::create(const Device& device, graph::Lane lane,
                                                        profile::Recorder* recorder, Sharing sharing) {
@@ -209,15 +218,14 @@ void VulkanLane::record_spans(Slot& slot, Nanoseconds seen_at) {
         return;
     }
     device_.clock().note_work(stamps.front(), slot.submitted, stamps.back(), seen_at);
-    const profile::NameId track = recorder_->names().intern(graph::to_string(lane_));
     for (std::size_t i = 0; i < slot.timed_passes.size(); ++i)
         recorder_->add(profile::SpanRecord{.name = slot.timed_passes[i],
-                                           .track = track,
+                                           .track = track_.name(),
                                            .plan = slot.plan,
                                            .begin = device_.clock().to_host(stamps[2 * i]),
                                            .end = device_.clock().to_host(stamps[2 * i + 1]),
                                            .execution = slot.execution});
-    recorder_->note_clock(graph::to_string(lane_), device_.clock().error(), device_.clock().drift_ppm());
+    recorder_->note_clock(track_.name(), device_.clock().error(), device_.clock().drift_ppm());
 }
 
 Result<VulkanLane::Slot*> VulkanLane::acquire_slot(std::size_t passes) {
@@ -307,7 +315,7 @@ Result<void> VulkanLane::record(Slot& slot, const graph::BatchRecord& batch) {
         record_barrier(slot.commands, memory_barrier({VK_PIPELINE_STAGE_2_HOST_BIT, VK_ACCESS_2_HOST_WRITE_BIT},
                                                      {every_stage(device_.queue(lane_).flags),
                                                       VK_ACCESS_2_MEMORY_READ_BIT | VK_ACCESS_2_MEMORY_WRITE_BIT}));
-    if (times_passes()) slot.plan = recorder_->note(batch, *timeline_);
+    if (times_passes()) slot.plan = recorder_->note(batch, *timeline_, track_.name());
     std::optional<Error> error;
     const bool labels = device_.instance().has_debug_names();
     for (const graph::PassRecord& pass : batch.passes) {

@@ -79,6 +79,7 @@ class VulkanLane final : public graph::LaneBackend {
     const Device& device_;
     graph::Lane lane_;
     profile::Recorder* recorder_;
+    profile::LaneTrack track_;  // of its spans, if there is a recorder
     std::shared_ptr<TimelineSemaphore> timeline_, exported_;
     mutable Mutex mutex_;  // and of the slots' queries
     std::uint64_t submitted_ KG_GUARDED_BY(mutex_) = 0;

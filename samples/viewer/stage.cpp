@@ -124,7 +124,8 @@ Result<Stage::Shown> Stage::show(const Picture& picture) {
     record_span("record and submit", before_record, execution.number);
     KG_CHECK(target_->present(execution));
 
-    Shown shown{true, {recorder_.plans().id_of(executor_->plan()->fingerprint), execution.number}, {}};
+    const profile::PlanId plan = recorder_.plans().id_of(executor_->plan()->fingerprint, executor_->id());
+    Shown shown{true, {plan, execution.number}, {}};
     if (picture.read_back) {
         KG_CHECK(executor_->wait(execution));
         shown.picture = readback_->picture();

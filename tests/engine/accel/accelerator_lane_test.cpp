@@ -86,6 +86,26 @@ TEST_F(AcceleratorLanes, RecordOneSpanAPassInOrderOnTheHostAxis) {
     EXPECT_LE(spans.back().end, host_now());
 }
 
+TEST_F(AcceleratorLanes, OfTwoStreamsRecordOnTracksOfTheirOwnAndAsPlansOfTheirOwn) {
+    const auto other_lane = std::move(*AcceleratorLane::create(*device, &recorder));
+    const auto other = std::move(*graph::Executor::create({.lanes = {other_lane.get()},
+                                                           .memory = {{graph::MemoryDomain::Accelerator, &memory}},
+                                                           .compile = {.topology = graph::LaneTopology::cpu_only()}}));
+    graph::FrameGraph frame;
+    declare(frame, result);
+    for (graph::Executor* each : {executor.get(), other.get()}) ASSERT_TRUE(each->wait(*each->execute(frame)));
+    EXPECT_NE(executor->id(), other->id());
+    const auto spans = recorder.spans();
+    ASSERT_EQ(spans.size(), 4U);
+    for (std::size_t i = 0; i < spans.size(); ++i) {
+        const graph::Executor& of = i < 2 ? *executor : *other;
+        EXPECT_EQ(spans[i].track, i < 2 ? "accelerator" : "accelerator #2");
+        EXPECT_EQ(spans[i].plan, recorder.plans().id_of(of.plan()->fingerprint, of.id()));
+        EXPECT_EQ(spans[i].execution, 0U);
+    }
+    EXPECT_NE(spans.front().plan, spans.back().plan);
+}
+
 TEST_F(AcceleratorLanes, AllocateNothingOnceTheArenaIsReserved) {
     graph::FrameGraph frame;
     declare(frame, result);

@@ -155,7 +155,7 @@ class TellingLane final : public graph::LaneBackend {
     TellingLane(graph::Lane lane, Recorder& recorder) : lane_(lane), recorder_(recorder) {}
     graph::Lane lane() const override { return lane_; }
     Result<void> submit(const graph::BatchRecord& record) override {
-        plan = recorder_.note(record, *timeline_);
+        plan = recorder_.note(record, *timeline_, track_.name());
         timeline_->signal(record.signal);
         return {};
     }
@@ -168,6 +168,7 @@ class TellingLane final : public graph::LaneBackend {
   private:
     graph::Lane lane_;
     Recorder& recorder_;
+    LaneTrack track_ = recorder_.open_track(to_string(lane_), "a device");
     std::shared_ptr<graph::HostTimeline> timeline_ = std::make_shared<graph::HostTimeline>();
 };
 

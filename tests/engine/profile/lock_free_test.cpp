@@ -46,14 +46,13 @@ class CountingLane final : public graph::LaneBackend {
     graph::Lane lane() const override { return graph::Lane::Host; }
     Result<void> submit(const graph::BatchRecord& record) override {
         const std::uint64_t locks_before = locks, allocations_before = allocations;
-        const PlanId plan = recorder_.note(record, *timeline_);
-        const NameId track = recorder_.names().intern("host");
+        const PlanId plan = recorder_.note(record, *timeline_, track_.name());
         for (const graph::PassRecord& pass : record.passes)
             recorder_.add(SpanRecord{.name = recorder_.names().intern(pass.planned->name),
-                                     .track = track,
+                                     .track = track_.name(),
                                      .plan = plan,
                                      .execution = record.execution});
-        recorder_.note_clock("host", Nanoseconds(10), 0.5);
+        recorder_.note_clock(track_.name(), Nanoseconds(10), 0.5);
         taken_locks = locks - locks_before;
         made_allocations = allocations - allocations_before;
         timeline_->signal(record.signal);
@@ -67,6 +66,7 @@ class CountingLane final : public graph::LaneBackend {
 
   private:
     Recorder& recorder_;
+    LaneTrack track_ = recorder_.open_track("host", "this one");
     std::shared_ptr<graph::HostTimeline> timeline_ = std::make_shared<graph::HostTimeline>();
 };
 

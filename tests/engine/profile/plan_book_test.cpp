@@ -44,15 +44,17 @@ graph::FrameGraph two_passes(std::uint64_t bytes) {
 }
 
 /// Tells `book` of the batch, as its lane does.
-PlanId note(PlanBook& book, const graph::FrameGraph& frame, const graph::Plan& plan, std::size_t batch) {
+PlanId note(PlanBook& book, const graph::FrameGraph& frame, const graph::Plan& plan, std::size_t batch,
+            std::uint64_t executor = 1, NameId track = 0) {
     std::vector<graph::PassRecord> passes;
     for (const std::uint32_t index : plan.batches[batch].passes)
         passes.push_back({&plan.passes[index], &frame.passes()[plan.passes[index].pass], {}});
     graph::BatchRecord record;
     record.plan = &plan;
     record.batch = &plan.batches[batch];
+    record.executor = executor;
     record.passes = passes;
-    return book.note(record);
+    return book.note(record, track);
 }
 
 TEST(PlanBook, KnowsPassesWorkWaitsAndMemoryOnceTheLanesHaveTold) {
@@ -62,16 +64,17 @@ TEST(PlanBook, KnowsPassesWorkWaitsAndMemoryOnceTheLanesHaveTold) {
     ASSERT_EQ(plan->batches.size(), 2U);
     NameTable names;
     PlanBook book(names);
-    const PlanId id = note(book, frame, *plan, 0);
+    const NameId accelerator = names.intern("accelerator #2"), host = names.intern("host");
+    const PlanId id = note(book, frame, *plan, 0, 1, accelerator);
     EXPECT_FALSE(book.find(id)->is_complete());
-    EXPECT_EQ(note(book, frame, *plan, 1), id);
-    EXPECT_EQ(note(book, frame, *plan, 1), id) << "the next execution";
+    EXPECT_EQ(note(book, frame, *plan, 1, 1, host), id);
+    EXPECT_EQ(note(book, frame, *plan, 1, 1, host), id) << "the next execution";
     const auto facts = book.find(id);
     EXPECT_TRUE(facts->is_complete());
     ASSERT_EQ(facts->passes.size(), 2U);
     const PassFacts &make = facts->passes[0], &take = facts->passes[1];
     EXPECT_EQ(names.text(make.name), "make");
-    EXPECT_EQ(names.text(make.track), "accelerator");
+    EXPECT_EQ(names.text(make.track), "accelerator #2") << "as its lane says";
     EXPECT_EQ(make.operations, 1e9);
     EXPECT_EQ(make.bytes, 4096U) << "what it writes, for it does not say";
     EXPECT_EQ(make.kernel, "fast");
@@ -117,8 +120,22 @@ TEST(PlanBook, FindsTheNumberOfAPlanThatWasNoted) {
     NameTable names;
     PlanBook book(names);
     const PlanId id = note(book, frame, *plan, 0);
-    EXPECT_EQ(book.id_of(plan->fingerprint), id);
-    EXPECT_EQ(book.id_of(unknown->fingerprint), kNoPlan);
+    EXPECT_EQ(book.id_of(plan->fingerprint, 1), id);
+    EXPECT_EQ(book.id_of(unknown->fingerprint, 1), kNoPlan);
+    EXPECT_EQ(book.id_of(plan->fingerprint, 2), kNoPlan) << "of another executor";
+}
+
+TEST(PlanBook, KeepsEqualGraphsOfTwoExecutorsApart) {
+    const graph::FrameGraph frame = two_passes(4096);
+    const auto plan = graph::compile(frame, {.topology = graph::LaneTopology::cpu_only()});
+    NameTable names;
+    PlanBook book(names);
+    const NameId first = names.intern("accelerator"), second = names.intern("accelerator #2");
+    const PlanId of_first = note(book, frame, *plan, 0, 1, first), of_second = note(book, frame, *plan, 0, 2, second);
+    EXPECT_NE(of_first, of_second);
+    EXPECT_EQ(note(book, frame, *plan, 0, 1, first), of_first) << "the next execution";
+    EXPECT_EQ(book.find(of_first)->batches[0].track, first);
+    EXPECT_EQ(book.find(of_second)->batches[0].track, second);
 }
 
 /// Looks up known plans while another thread makes the book forget others: what is found is always the plan's own.
@@ -132,7 +149,7 @@ TEST(PlanBook, GivesEveryPlanItsOwnNumberWhileOthersAreForgotten) {
     std::thread reader([&] {
         while (!stop) {
             EXPECT_EQ(note(book, kept, *plan, 0), id);
-            EXPECT_EQ(book.id_of(plan->fingerprint), id);
+            EXPECT_EQ(book.id_of(plan->fingerprint, 1), id);
         }
     });
     for (std::uint64_t i = 2; i < 200; ++i) {

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <map>
+#include <string>
 #include <thread>
 
 namespace kinetograph::profile {
@@ -107,6 +109,46 @@ TEST(Recorder, KeepsTheNewestComparisonOfEveryClock) {
     ASSERT_EQ(clocks.size(), 2U);
     EXPECT_EQ(recorder.names().text(clocks[0].track), "graphics");
     EXPECT_EQ(clocks[0].error, Nanoseconds(400));
+}
+
+TEST(Recorder, GivesLanesThatLiveAtOnceTracksOfTheirOwnAndEveryTrackToOneDevice) {
+    Recorder recorder;
+    const auto text = [&](const LaneTrack& track) { return recorder.names().text(track.name()); };
+    {
+        const LaneTrack first = recorder.open_track("accelerator", "cuda 1");
+        const LaneTrack second = recorder.open_track("accelerator", "cuda 1");
+        const LaneTrack other = recorder.open_track("accelerator", "cuda 2");
+        const LaneTrack drawing = recorder.open_track("graphics", "vulkan 1");
+        EXPECT_EQ(text(first), "accelerator");
+        EXPECT_EQ(text(second), "accelerator #2");
+        EXPECT_EQ(text(other), "accelerator #3");
+        EXPECT_EQ(text(drawing), "graphics");
+    }
+    LaneTrack again = recorder.open_track("accelerator", "cuda 2");
+    EXPECT_EQ(text(again), "accelerator #3") << "the device's own";
+    again = recorder.open_track("accelerator", "cuda 1");
+    EXPECT_EQ(text(again), "accelerator");
+    EXPECT_EQ(text(recorder.open_track("accelerator", "cuda 2")), "accelerator #3") << "given back by the assignment";
+}
+
+TEST(Recorder, ACeilingOfADeviceIsThatOfAllTracksOfItsLanes) {
+    Recorder recorder;
+    const auto ceilings = [&] {
+        std::map<std::string, double> found;
+        for (const auto& [track, ceiling] : recorder.ceilings())
+            found[std::string(recorder.names().text(track))] = ceiling.operations_per_second;
+        return found;
+    };
+    using Ceilings = std::map<std::string, double>;
+    recorder.note_ceiling("accelerator", "cuda 1", {.operations_per_second = 4e12});
+    EXPECT_EQ(ceilings(), (Ceilings{{"accelerator", 4e12}})) << "before there is a lane";
+    const LaneTrack other = recorder.open_track("accelerator", "cuda 2");
+    const LaneTrack first = recorder.open_track("accelerator", "cuda 1");
+    const LaneTrack second = recorder.open_track("accelerator", "cuda 1");
+    EXPECT_EQ(ceilings(), (Ceilings{{"accelerator", 4e12}, {"accelerator #3", 4e12}}));
+    recorder.note_ceiling("accelerator", "cuda 1", {.operations_per_second = 5e12});
+    recorder.note_ceiling("accelerator", "cuda 2", {.operations_per_second = 1e12});
+    EXPECT_EQ(ceilings(), (Ceilings{{"accelerator", 5e12}, {"accelerator #2", 1e12}, {"accelerator #3", 5e12}}));
 }
 
 TEST(Recorder, TakesClocksFromSeveralThreadsAndKeepsOneOfEachTrack) {
