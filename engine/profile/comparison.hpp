@@ -19,7 +19,7 @@ struct PassSummary {
     double share = 0.0;
     double operations = 0.0;  ///< of one call; 0: not known
     std::uint64_t bytes = 0;
-    double of_roofline = 0.0;  ///< as PassRates::of_roofline; 0: not known
+    double of_peak_operations = 0.0, of_peak_bandwidth = 0.0, of_roofline = 0.0;  ///< as PassRates; 0: not known
     std::string kernel{};
 };
 

@@ -319,16 +319,11 @@ PassRates Profile::rates(const PassProfile& pass) const {
     rates.bytes_per_second = static_cast<double>(facts->bytes) / time;
     const Ceiling* ceiling = this->ceiling(pass.track);
     if (ceiling == nullptr) return rates;
-    double least = 0.0;
-    if (ceiling->operations_per_second > 0.0) {
-        rates.of_ceiling = rates.operations_per_second / ceiling->operations_per_second;
-        least = facts->operations / ceiling->operations_per_second;
-    }
-    if (ceiling->bytes_per_second > 0.0) {
-        rates.of_ceiling = std::max(rates.of_ceiling, rates.bytes_per_second / ceiling->bytes_per_second);
-        least = std::max(least, static_cast<double>(facts->bytes) / ceiling->bytes_per_second);
-    }
-    rates.of_roofline = least / time;
+    if (ceiling->operations_per_second > 0.0)
+        rates.of_peak_operations = rates.operations_per_second / ceiling->operations_per_second;
+    if (ceiling->bytes_per_second > 0.0) rates.of_peak_bandwidth = rates.bytes_per_second / ceiling->bytes_per_second;
+    rates.is_bound_by_bandwidth = rates.of_peak_bandwidth > rates.of_peak_operations;
+    rates.of_roofline = rates.is_bound_by_bandwidth ? rates.of_peak_bandwidth : rates.of_peak_operations;
     return rates;
 }
 
@@ -351,7 +346,10 @@ Capture Profile::capture(std::string label) const {
         if (const PassFacts* facts = this->facts(pass)) {
             summary.operations = facts->operations;
             summary.bytes = facts->bytes;
-            summary.of_roofline = rates(pass).of_roofline;
+            const PassRates rates = this->rates(pass);
+            summary.of_peak_operations = rates.of_peak_operations;
+            summary.of_peak_bandwidth = rates.of_peak_bandwidth;
+            summary.of_roofline = rates.of_roofline;
             summary.kernel = facts->kernel;
         }
         capture.passes.push_back(std::move(summary));

@@ -43,8 +43,12 @@ struct PassProfile {
 /// Rates of a pass at its median time.
 struct PassRates {
     double operations_per_second = 0.0, bytes_per_second = 0.0;  ///< 0: not known
-    double of_ceiling = 0.0;   ///< the larger part of the device's two ceilings that is reached; 0: not known
-    double of_roofline = 0.0;  ///< least time by both ceilings, over the median time; 0: not known
+    /// Of what was measured of the device (Ceiling); 0: not known.
+    double of_peak_operations = 0.0, of_peak_bandwidth = 0.0;
+    /// Of what the device allows a pass of this intensity (operations a byte): the share of the peak that bounds it, of
+    /// operations above the ridge of the roofline, of bandwidth below it. 0: not known.
+    double of_roofline = 0.0;
+    bool is_bound_by_bandwidth = false;  ///< which of the two that is
 };
 
 struct MemoryUse {

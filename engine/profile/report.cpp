@@ -33,13 +33,13 @@ nlohmann::json percentiles(const DurationSketch& sketch) {
 std::string to_csv(const Capture& capture) {
     std::string text =
         "pass,track,kernel,calls,first_ns,last_ns,mean_ns,p50_ns,p95_ns,p99_ns,max_ns,deviation_ns,share,operations,"
-        "bytes,roofline\n";
+        "bytes,of_peak_operations,of_peak_bandwidth,of_roofline\n";
     for (const PassSummary& pass : capture.passes)
-        text +=
-            fmt::format("{},{},{},{},{},{},{},{},{},{},{},{:.1f},{:.6f},{:.0f},{},{:.6f}\n", csv_field(pass.name),
-                        csv_field(pass.track), csv_field(pass.kernel), pass.calls, pass.first.count(),
-                        pass.last.count(), pass.mean.count(), pass.p50.count(), pass.p95.count(), pass.p99.count(),
-                        pass.max.count(), pass.deviation, pass.share, pass.operations, pass.bytes, pass.of_roofline);
+        text += fmt::format(
+            "{},{},{},{},{},{},{},{},{},{},{},{:.1f},{:.6f},{:.0f},{},{:.6f},{:.6f},{:.6f}\n", csv_field(pass.name),
+            csv_field(pass.track), csv_field(pass.kernel), pass.calls, pass.first.count(), pass.last.count(),
+            pass.mean.count(), pass.p50.count(), pass.p95.count(), pass.p99.count(), pass.max.count(), pass.deviation,
+            pass.share, pass.operations, pass.bytes, pass.of_peak_operations, pass.of_peak_bandwidth, pass.of_roofline);
     return text;
 }
 
@@ -71,7 +71,10 @@ std::string to_json_line(const Profile& profile, Nanoseconds now) {
                                   {"p50_ns", pass.quantile(0.5).count()},
                                   {"share", pass.share},
                                   {"operations_per_second", rates.operations_per_second},
-                                  {"bytes_per_second", rates.bytes_per_second}});
+                                  {"bytes_per_second", rates.bytes_per_second},
+                                  {"of_peak_operations", rates.of_peak_operations},
+                                  {"of_peak_bandwidth", rates.of_peak_bandwidth},
+                                  {"of_roofline", rates.of_roofline}});
     }
     return line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }

@@ -9,8 +9,8 @@
 
 namespace kinetograph::profile {
 
-/// One line a pass, with a header; times in nanoseconds. Fields with a comma, a quote or a line's end are quoted
-/// (RFC 4180).
+/// One line a pass, with a header; times in nanoseconds, shares as parts of 1. Fields with a comma, a quote or a line's
+/// end are quoted (RFC 4180).
 std::string to_csv(const Capture& capture);
 
 /// One JSON object without line ends: time, frames, late frames, percentiles of frame times and of latencies, the last

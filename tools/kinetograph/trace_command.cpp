@@ -68,14 +68,15 @@ std::string per_second(double amount, Nanoseconds time, double unit) {
 
 std::string passes_table(const Capture& capture, std::size_t top) {
     Table table({"pass", "lane", ">share", ">calls", ">first", ">mean", ">p50", ">p95", ">p99", ">max", ">TFLOP/s",
-                 ">GB/s", ">roofline", "kernel"});
+                 ">of peak", ">GB/s", ">of peak", ">roofline", "kernel"});
+    const auto percent = [](double part) { return part > 0 ? fmt::format("{:.0f}%", 100.0 * part) : std::string(); };
     for (std::size_t i = 0; i < std::min(top, capture.passes.size()); ++i) {
         const PassSummary& pass = capture.passes[i];
         table.add({pass.name, pass.track, fmt::format("{:.1f}%", 100.0 * pass.share), fmt::format("{}", pass.calls),
                    human_time(pass.first), human_time(pass.mean), human_time(pass.p50), human_time(pass.p95),
                    human_time(pass.p99), human_time(pass.max), per_second(pass.operations, pass.p50, 1e12),
-                   per_second(static_cast<double>(pass.bytes), pass.p50, 1e9),
-                   pass.of_roofline > 0 ? fmt::format("{:.0f}%", 100.0 * pass.of_roofline) : "", pass.kernel});
+                   percent(pass.of_peak_operations), per_second(static_cast<double>(pass.bytes), pass.p50, 1e9),
+                   percent(pass.of_peak_bandwidth), percent(pass.of_roofline), pass.kernel});
     }
     std::string text = table.to_string();
     if (capture.passes.size() > top) text += fmt::format("{} more passes (--top)\n", capture.passes.size() - top);

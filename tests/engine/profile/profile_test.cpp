@@ -97,8 +97,20 @@ TEST_F(ProfileTest, RatesAreOfTheMedianAndOfTheDevicesCeilings) {
     const PassRates rates = profile_.rates(pass("decode", "accelerator"));  // 4e6 operations and 8000 bytes in 100 us
     EXPECT_NEAR(rates.operations_per_second, 40e9, 40e9 / 100);
     EXPECT_NEAR(rates.bytes_per_second, 80e6, 80e6 / 100);
-    EXPECT_NEAR(rates.of_ceiling, 0.8, 0.01);
-    EXPECT_NEAR(rates.of_roofline, 0.8, 0.01) << "80 us by bytes, 50 us by operations";
+    EXPECT_NEAR(rates.of_peak_operations, 0.5, 0.01);
+    EXPECT_NEAR(rates.of_peak_bandwidth, 0.8, 0.01);
+    EXPECT_NEAR(rates.of_roofline, 0.8, 0.01) << "500 operations a byte, where both peaks meet at 800";
+    EXPECT_TRUE(rates.is_bound_by_bandwidth);
+    recorder_.note_ceiling("accelerator", {.operations_per_second = 50e9, .bytes_per_second = 160e6});
+    profile_.update(milliseconds(500));
+    const PassRates of_other = profile_.rates(pass("decode", "accelerator"));
+    EXPECT_NEAR(of_other.of_peak_operations, 0.8, 0.01);
+    EXPECT_NEAR(of_other.of_peak_bandwidth, 0.5, 0.01);
+    EXPECT_NEAR(of_other.of_roofline, 0.8, 0.01) << "both peaks meet at 312 operations a byte";
+    EXPECT_FALSE(of_other.is_bound_by_bandwidth);
+    const std::string csv = to_csv(profile_.capture("now"));
+    EXPECT_NE(csv.find(",operations,bytes,of_peak_operations,of_peak_bandwidth,of_roofline\n"), std::string::npos);
+    EXPECT_NE(csv.find(",4000000,8000,0.8"), std::string::npos) << csv;
     EXPECT_EQ(profile_.rates(pass("draw", "graphics")).operations_per_second, 0.0);
 }
 
