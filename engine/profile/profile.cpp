@@ -304,15 +304,15 @@ std::shared_ptr<const PlanFacts> Profile::plan(PlanId id) const {
     return found;
 }
 
-const PassFacts* Profile::facts(const PassProfile& pass) const {
+std::shared_ptr<const PassFacts> Profile::facts(const PassProfile& pass) const {
     if (pass.in_plan == kNone) return nullptr;
-    const auto facts = plan(pass.plan);  // held in plans_
-    return facts != nullptr ? &facts->passes[pass.in_plan] : nullptr;
+    const auto facts = plan(pass.plan);
+    return facts != nullptr ? std::shared_ptr<const PassFacts>(facts, &facts->passes[pass.in_plan]) : nullptr;
 }
 
 PassRates Profile::rates(const PassProfile& pass) const {
     PassRates rates;
-    const PassFacts* facts = this->facts(pass);
+    const auto facts = this->facts(pass);
     const double time = seconds(pass.quantile(0.5));
     if (facts == nullptr || time <= 0.0) return rates;
     rates.operations_per_second = facts->operations / time;
@@ -343,7 +343,7 @@ Capture Profile::capture(std::string label) const {
                             .total = pass.later.total(),
                             .deviation = pass.later.deviation(),
                             .share = pass.share};
-        if (const PassFacts* facts = this->facts(pass)) {
+        if (const auto facts = this->facts(pass)) {
             summary.operations = facts->operations;
             summary.bytes = facts->bytes;
             const PassRates rates = this->rates(pass);

@@ -106,8 +106,9 @@ class Profile {
     const std::vector<PassProfile>& passes() const { return passes_; }
     const PassProfile* find(NameId name, NameId track) const;
     std::shared_ptr<const PlanFacts> plan(PlanId id) const;
-    /// What the pass's plan says of it; null where it says nothing.
-    const PassFacts* facts(const PassProfile& pass) const;
+    /// What the pass's plan says of it; null where it says nothing. Keeps that plan's facts, which are replaced while
+    /// lanes still tell of it.
+    std::shared_ptr<const PassFacts> facts(const PassProfile& pass) const;
     PassRates rates(const PassProfile& pass) const;
     const Ceiling* ceiling(NameId track) const;  ///< null: not measured
 

@@ -117,7 +117,7 @@ class PassesPanel final : public Panel {
             row.p95 = pass.quantile(0.95);
             row.p99 = pass.quantile(0.99);
             row.max = pass.max();
-            if (const profile::PassFacts* facts = context.profile.facts(pass)) row.kernel = facts->kernel;
+            if (const auto facts = context.profile.facts(pass)) row.kernel = facts->kernel;
             rows.push_back(std::move(row));
         }
         table_.set_rows(std::move(rows));
@@ -148,7 +148,7 @@ class PassesPanel final : public Panel {
             row.name, context.text(row.track), row.calls, human_time(row.p50), human_time(row.p95),
             human_time(row.p99));
         const PassProfile* pass = context.profile.find(row.pass, row.track);
-        const profile::PassFacts* facts = pass != nullptr ? context.profile.facts(*pass) : nullptr;
+        const auto facts = pass != nullptr ? context.profile.facts(*pass) : nullptr;
         if (facts != nullptr && !facts->kernel.empty()) text += fmt::format("\n{}: {}", facts->kernel, facts->reason);
         if (facts != nullptr && facts->operations > 0)
             text += fmt::format("\n{:.3f} GFLOP, {} at least", facts->operations * 1e-9, human_bytes(facts->bytes));
@@ -156,7 +156,7 @@ class PassesPanel final : public Panel {
     }
 
     static void draw_selected(const PanelContext& context, const PassProfile& pass) {
-        const profile::PassFacts* facts = context.profile.facts(pass);
+        const auto facts = context.profile.facts(pass);
         const float width = ImGui::GetContentRegionAvail().x;
         ImGui::Spacing();
         ImGui::TextColored(

@@ -590,7 +590,7 @@ class TimelinePanel final : public Panel {
         const std::string_view name = context.text(span.name), track = context.text(span.track);
         std::string text = fmt::format("{} on {}\n{}, median {}\nstep {}", name, track, human_time(span.length()),
                                        human_time(pass->quantile(0.5)), span.execution);
-        if (const profile::PassFacts* facts = context.profile.facts(*pass); facts != nullptr && !facts->kernel.empty())
+        if (const auto facts = context.profile.facts(*pass); facts != nullptr && !facts->kernel.empty())
             text += fmt::format("\n{}: {}", facts->kernel, facts->reason);
         ImGui::SetTooltip("%s", text.c_str());
     }

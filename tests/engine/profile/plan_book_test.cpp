@@ -1,5 +1,6 @@
 #include <kinetograph/engine/graph/executor.hpp>
 #include <kinetograph/engine/profile/plan_book.hpp>
+#include <kinetograph/engine/profile/profile.hpp>
 
 #include <gtest/gtest.h>
 
@@ -89,6 +90,26 @@ TEST(PlanBook, KnowsPassesWorkWaitsAndMemoryOnceTheLanesHaveTold) {
     EXPECT_EQ(facts->culled, (std::vector<CulledFacts>{{"unused", "nothing reads \"waste\""}}));
     ASSERT_EQ(facts->arenas.size(), 1U);
     EXPECT_EQ(facts->arenas[0].domain, "accelerator");
+}
+
+TEST(PlanBook, FactsOfAPassStayWhileLanesStillTellOfItsPlan) {
+    const graph::FrameGraph frame = two_passes(4096);
+    const auto plan = graph::compile(frame, {.topology = graph::LaneTopology::cpu_only()});
+    ASSERT_TRUE(plan);
+    Recorder recorder;
+    Profile profile(recorder);
+    const NameId accelerator = recorder.names().intern("accelerator"), host = recorder.names().intern("host");
+    const PlanId id = note(recorder.plans(), frame, *plan, 0, 1, accelerator);
+    const NameId make = recorder.names().intern("make");
+    recorder.add(SpanRecord{make, accelerator, id, Nanoseconds(0), Nanoseconds(10), 0});
+    profile.update(Nanoseconds(100));
+    const auto facts = profile.facts(*profile.find(make, accelerator));
+    ASSERT_NE(facts, nullptr);
+    note(recorder.plans(), frame, *plan, 1, 1, host);
+    EXPECT_TRUE(profile.plan(id)->is_complete()) << "the profile has replaced what it kept";
+    EXPECT_EQ(facts->kernel, "fast");
+    EXPECT_EQ(facts->reason, "it is fast");
+    EXPECT_EQ(facts.use_count(), 1) << "it alone keeps the facts of before";
 }
 
 TEST(PlanBook, ForgetsThePlanThatWasUsedLongestAgo) {
