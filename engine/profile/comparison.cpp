@@ -1,24 +1,28 @@
 #include <kinetograph/engine/profile/comparison.hpp>
 
+#include <kinetograph/engine/profile/student.hpp>
+
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 #include <unordered_map>
 #include <utility>
 
 namespace kinetograph::profile {
 namespace {
 
+double later_calls(const PassSummary& pass) { return static_cast<double>(pass.calls - 1); }
+
 /// Variance of the mean.
-double squared_error(const PassSummary& pass) {
-    return pass.deviation * pass.deviation / static_cast<double>(pass.calls - 1);
-}
+double squared_error(const PassSummary& pass) { return pass.deviation * pass.deviation / later_calls(pass); }
 
 double chance_of(const PassSummary& before, const PassSummary& after, double change) {
     if (before.calls < 3 || after.calls < 3) return 1.0;
-    const double error = std::sqrt(squared_error(before) + squared_error(after));
-    if (error == 0.0) return change == 0.0 ? 1.0 : 0.0;
-    return std::erfc(std::abs(change) / error / std::numbers::sqrt2);
+    const double of_before = squared_error(before), of_after = squared_error(after), both = of_before + of_after;
+    if (both == 0.0) return change == 0.0 ? 1.0 : 0.0;
+    const double degrees =
+        both * both /
+        (of_before * of_before / (later_calls(before) - 1.0) + of_after * of_after / (later_calls(after) - 1.0));
+    return chance_of_t(change / std::sqrt(both), degrees);
 }
 
 /// A capture's passes by name and track: captures of thousands of passes are compared several times a second.
@@ -46,18 +50,17 @@ class Index {
 
 /// What `later` has over `earlier`. Sums of squares around two means differ by the means' distance.
 PassSummary between(const PassSummary& earlier, const PassSummary& later) {
-    const auto counted = [](const PassSummary& pass) { return static_cast<double>(pass.calls - 1); };
     const auto squares = [&](const PassSummary& pass) {
-        return pass.deviation * pass.deviation * std::max(counted(pass) - 1.0, 0.0);
+        return pass.deviation * pass.deviation * std::max(later_calls(pass) - 1.0, 0.0);
     };
-    const double before = counted(earlier), calls = counted(later) - before;
+    const double before = later_calls(earlier), calls = later_calls(later) - before;
     PassSummary result = later;
     result.calls = later.calls - earlier.calls + 1;
     result.p50 = result.p95 = result.p99 = result.max = {};
     result.total = later.total - earlier.total;
     const double mean = result.total / calls, apart = before > 0.0 ? earlier.total / before - mean : 0.0;
     result.mean = Nanoseconds(std::llround(mean));
-    const double rest = squares(later) - squares(earlier) - apart * apart * before * calls / counted(later);
+    const double rest = squares(later) - squares(earlier) - apart * apart * before * calls / later_calls(later);
     result.deviation = calls > 1.0 ? std::sqrt(std::max(rest, 0.0) / (calls - 1.0)) : 0.0;
     return result;
 }
@@ -66,7 +69,7 @@ PassChange change_of(const PassSummary* before, const PassSummary* after) {
     PassChange change{.before = before, .after = after};
     if (before != nullptr) change.change -= before->mean;
     if (after != nullptr) change.change += after->mean;
-    if (before == nullptr || after == nullptr) return change;
+    if (!change.is_on_both_sides()) return change;
     if (before->mean > Nanoseconds{})
         change.ratio = static_cast<double>(after->mean.count()) / static_cast<double>(before->mean.count());
     change.chance = chance_of(*before, *after, static_cast<double>(change.change.count()));

@@ -32,19 +32,21 @@ struct Capture {
 /// that of `later`; percentiles and the maximum are not known and 0.
 Capture since(const Capture& earlier, const Capture& later);
 
-/// One pass in two captures; a null side: it is not there.
+/// One pass in two captures; a null side: it is not there, which in since() is that it did not run.
 struct PassChange {
     const PassSummary* before = nullptr;
     const PassSummary* after = nullptr;
-    Nanoseconds change{};  ///< of the mean
-    double ratio = 1.0;    ///< after over before, means
-    /// The chance of a difference at least as large if nothing had changed: Welch's test with the normal distribution.
-    /// 1 with fewer than two later calls on a side.
+    /// Of the mean. Of a pass that is on one side alone there is no change: this is its mean there, negative before.
+    Nanoseconds change{};
+    double ratio = 1.0;  ///< after over before, means
+    /// The chance of a difference at least as large if nothing had changed: Welch's test, Student's distribution with
+    /// Welch and Satterthwaite's degrees of freedom. 1 with fewer than two later calls on a side.
     double chance = 1.0;
+    bool is_on_both_sides() const { return before != nullptr && after != nullptr; }
     bool is_significant() const { return chance < 0.01; }
 };
 
-/// Every pass of either, the largest change of the mean first. The rows refer to the captures.
+/// Every pass of either, the largest `change` first. The rows refer to the captures.
 std::vector<PassChange> compare(const Capture& before, const Capture& after);
 
 }  // namespace kinetograph::profile

@@ -180,8 +180,9 @@ std::string changes_table(const std::vector<PassChange>& changes, std::size_t to
     for (std::size_t i = 0; i < std::min(top, changes.size()); ++i) {
         const PassChange& change = changes[i];
         const PassSummary& either = change.before != nullptr ? *change.before : *change.after;
-        const bool both = change.before != nullptr && change.after != nullptr;
-        table.add({either.name, either.track, mean(change.before), mean(change.after), human_time(change.change),
+        const bool both = change.is_on_both_sides();
+        table.add({either.name, either.track, mean(change.before), mean(change.after),
+                   both ? human_time(change.change) : "",
                    both ? fmt::format("{:+.1f}%", 100.0 * (change.ratio - 1.0)) : "",
                    both ? fmt::format("{:.2g}", change.chance) : "",
                    !both                      ? (change.before == nullptr ? "new" : "gone")
