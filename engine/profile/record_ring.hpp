@@ -14,6 +14,14 @@ struct RingCursor {
     std::uint64_t missed = 0;  ///< overwritten before they were read
 };
 
+/// Makes `value` at least `least`, whoever else does the same.
+inline void raise(std::atomic<std::uint64_t>& value, std::uint64_t least) {
+    for (std::uint64_t known = value.load(std::memory_order_relaxed);
+         known < least &&
+         !value.compare_exchange_weak(known, least, std::memory_order_release, std::memory_order_relaxed);) {
+    }
+}
+
 /// Bounded and free of locks: beyond `capacity` records the oldest are overwritten. Any thread may add and read.
 template <std::size_t kWords>
 class RecordRing {
@@ -25,7 +33,7 @@ class RecordRing {
 
     std::size_t capacity() const { return capacity_; }
     std::uint64_t total_added() const { return next_.load(std::memory_order_acquire); }
-    void clear() { cleared_.store(next_.load(std::memory_order_acquire), std::memory_order_release); }
+    void clear() { raise(cleared_, next_.load(std::memory_order_acquire)); }
 
     /// Allocates nothing.
     void add(const Words& words) {
@@ -36,7 +44,7 @@ class RecordRing {
         // A thread that stood still for a whole lap still writes here, or this one did: the record is given up.
         if (state % 2 != 0 || state > writing ||
             !slot.state.compare_exchange_strong(state, writing, std::memory_order_acq_rel)) {
-            skipped_.store(ticket + 1, std::memory_order_release);
+            raise(skipped_, ticket + 1);
             return;
         }
         // Stores that release: a reader that sees one of the words also sees that the slot is being written.

@@ -100,6 +100,21 @@ TEST(Recorder, WhatIsReadWhileOthersWriteIsNeverMixedFromTwoSpans) {
     EXPECT_EQ(recorder.total_added(), 100'000U);
 }
 
+/// Two threads that give records up may tell of the later one first: what a reader has passed must not open again.
+TEST(RecordRing, WhatHasBeenGivenUpGrowsOnly) {
+    std::atomic<std::uint64_t> given_up{0};
+    raise(given_up, 12);
+    raise(given_up, 10);
+    EXPECT_EQ(given_up, 12U);
+    std::vector<std::thread> threads;
+    for (std::uint64_t thread = 0; thread < 4; ++thread)
+        threads.emplace_back([&, thread] {
+            for (std::uint64_t i = 0; i < 20'000; ++i) raise(given_up, 4 * i + thread);
+        });
+    for (auto& thread : threads) thread.join();
+    EXPECT_EQ(given_up, 4U * 19'999 + 3);
+}
+
 TEST(Recorder, KeepsTheNewestComparisonOfEveryClock) {
     Recorder recorder;
     recorder.note_clock("graphics", Nanoseconds(500), 1.0);
