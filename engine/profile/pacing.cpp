@@ -87,8 +87,8 @@ void Pacing::note(const Waiting& resolved, const LateFrame& is_late) {
 }
 
 void Pacing::add(const ScreenTime& time) {
-    const auto found = std::find_if(newest.rbegin(), newest.rend(),
-                                    [&](const FrameTimes& other) { return other.index == time.frame; });
+    const auto found =
+        std::find_if(newest.rbegin(), newest.rend(), [&](const FrameTimes& other) { return time.may_be_of(other); });
     if (found == newest.rend()) return;
     found->on_screen = time.time;
     display.add(time.time - found->shown);

@@ -53,7 +53,7 @@ class Pacing {
 
     /// A frame that was shown after those before it.
     void add(const FrameTimes& frame, Nanoseconds started);
-    /// One of the newest frames was on the screen. Another is left out.
+    /// One of the newest frames, which has been added, was on the screen. Another is left out.
     void add(const ScreenTime& time);
     /// For frames that wait for their steps, in order: sets their figures and tells what made them late, or nothing if
     /// the steps are not there yet. `give_up`: the frame comes no more, because `most` others may go on to wait.

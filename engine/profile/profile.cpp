@@ -249,7 +249,16 @@ void Profile::take_frames(std::size_t most) {
     std::vector<FrameTimes> frames;
     std::vector<ScreenTime> times;
     recorder_.read(frames_cursor_, frames, times);
-    for (const FrameTimes& frame : frames) pacing_.add(frame, started_);
+    // In the order in which they happened: a file has all of them at once, of which only the newest are kept.
+    auto shown = frames.begin();
+    const auto add_frames_until = [&](Nanoseconds time) {
+        for (; shown != frames.end() && shown->shown <= time; ++shown) pacing_.add(*shown, started_);
+    };
+    for (const ScreenTime& time : times) {
+        add_frames_until(time.time + ScreenTime::kEarly);
+        pacing_.add(time);
+    }
+    add_frames_until(Nanoseconds::max());
     pacing_.resolve(most, [this](FrameTimes& frame, bool give_up) -> std::optional<LateFrame> {
         const Step* made = find_complete(frame.made_by);
         const auto is_awaited = [&](StepKey step) {
@@ -259,7 +268,6 @@ void Profile::take_frames(std::size_t most) {
         if (made != nullptr) frame.set_step(made->begin, made->end);
         return blame(frame);
     });
-    for (const ScreenTime& time : times) pacing_.add(time);
 }
 
 /// The pass of the steps that made and drew it which exceeded its median most.

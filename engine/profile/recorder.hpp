@@ -68,10 +68,14 @@ struct FrameTimes {
     friend bool operator==(const FrameTimes&, const FrameTimes&) = default;
 };
 
-/// One of those frames was on the screen.
+/// One of those frames was on the screen: the newest of that index which was shown before. In a clip that loops the
+/// indices begin again.
 struct ScreenTime {
     std::uint64_t frame = 0;  ///< FrameTimes::index
     Nanoseconds time{};       ///< host axis
+    /// Another thread may see a frame on the screen before the one that handed it over goes on and tells.
+    static constexpr Nanoseconds kEarly = std::chrono::milliseconds(2);
+    bool may_be_of(const FrameTimes& shown) const { return shown.index == frame && shown.shown <= time + kEarly; }
 };
 
 /// A batch's point on a timeline: the one that it signals, or one that it waits for.

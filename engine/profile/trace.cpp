@@ -73,14 +73,18 @@ class Writer {
 
     /// What their own steps and the screen say of them.
     void complete_frames() {
-        std::map<std::uint64_t, Nanoseconds> on_screen;
-        for (const ScreenTime& time : recorder_.screen_times()) on_screen[time.frame] = time.time;
+        std::map<std::uint64_t, std::vector<FrameTimes*>> of_index;  // in the order in which they were shown
+        for (FrameTimes& frame : frames_) of_index[frame.index].push_back(&frame);
+        for (const ScreenTime& time : recorder_.screen_times()) {
+            const auto& same = of_index[time.frame];
+            const auto after =
+                std::ranges::partition_point(same, [&](const auto* each) { return time.may_be_of(*each); });
+            if (after != same.begin()) (*std::prev(after))->on_screen = std::max((*std::prev(after))->shown, time.time);
+        }
         for (FrameTimes& frame : frames_) {
             if (const Step* made = find(frame.made_by)) frame.set_step(made->begin, made->end);
             for (Nanoseconds* part : {&frame.decode, &frame.queued, &frame.present, &frame.latency})
                 *part = std::max(*part, Nanoseconds{});  // clocks are known to within their errors
-            if (const auto time = on_screen.find(frame.index); time != on_screen.end())
-                frame.on_screen = std::max(frame.shown, time->second);
         }
     }
 

@@ -124,6 +124,34 @@ TEST(Trace, AFrameIsAnInstantAndSlicesOfWhatItsLatencyConsistsOf) {
     EXPECT_EQ(instant["args"]["latency_ns"], 8000);
 }
 
+TEST(Trace, AFrameOfALoopedClipHasTheScreenTimeOfItsOwnLoop) {
+    const std::filesystem::path path = std::filesystem::path(::testing::TempDir()) / "loops.json";
+    Recorder recorder;
+    using std::chrono::milliseconds;
+    for (int i = 0; i < 1200; ++i) {  // two frames again and again, each 1 ms later on the screen than the one before
+        const Nanoseconds shown = milliseconds(40 * i + 40);
+        recorder.add_frame({.index = static_cast<std::uint64_t>(i % 2), .shown = shown});
+        recorder.add_on_screen({static_cast<std::uint64_t>(i % 2), shown + milliseconds(1 + i % 30)});
+    }
+    const auto json = nlohmann::json::parse(to_chrome_trace(recorder));
+    int frame = 0;
+    for (const auto& event : json["traceEvents"])
+        if (event["ph"] == "i") {
+            EXPECT_EQ(event["args"]["to_screen_ns"], (1 + frame % 30) * 1'000'000) << frame;
+            ++frame;
+        }
+    EXPECT_EQ(frame, 1200);
+
+    ASSERT_TRUE(write_chrome_trace(path, recorder));
+    const auto trace = read_chrome_trace(path);
+    ASSERT_TRUE(trace) << trace.error().message;
+    Profile profile(*trace->recorder);
+    profile.finish(milliseconds(60'000));
+    EXPECT_EQ(profile.pacing().display.count(), 1200U) << "all, although only the newest frames are kept";
+    EXPECT_EQ(profile.pacing().display.min(), milliseconds(1));
+    EXPECT_EQ(profile.pacing().display.max(), milliseconds(30));
+}
+
 TEST(Trace, ArrowsGoBetweenGraphsAndMemoryIsCountedWhereAPassTakesIt) {
     Recorder recorder;
     const PlanId decoder = record_frame(recorder);
