@@ -8,7 +8,7 @@ void GraphWaits::add(const PointRecord& record) {
     const Point point{record.counter, record.value};
     if (record.signals) {
         if (signals_.insert_or_assign(point, Batch{record.step, record.batch}).second) order_.push_back(point);
-        if (order_.size() <= kMost) return;
+        if (order_.size() <= most_) return;
         signals_.erase(order_.front());
         order_.pop_front();
         return;
@@ -16,7 +16,7 @@ void GraphWaits::add(const PointRecord& record) {
     const Step step{record.step.plan, record.step.execution};
     waits_[step].push_back({point, record.batch});
     waiting_.push_back(step);
-    if (waiting_.size() <= kMost) return;
+    if (waiting_.size() <= most_) return;
     const auto oldest = waits_.find(waiting_.front());
     oldest->second.erase(oldest->second.begin());
     if (oldest->second.empty()) waits_.erase(oldest);

@@ -3,6 +3,7 @@
 
 #include <kinetograph/engine/profile/recorder.hpp>
 
+#include <algorithm>
 #include <deque>
 #include <map>
 #include <span>
@@ -19,11 +20,13 @@ struct GraphWait {
     friend bool operator==(const GraphWait&, const GraphWait&) = default;
 };
 
-/// Bounded: beyond kMost points of either kind the oldest are forgotten.
+/// Bounded: beyond so many points of either kind, kMost at first, the oldest are forgotten.
 class GraphWaits {
   public:
     static constexpr std::size_t kMost = 1U << 13U;
 
+    /// Room for `points` at least: for all that come at once, from a file for example.
+    void make_room(std::size_t points) { most_ = std::max(most_, points); }
     void add(const PointRecord& point);
     /// What the batches of `step` waited for in other steps, each once; in the order in which they were told.
     std::vector<GraphWait> of(StepKey step) const;
@@ -45,6 +48,7 @@ class GraphWaits {
     };
     using Step = std::pair<PlanId, std::uint64_t>;
 
+    std::size_t most_ = kMost;
     std::map<Point, Batch> signals_;
     std::deque<Point> order_;  // of signals_, oldest first
     std::map<Step, std::vector<Wait>> waits_;

@@ -33,6 +33,7 @@ void Profile::update(Nanoseconds now) {
     recorder_.read(cursor_, batch_);
     points_.clear();
     recorder_.read(points_cursor_, points_);  // after the spans: with all that these waited for
+    waits_.make_room(points_.size());
     for (const PointRecord& point : points_) waits_.add(point);
     for (const SpanRecord& span : batch_) take(span);
     take_frames(Pacing::kMostFrames);

@@ -22,6 +22,7 @@ class Writer {
         std::vector<PointRecord> read;
         recorder.read(spans, spans_);
         recorder.read(points, read);
+        graph_waits_.make_room(read.size());
         for (const PointRecord& point : read) graph_waits_.add(point);
         counters_ = recorder.counters();
         for (const SpanRecord& span : spans_)

@@ -147,6 +147,27 @@ TEST(GraphWaits, ForgetsTheOldestPoints) {
     EXPECT_TRUE(waits.of({2, 2}).empty());
     EXPECT_EQ(waits.of({2, 3}).size(), 1U);
     EXPECT_EQ(waits.all().size(), GraphWaits::kMost);
+    waits.make_room(2 * GraphWaits::kMost);
+    waits.make_room(1);
+    for (std::uint64_t step = 1; step <= GraphWaits::kMost + 2; ++step) add(GraphWaits::kMost + 2 + step);
+    EXPECT_EQ(waits.all().size(), 2 * GraphWaits::kMost);
+}
+
+TEST_F(TwoGraphs, AStepThatIsReadWithManyLaterOnesKeepsWhatItWaitedFor) {
+    profile_.set_spike_threshold({.fixed = milliseconds(40), .median = 0.0});
+    span("picture", "graphics", {display_, 1}, 0, 1);
+    signal({decoder_, 2}, 3, 1);
+    wait({display_, 2}, 3, 1);
+    span("conv_in", "accelerator", {decoder_, 2}, 2, 3);
+    span("conv_out", "accelerator", {decoder_, 2}, 3, 4);
+    span("picture", "graphics", {display_, 2}, 5, 55);
+    for (std::uint64_t i = 3; i < GraphWaits::kMost + 100; ++i) {
+        signal({decoder_, i}, 3, i);
+        wait({display_, i}, 3, i);
+    }
+    profile_.update(milliseconds(100));
+    ASSERT_EQ(profile_.spikes().size(), 1U);
+    EXPECT_EQ(profile_.spikes().front().around.from_others.size(), 1U);
 }
 
 /// Takes no work: the executor's batches are told to a recorder.

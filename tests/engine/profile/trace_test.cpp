@@ -170,6 +170,29 @@ TEST(Trace, ArrowsGoBetweenGraphsAndMemoryIsCountedWhereAPassTakesIt) {
     EXPECT_EQ(arena, (std::vector<std::pair<double, double>>{{0.0, 3.0}, {4.0, 0.0}}));
 }
 
+TEST(Trace, ArrowsReachBackAsFarAsTheSpansDo) {
+    Recorder recorder;
+    PlanFacts plan = two_lanes(recorder.names());
+    plan.passes.pop_back();
+    plan.batches.pop_back();
+    plan.dependencies.clear();
+    plan.batches_told = 1;
+    const PlanId decoder = recorder.plans().add(plan);
+    plan.passes[0].name = recorder.names().intern("draw");
+    plan.passes[0].track = plan.batches[0].track = recorder.names().intern("graphics");
+    const PlanId display = recorder.plans().add(plan);
+    constexpr std::uint64_t kSteps = GraphWaits::kMost + 100;
+    for (std::uint64_t i = 1; i <= kSteps; ++i) {
+        const Nanoseconds begin(1000 * i);
+        recorder.note({.counter = 5, .value = i, .step = {decoder, i}, .batch = 0, .signals = true});
+        recorder.note({.counter = 5, .value = i, .step = {display, i}, .batch = 0});
+        recorder.add(Span{"decode", "accelerator", begin, begin + Nanoseconds(400), i, decoder});
+        recorder.add(Span{"draw", "graphics", begin + Nanoseconds(500), begin + Nanoseconds(900), i, display});
+    }
+    const auto trace = nlohmann::json::parse(to_chrome_trace(recorder));
+    EXPECT_EQ(trace["kinetograph"]["waits"].size(), kSteps);
+}
+
 TEST(Trace, FramesAndWaitsBetweenGraphsComeBack) {
     const std::filesystem::path path = std::filesystem::path(::testing::TempDir()) / "frames.json";
     Recorder recorder;
