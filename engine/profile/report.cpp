@@ -1,12 +1,15 @@
 #include <kinetograph/engine/profile/report.hpp>
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstring>
+#include <ctime>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -18,6 +21,26 @@ std::string csv_field(std::string_view field) {
     std::string text = "\"";
     for (const char c : field) text += c == '"' ? std::string("\"\"") : std::string(1, c);
     return text + '"';
+}
+
+/// ::write(), which for a FIFO without a reader says EPIPE: the signal that would end the program is kept from it.
+ssize_t write_without_signal(int fd, const std::string& text) {
+    sigset_t pipe, before, pending;
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
+    sigpending(&pending);
+    if (sigismember(&pending, SIGPIPE) == 1)
+        return ::write(fd, text.data(), text.size());  // another one's, and blocked
+    pthread_sigmask(SIG_BLOCK, &pipe, &before);
+    const ssize_t written = ::write(fd, text.data(), text.size());
+    const int error = errno;
+    const timespec at_once{};
+    if (written < 0 && error == EPIPE)
+        while (sigtimedwait(&pipe, nullptr, &at_once) < 0 && errno == EINTR) {
+        }
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    errno = error;
+    return written;
 }
 
 nlohmann::json percentiles(const DurationSketch& sketch) {
@@ -118,7 +141,7 @@ Result<void> LineSink::write(std::string line) {
     std::string text = std::move(rest_) + (is_whole ? line + '\n' : std::string());
     rest_.clear();
     const ssize_t written =
-        is_socket_ ? ::send(fd_, text.data(), text.size(), MSG_NOSIGNAL) : ::write(fd_, text.data(), text.size());
+        is_socket_ ? ::send(fd_, text.data(), text.size(), MSG_NOSIGNAL) : write_without_signal(fd_, text);
     if (written < 0 && errno != EAGAIN && errno != EINTR)
         return fail(ErrorCode::Io, "{}: cannot write: {}", target_, std::strerror(errno));
     const auto done = static_cast<std::size_t>(std::max<ssize_t>(written, 0));

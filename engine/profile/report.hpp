@@ -26,7 +26,7 @@ class LineSink {
     LineSink(LineSink&& other) noexcept;
     LineSink& operator=(LineSink&& other) = delete;
     ~LineSink();
-    /// Errors: Io (the reader has gone, the disk is full) naming the target.
+    /// Errors: Io (the reader has gone, the disk is full) naming the target. Raises no SIGPIPE.
     Result<void> write(std::string line);
     std::uint64_t dropped() const { return dropped_; }
 

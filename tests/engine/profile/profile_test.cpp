@@ -6,11 +6,14 @@
 #include <gtest/gtest.h>
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <cmath>
+#include <csignal>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -309,6 +312,31 @@ TEST_F(ProfileTest, LiveStatisticsAreOneJsonObjectALine) {
         EXPECT_EQ(read["counters"][0]["value"], 685.25);
     }
     EXPECT_EQ(lines, 2);
+}
+
+/// With SIGPIPE as it is in a program that knows nothing of it: this one ends if it comes.
+TEST(LineSink, AFifoWhoseReaderHasGoneIsAnErrorAndNoSignal) {
+    const std::string path = std::string(::testing::TempDir()) + "live.fifo";
+    ::unlink(path.c_str());
+    ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+    const int reader = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    ASSERT_GE(reader, 0);
+    const auto before = std::signal(SIGPIPE, SIG_DFL);
+    auto sink = LineSink::open(path);
+    ASSERT_TRUE(sink) << sink.error().message;
+    EXPECT_TRUE(sink->write("read"));
+    ::close(reader);
+    const auto written = sink->write("not read");
+    ASSERT_FALSE(written);
+    EXPECT_EQ(written.error().code, ErrorCode::Io);
+    EXPECT_NE(written.error().message.find(path), std::string::npos) << written.error().message;
+    sigset_t pending, blocked;
+    ::sigpending(&pending);
+    ::pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
+    EXPECT_EQ(sigismember(&pending, SIGPIPE), 0) << "none is left for later";
+    EXPECT_EQ(sigismember(&blocked, SIGPIPE), 0);
+    std::signal(SIGPIPE, before);
+    ::unlink(path.c_str());
 }
 
 TEST(LineSink, WritesToASocketWholeLinesAndDropsWhatASlowReaderHasNoRoomFor) {
