@@ -115,13 +115,14 @@ void Profile::add_to_step(const SpanRecord& span) {
 void Profile::complete(Step step) {
     auto steps = std::ranges::find(steps_, step.plan, &PlanSteps::plan);
     if (steps == steps_.end()) {
-        if (steps_.size() == kPlans) steps_.erase(steps_.begin());
+        if (steps_.size() == kPlans) steps_.erase(std::ranges::min_element(steps_, {}, &PlanSteps::last_use));
         steps_.push_back({.plan = step.plan, .first = step.length(), .later = {}, .newest = {}});
         steps = std::prev(steps_.end());
     } else {
         keep_if_spike(step, steps->later);
         steps->later.add(step.length());
     }
+    steps->last_use = ++completed_;
     if (steps->newest.size() == kStepsOfPlan) steps->newest.pop_front();
     steps->newest.push_back(std::move(step));
 }

@@ -80,9 +80,10 @@ struct ProfileOptions {
 /// The steps of one plan.
 struct PlanSteps {
     PlanId plan = kNoPlan;
-    Nanoseconds first{};      ///< length of the first one
-    DurationSketch later;     ///< of the others
-    std::deque<Step> newest;  ///< complete ones, oldest first
+    Nanoseconds first{};         ///< length of the first one
+    DurationSketch later;        ///< of the others
+    std::deque<Step> newest;     ///< complete ones, oldest first
+    std::uint64_t last_use = 0;  ///< when the newest one was complete, counted in steps of all plans
 };
 
 /// One thread. update() takes over what has been recorded since the last call; the rest only reads.
@@ -121,11 +122,12 @@ class Profile {
     static constexpr std::size_t kSpansOfTrack = 1U << 14U;
     const std::vector<Track>& tracks() const { return tracks_; }
 
-    static constexpr std::size_t kStepsOfPlan = 16, kPlans = 16, kSpikes = 16;
+    static constexpr std::size_t kStepsOfPlan = 16, kPlans = 32, kSpikes = 16;
     /// One of the newest steps, under way or complete; null for another.
     const Step* find(StepKey step) const;
     /// What was beside a step: what it waited for in other graphs, and since when its tracks were free.
     StepSurroundings surroundings(const Step& step) const;
+    /// Those of the kPlans plans that ran last, in the order in which they ran first.
     const std::vector<PlanSteps>& steps() const { return steps_; }
     const std::deque<Spike>& spikes() const { return spikes_; }
     const Pacing& pacing() const { return pacing_; }
@@ -167,6 +169,7 @@ class Profile {
     std::unordered_map<std::uint64_t, std::size_t> index_;  // name, track -> passes_
     std::vector<Track> tracks_;
     std::vector<PlanSteps> steps_;
+    std::uint64_t completed_ = 0;  // steps of all plans
     std::vector<Step> open_steps_;
     std::deque<Spike> spikes_;
     Pacing pacing_;

@@ -152,6 +152,21 @@ TEST_F(ProfileTest, AKeptStepOfARarePlanIsNotPushedOutByAFrequentOne) {
     EXPECT_EQ(profile_.spikes().back().step.execution, 40U);
 }
 
+TEST_F(ProfileTest, ThePlanThatRanLongestAgoIsForgottenAndNotTheFirstOne) {
+    std::int64_t now = 0;
+    for (std::size_t i = 0; i < Profile::kPlans; ++i) {
+        step(i + 1, now += 1000);
+        PlanFacts facts;
+        facts.passes = {{.name = recorder_.names().intern("once"), .track = recorder_.names().intern("accelerator")}};
+        const Nanoseconds begin = microseconds(now += 1000);
+        recorder_.add(Span{"once", "accelerator", begin, begin + microseconds(10), 0, recorder_.plans().add(facts)});
+    }
+    profile_.update(microseconds(now + 1000));
+    ASSERT_EQ(profile_.steps().size(), Profile::kPlans);
+    EXPECT_EQ(profile_.steps().front().plan, plan_) << "the decoder's, which runs all the time";
+    EXPECT_EQ(profile_.steps().front().later.count(), Profile::kPlans - 1);
+}
+
 TEST_F(ProfileTest, HandOversGapsAndTheCriticalPathOfAStep) {
     step(1, 0);
     profile_.update(milliseconds(1));
