@@ -147,6 +147,10 @@ TraceFile trace_from(const json& stored) {
             recorder.note_ceiling(
                 ceiling.at("track").get<std::string>(),
                 {ceiling.at("operations_per_second"), ceiling.at("bytes_per_second"), ceiling.at("source")});
+        for (const json& clock : ours.value("clocks", json::array()))
+            recorder.note_clock(clock.at("track").get<std::string>(),
+                                Nanoseconds(std::llround(number_of(clock, "error_ns", 0, kMostOfACount))),
+                                number_of(clock, "drift_ppm", -kMostOfACount, kMostOfACount));
         add_waits(ours.value("waits", json::array()), plans, recorder);
     }
     const auto key_of = [](const json& event) { return std::pair(event.at("pid").dump(), event.at("tid").dump()); };

@@ -171,6 +171,10 @@ std::string describe(const ReadCapture& read) {
         text +=
             fmt::format("roofline of {}: {:.2f} TFLOP/s, {:.1f} GB/s ({})\n", read.file.recorder->names().text(track),
                         ceiling.operations_per_second / 1e12, ceiling.bytes_per_second / 1e9, ceiling.source);
+    for (const profile::TrackClock& clock : read.file.recorder->clocks())
+        text +=
+            fmt::format("clock of {}: +-{:.2f} us, drift {:.2f} ppm\n", read.file.recorder->names().text(clock.track),
+                        1e-3 * static_cast<double>(clock.error.count()), clock.drift_ppm);
     return text;
 }
 

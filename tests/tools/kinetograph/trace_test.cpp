@@ -50,6 +50,16 @@ TEST(TraceProgram, ComparesTwoCapturesPassByPass) {
     EXPECT_EQ(result.out.find("slower"), std::string::npos) << result.out;
 }
 
+TEST(TraceProgram, SaysHowWellTheClocksWereKnown) {
+    const TemporaryFolder folder;
+    const std::string trace = (folder.path() / "trace.json").string();
+    std::ofstream(trace) << R"({"traceEvents": [{"ph": "X", "name": "decode", "pid": 1, "tid": 1, "ts": 0, "dur": 5}],
+        "kinetograph": {"clocks": [{"track": "graphics", "error_ns": 7250, "drift_ppm": -1.5}]}})";
+    const auto result = run_program({"trace", trace});
+    ASSERT_EQ(result.exit_code, 0) << result.messages;
+    expect_all(result.out, {"clock of graphics: +-7.25 us, drift -1.50 ppm"});
+}
+
 TEST(TraceProgram, WritesEveryPassAsCsv) {
     const TemporaryFolder folder;
     const auto result = run_program({"trace", capture(folder, "trace.json"), "--csv", "-"});
