@@ -134,6 +134,7 @@ class Profile {
     const std::vector<MemoryUse>& memory() const { return memory_; }
     /// The last sample of every counter.
     const std::vector<CounterSample>& counters() const { return counters_; }
+    /// Overwritten before an update() came: of what all else is told without them.
     std::uint64_t missed_spans() const { return cursor_.missed; }
     Nanoseconds started() const { return started_; }
     Nanoseconds updated() const { return updated_; }  ///< the time that the newest update() was given

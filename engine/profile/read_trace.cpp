@@ -135,7 +135,7 @@ void add_frame(const json& event, const Plans& plans, Recorder& recorder) {
 
 TraceFile trace_from(const json& stored) {
     const json& events = stored.is_array() ? stored : stored.at("traceEvents");
-    TraceFile trace{std::make_unique<Recorder>(events.size()), {}};
+    TraceFile trace{std::make_unique<Recorder>(events.size()), {}, 0};
     Recorder& recorder = *trace.recorder;
     Plans plans;
     if (stored.is_object()) {
@@ -147,6 +147,8 @@ TraceFile trace_from(const json& stored) {
             recorder.note_ceiling(
                 ceiling.at("track").get<std::string>(),
                 {ceiling.at("operations_per_second"), ceiling.at("bytes_per_second"), ceiling.at("source")});
+        if (ours.contains("missed_spans"))
+            trace.missed_spans = static_cast<std::uint64_t>(number_of(ours, "missed_spans", 0, kMostOfACount));
         for (const json& clock : ours.value("clocks", json::array()))
             recorder.note_clock(clock.at("track").get<std::string>(),
                                 Nanoseconds(std::llround(number_of(clock, "error_ns", 0, kMostOfACount))),

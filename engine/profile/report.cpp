@@ -71,6 +71,7 @@ std::string to_json_line(const Profile& profile, Nanoseconds now) {
     nlohmann::json line{{"time_ns", now.count()},
                         {"frames", pacing.frames},
                         {"late", pacing.late},
+                        {"missed_spans", profile.missed_spans()},
                         {"frame_ns", percentiles(pacing.intervals)},
                         {"low_1_percent_fps", pacing.low(0.01)},
                         {"latency_ns", percentiles(pacing.latency)},

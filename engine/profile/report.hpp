@@ -13,8 +13,9 @@ namespace kinetograph::profile {
 /// end are quoted (RFC 4180).
 std::string to_csv(const Capture& capture);
 
-/// One JSON object without line ends: time, frames, late frames, percentiles of frame times and of latencies, the last
-/// value of every counter, and of every pass that has a share its median, last time and rates. Times in nanoseconds.
+/// One JSON object without line ends: time, frames, late frames, spans that were overwritten unread, percentiles of
+/// frame times and of latencies, the last value of every counter, and of every pass that has a share its median, last
+/// time and rates. Times in nanoseconds.
 std::string to_json_line(const Profile& profile, Nanoseconds now);
 
 /// Appends lines to a file, a FIFO, or a listening Unix socket ("unix:PATH"). Never blocks: a line that a slow reader

@@ -21,6 +21,7 @@ class Writer {
         Recorder::Cursor spans, points;
         std::vector<PointRecord> read;
         recorder.read(spans, spans_);
+        missed_spans_ = spans.missed;
         recorder.read(points, read);
         graph_waits_.make_room(read.size());
         for (const PointRecord& point : read) graph_waits_.add(point);
@@ -42,6 +43,7 @@ class Writer {
         for (const FrameTimes& frame : frames_) add_frame(frame);
         return std::move(events_);
     }
+    std::uint64_t missed_spans() const { return missed_spans_; }
     /// Of those that became arrows; after events().
     json waits() { return std::move(waits_); }
 
@@ -208,6 +210,7 @@ class Writer {
 
     const Recorder& recorder_;
     std::vector<SpanRecord> spans_;
+    std::uint64_t missed_spans_ = 0;
     std::vector<CounterSample> counters_;
     std::vector<FrameTimes> frames_;
     GraphWaits graph_waits_;
@@ -268,6 +271,7 @@ std::string to_chrome_trace(const Recorder& recorder, const TraceFacts& facts) {
                       {{"plans", std::move(plans)},
                        {"clocks", std::move(clocks)},
                        {"ceilings", std::move(ceilings)},
+                       {"missed_spans", writer.missed_spans()},
                        {"waits", writer.waits()}}}};
     // A name that is not UTF-8 must not fail the whole trace: its bytes are replaced.
     return trace.dump(-1, ' ', false, json::error_handler_t::replace);

@@ -15,8 +15,8 @@ using TraceFacts = std::map<std::string, std::string>;
 
 /// JSON text, times in microseconds from the earliest event: one thread a track, named; one complete event a span; an
 /// arrow where one lane waited for another, also between graphs; counters, among them what is in use of every arena; of
-/// every frame an instant when it was shown and slices for the parts of its latency; `facts`, clocks and plans beside
-/// the events.
+/// every frame an instant when it was shown and slices for the parts of its latency; `facts`, clocks, plans and the
+/// number of spans that were overwritten before beside the events.
 std::string to_chrome_trace(const Recorder& recorder, const TraceFacts& facts = {});
 
 /// Writes that text beside `path` and renames it into place. Errors: Io naming the path.
@@ -26,6 +26,7 @@ Result<void> write_chrome_trace(const std::filesystem::path& path, const Recorde
 struct TraceFile {
     std::unique_ptr<Recorder> recorder;  ///< holds the spans, frames, waits and plans of the trace
     TraceFacts facts;
+    std::uint64_t missed_spans = 0;  ///< overwritten in the recorder before the trace was written
 };
 
 /// Reads what write_chrome_trace() has written; of other programs' traces the complete events and counters. Errors:

@@ -167,6 +167,9 @@ std::string describe(const ReadCapture& read) {
     std::string text = fmt::format("{}: {} of {} passes\n", read.capture.label, human_time(read.window.length()),
                                    read.capture.passes.size());
     for (const auto& [fact, value] : read.file.facts) text += fmt::format("{}: {}\n", fact, value);
+    if (read.file.missed_spans > 0)
+        text += fmt::format("{} older spans are missing: they were overwritten before the capture was written\n",
+                            read.file.missed_spans);
     for (const auto& [track, ceiling] : read.file.recorder->ceilings())
         text +=
             fmt::format("roofline of {}: {:.2f} TFLOP/s, {:.1f} GB/s ({})\n", read.file.recorder->names().text(track),

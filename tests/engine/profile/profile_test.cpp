@@ -330,6 +330,15 @@ TEST_F(ProfileTest, LiveStatisticsAreOneJsonObjectALine) {
 }
 
 /// With SIGPIPE as it is in a program that knows nothing of it: this one ends if it comes.
+TEST(LiveStatistics, SayHowManySpansWereOverwrittenUnread) {
+    Recorder recorder(4);
+    Profile profile(recorder);
+    for (std::int64_t i = 0; i < 9; ++i)
+        recorder.add(Span{"decode", "accelerator", milliseconds(i), milliseconds(i + 1), 1});
+    profile.update(milliseconds(10));
+    EXPECT_EQ(nlohmann::json::parse(to_json_line(profile, milliseconds(10)))["missed_spans"], 5);
+}
+
 TEST(LineSink, AFifoWhoseReaderHasGoneIsAnErrorAndNoSignal) {
     const std::string path = std::string(::testing::TempDir()) + "live.fifo";
     ::unlink(path.c_str());

@@ -124,6 +124,21 @@ TEST(Trace, AFrameIsAnInstantAndSlicesOfWhatItsLatencyConsistsOf) {
     EXPECT_EQ(instant["args"]["latency_ns"], 8000);
 }
 
+TEST(Trace, SaysHowManySpansWereOverwrittenBefore) {
+    const std::filesystem::path path = std::filesystem::path(::testing::TempDir()) / "overwritten.json";
+    Recorder recorder(10);
+    for (std::int64_t i = 0; i < 10; ++i)
+        recorder.add(Span{"decode", "accelerator", Nanoseconds(10 * i), Nanoseconds(10 * i + 5), 1});
+    EXPECT_EQ(nlohmann::json::parse(to_chrome_trace(recorder))["kinetograph"]["missed_spans"], 0);
+    for (std::int64_t i = 10; i < 17; ++i)
+        recorder.add(Span{"decode", "accelerator", Nanoseconds(10 * i), Nanoseconds(10 * i + 5), 1});
+    ASSERT_TRUE(write_chrome_trace(path, recorder));
+    const auto trace = read_chrome_trace(path);
+    ASSERT_TRUE(trace) << trace.error().message;
+    EXPECT_EQ(trace->missed_spans, 7U);
+    EXPECT_EQ(trace->recorder->spans().size(), 10U);
+}
+
 TEST(Trace, AFrameOfALoopedClipHasTheScreenTimeOfItsOwnLoop) {
     const std::filesystem::path path = std::filesystem::path(::testing::TempDir()) / "loops.json";
     Recorder recorder;

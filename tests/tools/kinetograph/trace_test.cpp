@@ -28,6 +28,7 @@ TEST(TraceProgram, ShowsPassesLanesAndStepsOfACapture) {
     const TemporaryFolder folder;
     const auto result = run_program({"trace", capture(folder, "trace.json"), "--top", "5"});
     ASSERT_EQ(result.exit_code, 0) << result.messages;
+    EXPECT_EQ(result.out.find("are missing"), std::string::npos) << result.out;
     expect_all(result.out, {"decoder.", "accelerator", "p99", "TFLOP/s", "-cpu", "more passes (--top)", "commit: ",
                             "busy", "steps, the first", "roofline of accelerator: ", "memory of the decoder (MiB)"});
 }
@@ -50,14 +51,14 @@ TEST(TraceProgram, ComparesTwoCapturesPassByPass) {
     EXPECT_EQ(result.out.find("slower"), std::string::npos) << result.out;
 }
 
-TEST(TraceProgram, SaysHowWellTheClocksWereKnown) {
+TEST(TraceProgram, SaysHowWellTheClocksWereKnownAndHowManySpansAreMissing) {
     const TemporaryFolder folder;
     const std::string trace = (folder.path() / "trace.json").string();
     std::ofstream(trace) << R"({"traceEvents": [{"ph": "X", "name": "decode", "pid": 1, "tid": 1, "ts": 0, "dur": 5}],
-        "kinetograph": {"clocks": [{"track": "graphics", "error_ns": 7250, "drift_ppm": -1.5}]}})";
+        "kinetograph": {"missed_spans": 12, "clocks": [{"track": "graphics", "error_ns": 7250, "drift_ppm": -1.5}]}})";
     const auto result = run_program({"trace", trace});
     ASSERT_EQ(result.exit_code, 0) << result.messages;
-    expect_all(result.out, {"clock of graphics: +-7.25 us, drift -1.50 ppm"});
+    expect_all(result.out, {"clock of graphics: +-7.25 us, drift -1.50 ppm", "12 older spans are missing"});
 }
 
 TEST(TraceProgram, WritesEveryPassAsCsv) {
