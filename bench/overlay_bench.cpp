@@ -7,6 +7,8 @@
 #include <benchmark/benchmark.h>
 #include <fmt/core.h>
 
+#include <map>
+
 namespace kinetograph::ui {
 namespace {
 
@@ -45,8 +47,8 @@ profile::PlanFacts plan_of(std::int64_t passes, profile::NameTable& names) {
     return plan;
 }
 
-/// A context of 1920x1080 pixels, and a profile of so many passes in one plan, ten steps a second, every eighth of
-/// which takes three times as long.
+/// A context of 1920x1080 pixels, and a profile of so many passes in one plan, with the points of its batches, ten
+/// steps a second, every eighth of which takes three times as long.
 class Stage {
   public:
     explicit Stage(std::int64_t passes) : passes_(passes) {
@@ -60,6 +62,8 @@ class Stage {
         io.Fonts->GetTexDataAsRGBA32(&pixels, &width, &height);
         profile::PlanFacts plan = plan_of(passes, recorder_.names());
         for (const profile::PassFacts& pass : plan.passes) spans_.push_back({.name = pass.name, .track = pass.track});
+        for (const profile::BatchFacts& batch : plan.batches)
+            batches_.push_back({std::uint64_t{batch.track}, !batch.waits.empty()});
         plan_ = recorder_.plans().add(std::move(plan));
         for (int step = 0; step < 18; ++step) {
             record();
@@ -72,6 +76,7 @@ class Stage {
 
     void record() {
         ++execution_;
+        record_points();
         const Nanoseconds length = Nanoseconds(std::chrono::milliseconds(execution_ % 8 == 0 ? 95 : 32)) / passes_;
         for (std::int64_t i = 0; i < passes_; ++i) {
             profile::SpanRecord& span = spans_[static_cast<std::size_t>(i)];
@@ -84,6 +89,27 @@ class Stage {
         now_ += std::chrono::milliseconds(100);
         recorder_.add_frame(
             {.index = execution_, .shown = now_, .late = execution_ % 8 == 0, .made_by = {plan_, execution_}});
+    }
+    /// Of every batch the point that it signals and the one that it waits for, as lanes tell them; the first one waits
+    /// for the step before.
+    void record_points() {
+        profile::PointRecord before{
+            .counter = batches_.back().counter, .value = values_[batches_.back().counter], .step = {}};
+        for (std::uint32_t i = 0; i < batches_.size(); ++i) {
+            const auto& [counter, waits] = batches_[i];
+            if (before.value > 0 && (waits || i == 0)) {
+                before.step = {plan_, execution_};
+                before.batch = i;
+                recorder_.note(before);
+            }
+            before = {.counter = counter,
+                      .value = ++values_[counter],
+                      .step = {plan_, execution_},
+                      .batch = i,
+                      .signals = true};
+            recorder_.note(before);
+            before.signals = false;
+        }
     }
     template <class Draw>
     void picture(const Draw& draw) {
@@ -99,7 +125,13 @@ class Stage {
     std::int64_t pictures_ = 0;
     profile::Recorder recorder_;
     profile::Profile profile_{recorder_};
+    struct Batch {
+        std::uint64_t counter = 0;  ///< of its lane's timeline
+        bool waits = false;         ///< for the batch before it
+    };
     std::vector<profile::SpanRecord> spans_;
+    std::vector<Batch> batches_;
+    std::map<std::uint64_t, std::uint64_t> values_;  ///< [counter] -> newest value
     profile::PlanId plan_ = profile::kNoPlan;
     std::uint64_t execution_ = 0;
     Nanoseconds now_{};
