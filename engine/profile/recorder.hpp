@@ -90,7 +90,7 @@ struct PointRecord {
 /// How well one track's clock is known.
 struct TrackClock {
     NameId track = 0;
-    Nanoseconds error{};     ///< of a time on the host axis
+    Nanoseconds error{};     ///< of a time on the host axis, at most
     double drift_ppm = 0.0;  ///< against its nominal period
 };
 

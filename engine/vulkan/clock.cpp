@@ -118,9 +118,9 @@ Nanoseconds DeviceClock::error() const {
     return error_locked();
 }
 
-/// Brackets say where a reading lies and nothing of where in them; stamps come until the next one is there.
+/// Stamps come until the next reading is there.
 Nanoseconds DeviceClock::error_locked() const {
-    return calibrated_ ? regression_.error() : regression_.bound(2 * profile::ClockBrackets::kInterval);
+    return regression_.bound(calibrated_ ? kInterval : 2 * profile::ClockBrackets::kInterval);
 }
 
 double DeviceClock::drift_ppm() const {

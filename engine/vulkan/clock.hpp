@@ -29,7 +29,7 @@ class DeviceClock {
     Nanoseconds to_host(std::uint64_t ticks) const;
     /// "calibrated (VK_EXT_calibrated_timestamps), drift 1.2 ppm", or how the estimate was made, with its error.
     std::string describe() const;
-    Nanoseconds error() const;  ///< of a time on the host axis; without the extension the most that it can be
+    Nanoseconds error() const;  ///< of a time on the host axis, at most
     double drift_ppm() const;
     bool available() const;  ///< false if the graphics queue has no time stamps
 

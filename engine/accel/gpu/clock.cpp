@@ -6,6 +6,11 @@
 #include <cmath>
 
 namespace kinetograph::accel::gpu {
+namespace {
+
+constexpr Nanoseconds kQuickInterval = std::chrono::milliseconds(15), kInterval = std::chrono::milliseconds(250);
+
+}  // namespace
 
 Result<std::shared_ptr<DeviceClock>> DeviceClock::start(std::shared_ptr<Context> context) {
     const std::string name = fmt::format("{} clock", to_string(context->info().kind));  // 15 characters at most
@@ -65,13 +70,12 @@ Result<void> DeviceClock::read() {
 }
 
 void DeviceClock::run() {
-    using namespace std::chrono_literals;
     constexpr int kQuickReadings = 8;  // a first slope after a tenth of a second, then one reading every quarter
     context_->enter_thread();
     for (int readings = 0;; ++readings) {
         {
             Lock lock(mutex_);
-            if (changed_.wait_for(lock, readings < kQuickReadings ? 15ms : 250ms,
+            if (changed_.wait_for(lock, readings < kQuickReadings ? kQuickInterval : kInterval,
                                   [&]() KG_REQUIRES(mutex_) { return stop_; }))
                 return;
         }
@@ -90,9 +94,10 @@ std::optional<Nanoseconds> DeviceClock::host_time(const GpuEvent& event) const {
     return regression_.to_host(static_cast<std::uint64_t>(ticks));
 }
 
+/// Events are stamped until the next reading is there, which a busy machine may delay.
 ClockQuality DeviceClock::quality() const {
     const Lock lock(mutex_);
-    return {regression_.error(), regression_.drift_ppm()};
+    return {regression_.bound(2 * kInterval), regression_.drift_ppm()};
 }
 
 Result<std::shared_ptr<GpuEvent>> GpuEvent::create(std::shared_ptr<Context> context,

@@ -18,7 +18,7 @@ TEST_P(DriverEvents, HaveNoTimeBeforeTheStreamHasPassedThem) {
     EXPECT_FALSE(event->time()) << "never recorded";
     const auto clock = device->clock_quality();  // since the first event
     ASSERT_TRUE(clock);
-    EXPECT_GT(clock->error, Nanoseconds(0));
+    EXPECT_GE(clock->error, 50us) << "what a clock that drifts by 100 ppm is off by before the next two readings";
     stream->wait(gate, 1);
     stream->record(event);
     EXPECT_FALSE(event->time()) << "not passed";

@@ -427,6 +427,17 @@ TEST_F(Lanes, ThePipelineCacheIsTakenBackOnlyIfItIsTheDevicesOwn) {
     ASSERT_TRUE(other) << other.error().message;
 }
 
+TEST(Clock, StatesWhatItsTimesMayBeOffByAtMost) {
+    auto loader = Loader::open();
+    ASSERT_TRUE(loader) << loader.error().message;
+    auto instance = Instance::create(*loader);
+    ASSERT_TRUE(instance) << instance.error().message;
+    auto device = Device::create(**instance);
+    ASSERT_TRUE(device) << device.error().message;
+    EXPECT_GE((*device)->clock().error(), std::chrono::microseconds(10))
+        << "by a drift of 100 ppm until the next reading: there is only one";
+}
+
 TEST(Clock, WithoutCalibratedTimestampsItIsFittedToTheLanesWork) {
     testing::faults().reset();
     testing::faults().no_calibrated_timestamps = true;
