@@ -142,6 +142,12 @@ class FrameGraph {
     /// Kept up to date while declaring, so reading it costs nothing.
     Fingerprint topology() const { return topology_; }
     const std::vector<PassNode>& passes() const { return passes_; }
+    /// From now on every pass runs what `wrap(node)` returns, which may run what it ran before, `node.execute`: for
+    /// tools that time passes from outside. The graph's plan stays the same.
+    template <class Wrap>
+    void wrap_passes(Wrap&& wrap) {
+        for (PassNode& pass : passes_) pass.execute = wrap(std::as_const(pass));
+    }
     const std::vector<ResourceNode>& resources() const { return resources_; }
     const std::vector<Misuse>& misuses() const { return misuses_; }
 

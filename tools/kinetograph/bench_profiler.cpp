@@ -12,7 +12,9 @@
 #include <kinetograph/tools/kinetograph/presented_decode.hpp>
 #include <kinetograph/tools/kinetograph/table.hpp>
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 
 namespace kinetograph::cli {
@@ -24,6 +26,7 @@ struct ProfilerBench {
     std::string weights;
     FrameSize size{.width = 832, .height = 480};
     std::int64_t rounds = 6, steps = 8;
+    double bar = 3.0;  ///< per cent: further apart, the profiler's time of a pass is wrong
     std::string json, command_line;
     std::int64_t uncounted_steps() const { return 2 * steps + 4; }  ///< lanes time every pass of the first ones
 };
@@ -121,50 +124,86 @@ Result<MeasuredWatches> measure_watches(const ProfilerBench& bench, interop::Bri
     return measured;
 }
 
-/// The profiler's passes of a step, added up, beside the same step between two events, without a profiler.
-struct MeasuredPasses {
-    Samples by_passes, by_events;  ///< seconds
-    Samples difference;            ///< of every round's medians, relative
+/// A time that the profiler tells beside one that events of the device tell without a profiler.
+struct TwoTimes {
+    Samples by_profiler, by_events;  ///< seconds
+    Samples difference;              ///< of every round's medians, relative
+    /// Two events around a pass are half a microsecond fine each (CUDA driver API, cuEventElapsedTime): of what is
+    /// shorter than this that is more than 3 %, so a difference is taken of so much time at least.
+    static constexpr double kShortest = 33e-6;
+
+    void add_round(const Samples& profiler, const Samples& events) {
+        if (profiler.empty() || events.empty()) return;
+        by_profiler.add(profiler);
+        by_events.add(events);
+        difference.add((profiler.median() - events.median()) / std::max(events.median(), kShortest));
+    }
 };
 
-Samples sums_of_steps(const profile::Recorder& recorder, profile::Recorder::Cursor& cursor) {
+/// Of whole steps, where the profiler's is the sum of its passes, and of every pass.
+struct MeasuredPasses {
+    TwoTimes steps;
+    std::map<std::string, TwoTimes> passes;
+
+    double median_difference() const {
+        Samples differences;
+        for (const auto& [name, times] : passes) differences.add(times.difference.median());
+        return differences.median();
+    }
+    const std::pair<const std::string, TwoTimes>& worst() const {
+        return *std::ranges::max_element(passes, {},
+                                         [](const auto& pass) { return std::abs(pass.second.difference.median()); });
+    }
+};
+
+struct RecordedSteps {
+    Samples sums;
+    std::map<std::string, Samples> passes;
+};
+
+/// Of the steps since the last call in which every pass was timed; in the others all passes are one span.
+RecordedSteps recorded_steps(const profile::Recorder& recorder, profile::Recorder::Cursor& cursor) {
     std::vector<profile::SpanRecord> spans;
     recorder.read(cursor, spans);
-    struct Sum {
-        Nanoseconds time{};
-        std::size_t spans = 0;
-    };
-    std::map<std::uint64_t, Sum> steps;
+    std::map<std::uint64_t, std::vector<profile::SpanRecord>> steps;
     std::size_t most = 0;
     for (const profile::SpanRecord& span : spans) {
-        Sum& sum = steps[span.execution];
-        sum.time += span.length();
-        most = std::max(most, ++sum.spans);
+        steps[span.execution].push_back(span);
+        most = std::max(most, steps[span.execution].size());
     }
-    Samples sums;
-    for (const auto& [execution, sum] : steps)
-        if (sum.spans == most) sums.add(to_seconds(sum.time));  // in the others the passes are one span
-    return sums;
+    RecordedSteps recorded;
+    for (const auto& [execution, of_step] : steps) {
+        if (of_step.size() < most) continue;
+        Nanoseconds sum{};
+        for (const profile::SpanRecord& span : of_step) {
+            sum += span.length();
+            recorded.passes[std::string(recorder.names().text(span.name))].add(to_seconds(span.length()));
+        }
+        recorded.sums.add(to_seconds(sum));
+    }
+    return recorded;
 }
 
 Result<MeasuredPasses> measure_passes(const ProfilerBench& bench, const std::shared_ptr<vae::Model>& model,
                                       vae::LatentSize size) {
     profile::Recorder recorder;
-    KG_TRY(const auto timed, PlainDecode::create(model, size, &recorder));
+    KG_TRY(const auto timed, PlainDecode::create(model, size, {.recorder = &recorder}));
     KG_TRY(const auto plain, PlainDecode::create(model, size));
-    KG_CHECK(timed->time_on_device(bench.uncounted_steps()));
-    KG_CHECK(plain->time_on_device(bench.uncounted_steps()));
+    KG_TRY(const auto stamped, PlainDecode::create(model, size, {.stamps_passes = true}));
+    for (const auto* each : {&timed, &plain, &stamped}) KG_CHECK((*each)->time_on_device(bench.uncounted_steps()));
     profile::Recorder::Cursor cursor;
-    sums_of_steps(recorder, cursor);
+    recorded_steps(recorder, cursor);
     const std::int64_t steps = 4 * bench.steps;  // so that the passes of some are timed
     MeasuredPasses measured;
     for (std::int64_t round = 0; round < bench.rounds; ++round) {
         KG_CHECK(timed->time_on_device(steps));
-        const Samples sums = sums_of_steps(recorder, cursor);
+        const RecordedSteps recorded = recorded_steps(recorder, cursor);
         KG_TRY(const auto events, plain->time_on_device(steps));
-        measured.by_passes.add(sums);
-        measured.by_events.add(events);
-        measured.difference.add(sums.median() / events.median() - 1);
+        KG_TRY(const auto passes, stamped->time_passes(steps));
+        measured.steps.add_round(recorded.sums, events);
+        for (const auto& [name, times] : passes)
+            if (const auto same = recorded.passes.find(name); same != recorded.passes.end())
+                measured.passes[name].add_round(same->second, times);
     }
     return measured;
 }
@@ -174,6 +213,10 @@ struct MeasuredProfiler {
     MeasuredPasses passes;
     Result<ClockAlignment> alignment;
 };
+
+std::ptrdiff_t times_exceeded(const ClockAlignment& alignment) {
+    return std::ranges::count_if(alignment.excess.sorted(), [](double seconds) { return seconds > 0; });
+}
 
 std::string to_text(const ProfilerBench& bench, const interop::Bridge& bridge, const MeasuredProfiler& measured) {
     Table table({"profiler", ">step ms", ">overhead", ">least", ">most"});
@@ -186,13 +229,19 @@ std::string to_text(const ProfilerBench& bench, const interop::Bridge& bridge, c
                    fmt::format("{:.3f}", 1e3 * measured.watches.period[i].median()), percent(&Samples::median),
                    percent(&Samples::least), percent(&Samples::most)});
     }
-    const MeasuredPasses& passes = measured.passes;
+    const TwoTimes& steps = measured.passes.steps;
+    const auto& [worst, times] = measured.passes.worst();
     std::string text = fmt::format(
         "{} at {}x{}, {} passes, {} rounds of {} steps of each kind\n{}\nthe passes of a step add up to {:.3f} ms; "
-        "between two events, without the profiler, it takes {:.3f} ms: {:+.2f} %, {:+.2f} to {:+.2f}\n",
+        "between two events, without the profiler, it takes {:.3f} ms: {:+.2f} %, {:+.2f} to {:+.2f}\n"
+        "{} passes beside events around each, without the profiler: {:+.2f} % (median), the worst {}: {:.2f} and "
+        "{:.2f} "
+        "us, {:+.2f} %\n",
         bench.weights, bench.size.width, bench.size.height, measured.watches.passes, bench.rounds, bench.steps,
-        table.to_string(), 1e3 * passes.by_passes.median(), 1e3 * passes.by_events.median(),
-        100 * passes.difference.median(), 100 * passes.difference.least(), 100 * passes.difference.most());
+        table.to_string(), 1e3 * steps.by_profiler.median(), 1e3 * steps.by_events.median(),
+        100 * steps.difference.median(), 100 * steps.difference.least(), 100 * steps.difference.most(),
+        measured.passes.passes.size(), 100 * measured.passes.median_difference(), worst,
+        1e6 * times.by_profiler.median(), 1e6 * times.by_events.median(), 100 * times.difference.median());
     for (const auto& [track, clock] : measured.watches.clocks)
         text += fmt::format("clock of {}: +-{:.2f} us, drift {:.2f} ppm\n", track, 1e6 * to_seconds(clock.error),
                             clock.drift_ppm);
@@ -200,10 +249,10 @@ std::string to_text(const ProfilerBench& bench, const interop::Bridge& bridge, c
         const ClockAlignment& alignment = *measured.alignment;
         text += fmt::format(
             "one moment by both clocks: {:+.2f} us apart (median), {:+.2f} to {:+.2f}, known to {:.2f} us; stated: "
-            "+-{:.2f} and +-{:.2f} us\n",
+            "+-{:.2f} and +-{:.2f} us, which was exceeded {} of {} times\n",
             1e6 * alignment.distance.median(), 1e6 * alignment.distance.least(), 1e6 * alignment.distance.most(),
             0.5e6 * alignment.width.median(), 1e6 * to_seconds(alignment.accelerator_error),
-            1e6 * to_seconds(alignment.vulkan_error));
+            1e6 * to_seconds(alignment.vulkan_error), times_exceeded(alignment), alignment.excess.count());
     } else {
         text += "one moment by both clocks: " + measured.alignment.error().message + "\n";
     }
@@ -224,9 +273,19 @@ nlohmann::ordered_json to_json(const ProfilerBench& bench, const interop::Bridge
         json["watches"].push_back({{"profiler", to_string(kWatches[i])},
                                    {"seconds_per_step", measured.watches.period[i].to_json()},
                                    {"overhead", measured.watches.overhead[i].to_json()}});
-    json["pass_times"] = {{"seconds_by_passes", measured.passes.by_passes.to_json()},
-                          {"seconds_by_events", measured.passes.by_events.to_json()},
-                          {"difference", measured.passes.difference.to_json()}};
+    const TwoTimes& steps = measured.passes.steps;
+    json["pass_times"] = {{"seconds_by_passes", steps.by_profiler.to_json()},
+                          {"seconds_by_events", steps.by_events.to_json()},
+                          {"difference", steps.difference.to_json()},
+                          {"bar", bench.bar / 100},
+                          {"median_difference", measured.passes.median_difference()},
+                          {"worst_pass", measured.passes.worst().first},
+                          {"worst_difference", measured.passes.worst().second.difference.median()}};
+    for (const auto& [name, times] : measured.passes.passes)
+        json["pass_times"]["passes"].push_back({{"name", name},
+                                                {"seconds_by_profiler", times.by_profiler.to_json()},
+                                                {"seconds_by_events", times.by_events.to_json()},
+                                                {"difference", times.difference.to_json()}});
     for (const auto& [track, clock] : measured.watches.clocks)
         json["clocks"].push_back(
             {{"track", track}, {"error_seconds", to_seconds(clock.error)}, {"drift_ppm", clock.drift_ppm}});
@@ -234,7 +293,9 @@ nlohmann::ordered_json to_json(const ProfilerBench& bench, const interop::Bridge
         json["alignment"] = {{"accelerator_error_seconds", to_seconds(measured.alignment->accelerator_error)},
                              {"vulkan_error_seconds", to_seconds(measured.alignment->vulkan_error)},
                              {"distance_seconds", measured.alignment->distance.to_json()},
-                             {"width_seconds", measured.alignment->width.to_json()}};
+                             {"width_seconds", measured.alignment->width.to_json()},
+                             {"excess_seconds", measured.alignment->excess.to_json()},
+                             {"exceeded", times_exceeded(*measured.alignment)}};
     else
         json["alignment"] = {{"absent", measured.alignment.error().message}};
     return json;
@@ -246,8 +307,27 @@ Result<MeasuredProfiler> measure(const ProfilerBench& bench, interop::Bridge& br
     KG_TRY(const auto model, vae::Model::create(bridge.accelerator(), checkpoint));
     KG_TRY(auto watches, measure_watches(bench, bridge, model, size));
     KG_TRY(auto passes, measure_passes(bench, model, size));
+    if (passes.passes.empty() || passes.steps.difference.empty())
+        return fail(ErrorCode::Unsupported, "the profiler timed the passes of no step");
     return MeasuredProfiler{std::move(watches), std::move(passes),
                             measure_alignment(bridge.accelerator(), *bridge.display(), kAlignments)};
+}
+
+/// Errors: OutOfRange (a pass's times are too far apart, or the clocks further than their lanes state).
+Result<void> check(const ProfilerBench& bench, const MeasuredProfiler& measured) {
+    const auto& [worst, times] = measured.passes.worst();
+    if (const double percent = 100 * times.difference.median(); !(std::abs(percent) <= bench.bar))
+        return fail(ErrorCode::OutOfRange,
+                    "pass {} takes {:.2f} us by the profiler and {:.2f} us by events without it: {:+.2f} %, where {} % "
+                    "are allowed",
+                    worst, 1e6 * times.by_profiler.median(), 1e6 * times.by_events.median(), percent, bench.bar);
+    if (measured.alignment && times_exceeded(*measured.alignment) > 0)
+        return fail(
+            ErrorCode::OutOfRange,
+            "one moment by both clocks: {} of {} times further apart than their lanes state, by up to {:.2f} us",
+            times_exceeded(*measured.alignment), measured.alignment->excess.count(),
+            1e6 * measured.alignment->excess.most());
+    return {};
 }
 
 Result<void> run(const ProfilerBench& bench) {
@@ -262,7 +342,8 @@ Result<void> run(const ProfilerBench& bench) {
     if (bridge->choice().topology == interop::Topology::Headless)
         return fail(ErrorCode::Unsupported, "nothing draws the panels: {}", bridge->choice().reason);
     KG_TRY(const auto measured, measure(bench, *bridge));
-    return report.write(to_text(bench, *bridge, measured), to_json(bench, *bridge, measured));
+    KG_CHECK(report.write(to_text(bench, *bridge, measured), to_json(bench, *bridge, measured)));
+    return check(bench, measured);
 }
 
 }  // namespace
@@ -284,6 +365,11 @@ void add_bench_profiler(CLI::App& bench, Action& action, const std::string& comm
                      "Of each kind in a round (default 8); of some lanes one step of 32 has the times of its passes")
         ->check(CLI::Range(3, 1000).description(""))
         ->type_name("N");
+    command
+        ->add_option("--bar", arguments->bar,
+                     "Fail where a pass's times by the profiler and by events without it are further apart (default 3)")
+        ->check(CLI::Range(0.0, 1e9).description(""))
+        ->type_name("PERCENT");
     command->add_option("--json", arguments->json, "Write the results here; -: to standard output")->type_name("FILE");
     command->final_callback([arguments, &action] { action = [arguments] { return run(*arguments); }; });
 }

@@ -96,9 +96,11 @@ Result<ClockAlignment> measure_alignment(accel::Device& accelerator, const vulka
                         display.report().name, distance.count() / 1'000'000);
         alignment.distance.add(to_seconds(distance));
         alignment.width.add(to_seconds(moment.after - moment.before));
+        if (const auto clock = accelerator.clock_quality()) alignment.accelerator_error = clock->error;
+        alignment.vulkan_error = display.clock().error();
+        alignment.excess.add(to_seconds(std::chrono::abs(distance) - (moment.after - moment.before) / 2 -
+                                        alignment.accelerator_error - alignment.vulkan_error));
     }
-    if (const auto clock = accelerator.clock_quality()) alignment.accelerator_error = clock->error;
-    alignment.vulkan_error = display.clock().error();
     return alignment;
 }
 

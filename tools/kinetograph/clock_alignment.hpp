@@ -8,9 +8,11 @@
 namespace kinetograph::cli {
 
 struct ClockAlignment {
-    Nanoseconds accelerator_error{}, vulkan_error{};  ///< as each lane states it of its own clock
+    Nanoseconds accelerator_error{}, vulkan_error{};  ///< as each lane states it of its own clock, at the end
     Samples distance;                                 ///< between the two statements, seconds
     Samples width;  ///< of the interval that the accelerator states; the distance is from its middle
+    /// Of the distance over half that interval and both stated errors at that moment: positive where they are no bound.
+    Samples excess;
 };
 
 /// A kernel writes the GPU's timer, which Vulkan's time stamps count too, between two events. The events say when that

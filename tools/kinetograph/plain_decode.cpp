@@ -12,10 +12,10 @@ graph::Physical whole(const std::byte* address, std::uint64_t bytes) {
 }  // namespace
 
 Result<std::unique_ptr<PlainDecode>> PlainDecode::create(const std::shared_ptr<vae::Model>& model, vae::LatentSize size,
-                                                         profile::Recorder* recorder) {
+                                                         const PlainOptions& options) {
     KG_TRY(auto latents, StepLatents::create(model->device(), model->channels(), size));
-    KG_TRY(auto runner, vae::ClipRunner::create(model, size, {.recorder = recorder}));
-    std::unique_ptr<PlainDecode> made(new PlainDecode(std::move(latents), std::move(runner)));
+    KG_TRY(auto runner, vae::ClipRunner::create(model, size, {.recorder = options.recorder}));
+    std::unique_ptr<PlainDecode> made(new PlainDecode(std::move(latents), std::move(runner), options.stamps_passes));
     KG_CHECK(made->make_frames(model->device()));
     return made;
 }
@@ -43,7 +43,28 @@ Result<PlainDecode::Step> PlainDecode::declare() {
                                                   whole(memory.data(), memory.bytes())));
     }
     KG_CHECK(clip.declare(step.frame, step.latents, vae::ClipFrames{.places = places}));
+    if (stamps_passes_) KG_CHECK(stamp_passes(step));
     return step;
+}
+
+Result<void> PlainDecode::stamp_passes(Step& step) {
+    accel::Device& device = runner_->clip().model().device();
+    for (const graph::PassNode& pass : step.frame.passes()) {
+        KG_TRY(auto begin, device.create_event());
+        KG_TRY(auto end, device.create_event());
+        step.passes.push_back({pass.name, std::move(begin), std::move(end)});
+    }
+    auto next = step.passes.begin();
+    step.frame.wrap_passes([&](const graph::PassNode& pass) {
+        const StampedPass& stamps = *next++;
+        return [execute = pass.execute, begin = stamps.begin, end = stamps.end](graph::PassContext& context) {
+            accel::Stream& stream = static_cast<accel::PassContext&>(context).stream();
+            stream.record(begin);
+            execute(context);
+            stream.record(end);
+        };
+    });
+    return {};
 }
 
 Result<vae::EnqueuedStep> PlainDecode::enqueue() {
@@ -85,6 +106,21 @@ Result<Samples> PlainDecode::time_on_device(std::int64_t count) {
         KG_CHECK(stream.synchronize());
         const auto from = begin->time(), to = end->time();
         if (from && to) times.add(to_seconds(*to - *from));
+    }
+    return times;
+}
+
+Result<std::map<std::string, Samples>> PlainDecode::time_passes(std::int64_t count) {
+    std::map<std::string, Samples> times;
+    for (std::int64_t i = 0; i < count; ++i) {
+        KG_TRY(const auto kind, runner_->clip().next());
+        KG_TRY(const auto enqueued, enqueue());
+        KG_CHECK(runner_->wait(enqueued));
+        KG_CHECK(runner_->lane().stream().synchronize());
+        for (const StampedPass& pass : kinds_.at(kind.first).passes) {
+            const auto from = pass.begin->time(), to = pass.end->time();
+            if (from && to) times[pass.name].add(to_seconds(*to - *from));
+        }
     }
     return times;
 }

@@ -7,36 +7,51 @@
 
 #include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace kinetograph::cli {
 
+struct PlainOptions {
+    profile::Recorder* recorder = nullptr;  ///< of the passes; outlives the decoder
+    bool stamps_passes = false;             ///< events around every pass, for time_passes()
+};
+
 class PlainDecode {
   public:
     /// Errors: those of vae::ClipRunner::create and vae::Clip::declare.
-    /// `recorder`, of the passes, outlives the decoder.
     static Result<std::unique_ptr<PlainDecode>> create(const std::shared_ptr<vae::Model>& model, vae::LatentSize size,
-                                                       profile::Recorder* recorder = nullptr);
+                                                       const PlainOptions& options = {});
 
     /// `count` steps, two in flight, as in PresentedDecode::run(), with 8-bit pixels that stay on the accelerator.
     /// Returns the periods between the ends of consecutive steps: two fewer than steps. Errors: of the decoder.
     Result<Samples> run(std::int64_t count);
     /// `count` steps, one in flight: the time from an event of the accelerator before each to one after it.
     Result<Samples> time_on_device(std::int64_t count);
+    /// The same of each pass of `count` steps, by its name: from an event before its work to one after it. Of a decoder
+    /// that stamps its passes.
+    Result<std::map<std::string, Samples>> time_passes(std::int64_t count);
 
   private:
-    PlainDecode(StepLatents latents, std::unique_ptr<vae::ClipRunner> runner)
-        : latents_(std::move(latents)), runner_(std::move(runner)) {}
+    PlainDecode(StepLatents latents, std::unique_ptr<vae::ClipRunner> runner, bool stamps_passes)
+        : latents_(std::move(latents)), stamps_passes_(stamps_passes), runner_(std::move(runner)) {}
+    struct StampedPass {
+        std::string name;
+        std::shared_ptr<accel::Event> begin, end;
+    };
     /// One kind of step, declared once.
     struct Step {
         graph::FrameGraph frame;
         graph::Buffer latents;
+        std::vector<StampedPass> passes{};  ///< none if they are not stamped
     };
     Result<void> make_frames(accel::Device& device);
     Result<Step> declare();
+    Result<void> stamp_passes(Step& step);
     Result<vae::EnqueuedStep> enqueue();
 
     StepLatents latents_;
+    bool stamps_passes_;
     std::vector<std::unique_ptr<accel::Memory>> frames_;
     std::map<bool, Step> kinds_;               ///< [whether it is a clip's first]
     std::unique_ptr<vae::ClipRunner> runner_;  ///< waits before the memory above is freed
