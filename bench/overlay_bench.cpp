@@ -158,7 +158,10 @@ void open_all(Stage& stage, PanelHost& host) {
         const profile::PassProfile& pass = profile.passes()[profile.passes().size() / 2];
         host.selection().select(pass.name, pass.track, pass.plan);
     });
-    const ImRect graph = ImGui::FindWindowByName("Graph")->Rect(), spikes = ImGui::FindWindowByName("Spikes")->Rect();
+    const auto place_of = [](std::string_view panel) {
+        return ImGui::FindWindowByName(PanelHost::window_name(panel).c_str())->Rect();
+    };
+    const ImRect graph = place_of("Graph"), spikes = place_of("Spikes");
     click(stage, host, {spikes.Min.x + 30, spikes.Min.y + 58});                                     // Keep A
     click(stage, host, {graph.Min.x + 8 + 0.6F * (graph.GetWidth() - 16) + 53, graph.Min.y + 36});  // list
 }

@@ -65,6 +65,8 @@ std::unique_ptr<Panel> PanelHost::remove(std::string_view name) {
     return panel;
 }
 
+std::string PanelHost::window_name(std::string_view panel) { return fmt::format("{0}###kinetograph.{0}", panel); }
+
 void PanelHost::show(std::string_view name, bool shown) {
     if (Entry* found = find(name)) found->shown = shown;
 }
@@ -109,7 +111,8 @@ void PanelHost::place_shown() {
 void PanelHost::draw_bar(const PanelContext& context) {
     if (bar_placed_) ImGui::SetNextWindowPos({place_.x, place_.y});
     bar_placed_ = false;
-    if (ImGui::Begin("Profiler", nullptr, ImGuiWindowFlags_AlwaysAutoResize | ImGuiWindowFlags_NoTitleBar)) {
+    if (ImGui::Begin(window_name("Profiler").c_str(), nullptr,
+                     ImGuiWindowFlags_AlwaysAutoResize | ImGuiWindowFlags_NoTitleBar)) {
         for (Entry& entry : entries_) {
             ImGui::Checkbox(std::string(entry.panel->name()).c_str(), &entry.shown);
             ImGui::SameLine();
@@ -141,7 +144,7 @@ void PanelHost::draw(profile::Profile& profile, Nanoseconds now, float scale) {
             ImGui::SetNextWindowSize({entry.width, entry.height});
             entry.placed = false;
         }
-        if (ImGui::Begin(std::string(entry.panel->name()).c_str(), &entry.shown)) entry.panel->draw(context);
+        if (ImGui::Begin(window_name(entry.panel->name()).c_str(), &entry.shown)) entry.panel->draw(context);
         ImGui::End();
     }
 }

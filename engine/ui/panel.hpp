@@ -36,7 +36,7 @@ struct PanelContext {
 class Panel {
   public:
     virtual ~Panel() = default;
-    virtual std::string_view name() const = 0;  ///< of the window too
+    virtual std::string_view name() const = 0;  ///< the title of its window too
     virtual void draw(const PanelContext& context) = 0;
 };
 
@@ -51,6 +51,9 @@ class PanelHost {
     void add(std::unique_ptr<Panel> panel, bool shown = true);
     /// The panel, or null if there is none of that name.
     std::unique_ptr<Panel> remove(std::string_view name);
+    /// What ImGui knows the window of the panel of that name by, to dock it or to find it; the bar's is that of
+    /// "Profiler". A window of the application that has the same title stays another one.
+    static std::string window_name(std::string_view panel);
     void show(std::string_view name, bool shown);
     bool is_shown(std::string_view name) const;
     std::vector<std::string_view> names() const;

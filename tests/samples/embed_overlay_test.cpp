@@ -54,7 +54,7 @@ class OverlayInAnEngine : public ::testing::Test {
         panels_.arrange(0, 0, kWidth, kHeight);
         picture(3);  // tables measure themselves first
         EXPECT_GT(mouse_->colors(0, 60, kWidth, kHeight - 60), 8U) << panel << " is on the screen";
-        return ImGui::FindWindowByName(panel)->Rect();
+        return ImGui::FindWindowByName(ui::PanelHost::window_name(panel).c_str())->Rect();
     }
     void picture(int times = 1) {
         for (; times > 0; --times) {

@@ -179,11 +179,11 @@ class Panels : public ::testing::Test {
         ImRect place, clip;
     };
     /// As a window was drawn last: every glyph that can be seen in part.
-    static std::vector<Letter> letters_of(const char* window) {
+    static std::vector<Letter> letters_of(const char* panel) {
         std::set<std::pair<float, float>> corners;  // of glyphs in the font's texture
         for (const ImFontGlyph& glyph : ImGui::GetIO().Fonts->Fonts[0]->Glyphs) corners.emplace(glyph.U0, glyph.V0);
         std::vector<Letter> letters;
-        const ImDrawList& list = *ImGui::FindWindowByName(window)->DrawList;
+        const ImDrawList& list = *ImGui::FindWindowByName(PanelHost::window_name(panel).c_str())->DrawList;
         for (const ImDrawCmd& command : list.CmdBuffer)
             for (unsigned i = 0; i + 6 <= command.ElemCount; i += 3) {
                 const ImDrawIdx* index = &list.IdxBuffer[static_cast<int>(command.IdxOffset + i)];
@@ -266,6 +266,34 @@ TEST_F(Panels, AnApplicationAddsItsOwnRemovesOursAndArrangesThem) {
     EXPECT_FALSE(host_.is_shown("Mine"));
     picture();
     EXPECT_EQ(panel.drawn, 2);
+}
+
+TEST_F(Panels, WindowsOfTheHostWithOurTitlesStayItsOwn) {
+    host_ = PanelHost::with_all_panels();
+    for (const std::string_view name : host_.names()) host_.show(name, true);
+    host_.arrange(0, 0, kSide, kSide);
+    std::vector<std::string> titles{"Profiler"};
+    for (const std::string_view name : host_.names()) titles.emplace_back(name);
+    for (int i = 0; i < 3; ++i) {
+        ImGui::GetIO().DeltaTime = 0.1F;
+        ImGui::NewFrame();
+        for (const std::string& title : titles) {
+            ImGui::SetNextWindowPos({10, 20});
+            ImGui::Begin(title.c_str());
+            ImGui::End();
+        }
+        host_.draw(profile_, now_);
+        ImGui::Render();
+    }
+    for (const std::string& title : titles) {
+        const ImGuiWindow* const theirs = ImGui::FindWindowByName(title.c_str());
+        const ImGuiWindow* const ours = ImGui::FindWindowByName(PanelHost::window_name(title).c_str());
+        ASSERT_TRUE(theirs != nullptr && ours != nullptr) << title;
+        EXPECT_NE(theirs, ours) << title;
+        EXPECT_EQ(theirs->Pos.y, 20) << title;
+        EXPECT_NE(ours->Pos.y, 20) << title;
+        EXPECT_EQ(theirs->BeginCount, 1) << title;
+    }
 }
 
 TEST_F(Panels, WhatIsFrozenTakesNothingNewOver) {
@@ -442,7 +470,7 @@ TEST_F(Panels, TheBarShowsTheNewestValueOfEveryCounter) {
     now_ += milliseconds(300);
     picture(2);  // windows measure themselves first
     ImGui::NewFrame();
-    ImGui::Begin("Profiler");  // the bar's window: what it says is overheard until the bar ends it
+    ImGui::Begin(PanelHost::window_name("Profiler").c_str());  // the bar's window: what it says is overheard until the bar ends it
     ImGui::LogToClipboard(10);
     host_.draw(profile_, now_);
     ImGui::End();
@@ -695,10 +723,10 @@ TEST_F(Panels, KeysOfAPanelAreTypedLettersThatItTakesOnlyWithTheFocus) {
     ImGui::GetIO().KeysDown[static_cast<int>('S')] = true;  // this back end's number may mean another key
     picture(2);
     expect_all(panel.text, {"following"});
-    ImGui::SetWindowFocus("Profiler");
+    ImGui::SetWindowFocus(PanelHost::window_name("Profiler").c_str());
     type('S');
     expect_all(panel.text, {"following"});
-    ImGui::SetWindowFocus("Timeline");
+    ImGui::SetWindowFocus(PanelHost::window_name("Timeline").c_str());
     type('S');
     expect_all(panel.text, {"follow (F)", "110 ms shown"});
 }
@@ -738,7 +766,7 @@ TEST_F(Panels, TakeUnderHalfAMillisecondOfCpuTimeAPictureOfAThousandPasses) {
     ImGui::GetIO().DisplaySize = {1920, 1080};
     host_.arrange(0, 0, 1920, 1080);
     picture(3);
-    const ImVec2 spikes = ImGui::FindWindowByName("Spikes")->Pos;
+    const ImVec2 spikes = ImGui::FindWindowByName(PanelHost::window_name("Spikes").c_str())->Pos;
     click(spikes.x + 30, spikes.y + 58);  // Keep A: all passes are compared
     point_at(-1, -1);
     constexpr int kPictures = 20;
