@@ -139,7 +139,8 @@ class GraphPanel final : public Panel {
 
     void handle_input(ImVec2 at) {
         const ImGuiIO& io = ImGui::GetIO();
-        if (ImGui::IsItemActive() && ImGui::IsMouseDragging(ImGuiMouseButton_Left, 2.0F)) {
+        pointer_.update();
+        if (pointer_.is_dragged()) {
             pan_.x += io.MouseDelta.x;
             pan_.y += io.MouseDelta.y;
             is_moved_ = true;
@@ -281,7 +282,7 @@ class GraphPanel final : public Panel {
             draw_inside(context, list, pass, low, high);
             if (!is_pointed(low, high)) continue;
             tip_ = explain(context, plan, i);
-            if (!ImGui::IsMouseClicked(ImGuiMouseButton_Left)) continue;
+            if (!pointer_.is_clicked()) continue;
             context.selection.select(pass.name, pass.track, plan.id);
             watch_.note(context.selection);
         }
@@ -377,6 +378,7 @@ class GraphPanel final : public Panel {
 
     Table<ListedPass> list_{"list", kListColumns, {.sorting = {1, true}}};
     SelectionWatch watch_;
+    ClickOrDrag pointer_;
     bool is_listed_ = false, is_hovered_ = false;
     std::string tip_;            // of what is under the pointer
     ImVec2 low_{}, high_{};      // the graph's part of the window

@@ -2,6 +2,7 @@
 #include <kinetograph/engine/ui/human_units.hpp>
 #include <kinetograph/engine/ui/panels.hpp>
 #include <kinetograph/engine/ui/plan_choice.hpp>
+#include <kinetograph/engine/ui/pointer.hpp>
 #include <kinetograph/engine/ui/table.hpp>
 #include <kinetograph/engine/ui/theme.hpp>
 
@@ -130,13 +131,14 @@ class MemoryPanel final : public Panel {
     }
 
     /// Passes from left to right, bytes from top to bottom: what lies on one level at different times is aliased.
-    static void draw_arena(const PanelContext& context, const PlanFacts& plan, const profile::ArenaFacts& arena,
-                           float height) {
+    void draw_arena(const PanelContext& context, const PlanFacts& plan, const profile::ArenaFacts& arena,
+                    float height) {
         ImGui::TextDisabled("%s, %s: passes from left to right, bytes from top to bottom", arena.domain.c_str(),
                             human_bytes(arena.bytes).c_str());
         const ImVec2 at = ImGui::GetCursorScreenPos();
         const ImVec2 size{std::max(ImGui::GetContentRegionAvail().x, 40.0F), height};
         ImGui::InvisibleButton(arena.domain.c_str(), size);
+        pointer_.update();
         ImDrawList& list = *ImGui::GetWindowDrawList();
         list.AddRectFilled(at, {at.x + size.x, at.y + size.y}, theme::kGroundSolid);
         const float pass = size.x / static_cast<float>(std::max<std::size_t>(plan.passes.size(), 1));
@@ -163,7 +165,7 @@ class MemoryPanel final : public Panel {
             if (!is_hovered || mouse.x < low.x || mouse.x >= high.x || mouse.y < low.y || mouse.y >= high.y) continue;
             list.AddRect(low, high, theme::kText);
             const profile::PassFacts& made_by = plan.passes[resource.first_pass];
-            if (ImGui::IsMouseClicked(ImGuiMouseButton_Left))
+            if (pointer_.is_clicked())
                 context.selection.select(made_by.name, made_by.track, plan.id);
             ImGui::SetTooltip("%s", explain(context, plan, arena, resource).c_str());
         }
@@ -239,6 +241,7 @@ class MemoryPanel final : public Panel {
         return rows;
     }
 
+    ClickOrDrag pointer_;
     Table<ResourceRow> table_{"resources", kResourceColumns};
 };
 

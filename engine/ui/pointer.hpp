@@ -1,4 +1,5 @@
-// How near the pointer is to what a panel has drawn: thin lines explain themselves from a few pixels away.
+// What the pointer does to what a panel has drawn: how near it is to thin lines, which explain themselves from a few
+// pixels away, and whether it clicks or drags.
 #pragma once
 
 #include <imgui.h>
@@ -16,6 +17,32 @@ inline float distance_to_line(ImVec2 point, ImVec2 from, ImVec2 to) {
         length > 0.0F ? std::clamp(((point.x - from.x) * dx + (point.y - from.y) * dy) / length, 0.0F, 1.0F) : 0.0F;
     return std::hypot(point.x - from.x - along * dx, point.y - from.y - along * dy);
 }
+
+/// Parts a click on an item from a drag that begins on it.
+class ClickOrDrag {
+  public:
+    /// Right after the item, in every picture.
+    void update() {
+        if (ImGui::IsItemActivated()) was_dragged_ = false;
+        const bool ends = ImGui::IsItemDeactivated();
+        is_dragged_ = ImGui::IsItemActive() && has_moved();
+        was_dragged_ = was_dragged_ || is_dragged_ || (ends && has_moved());
+        is_clicked_ = ends && !was_dragged_;
+    }
+    bool is_dragged() const { return is_dragged_; }
+    /// The button has come up, and the pointer has stayed where it went down.
+    bool is_clicked() const { return is_clicked_; }
+
+  private:
+    static constexpr float kSlack = 2.0F;  // pixels that a hand may move in a click
+    static bool has_moved() {
+        const ImGuiIO& io = ImGui::GetIO();
+        const ImVec2 from = io.MouseClickedPos[ImGuiMouseButton_Left];
+        return std::hypot(io.MousePos.x - from.x, io.MousePos.y - from.y) > kSlack;
+    }
+
+    bool was_dragged_ = false, is_dragged_ = false, is_clicked_ = false;
+};
 
 /// A cubic curve by its ends and control points, which bound it.
 struct Curve {

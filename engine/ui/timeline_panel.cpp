@@ -73,8 +73,7 @@ class TimelinePanel final : public Panel {
         list.PopClipRect();
         list.PopClipRect();
         explain_pointed(context);
-        if (was_clicked_) select(context, pointed_at_);
-        was_clicked_ = false;
+        if (pointer_.is_clicked()) select(context, pointed_at_);
     }
 
   private:
@@ -193,13 +192,11 @@ class TimelinePanel final : public Panel {
 
     void handle_input() {
         const ImGuiIO& io = ImGui::GetIO();
-        if (ImGui::IsItemActivated()) was_dragged_ = false;
-        was_clicked_ = ImGui::IsItemDeactivated() && !was_dragged_;
-        if (ImGui::IsItemActive() && ImGui::IsMouseDragging(ImGuiMouseButton_Left, 2.0F)) {
+        pointer_.update();
+        if (pointer_.is_dragged()) {
             end_ -= Nanoseconds(
                 std::llround(static_cast<double>(io.MouseDelta.x) / area_.width * static_cast<double>(span_.count())));
             follows_ = follows_ && io.MouseDelta.x == 0.0F;
-            was_dragged_ = true;
         }
         if (!is_hovered_ || io.MouseWheel == 0.0F) return;
         // The time under the pointer stays where it is.
@@ -608,7 +605,8 @@ class TimelinePanel final : public Panel {
     std::vector<ShownStep> steps_;  // in the picture, by begin
     std::map<std::pair<profile::PlanId, std::uint64_t>, StepMarks> marks_;
     Nanoseconds span_ = std::chrono::milliseconds(500), end_{}, newest_{};
-    bool follows_ = true, was_dragged_ = false, was_clicked_ = false, wants_step_ = false;
+    bool follows_ = true, wants_step_ = false;
+    ClickOrDrag pointer_;
     std::shared_ptr<const profile::Spike> spike_;  // as chosen when its spans were sorted into tracks
     std::vector<Track> spike_tracks_;
     std::optional<profile::IdleGap> gap_;  // under the pointer

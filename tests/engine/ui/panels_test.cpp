@@ -504,6 +504,36 @@ TEST_F(Panels, GraphShowsCountsAndCulledPassesAndSelectsByAClick) {
     EXPECT_EQ(selected_down(panel, left + 2 * third, 70), std::vector<std::string>{});
 }
 
+TEST_F(Panels, ADragThatBeginsOnAPassSelectsNothing) {
+    using Maker = std::unique_ptr<Panel> (*)();
+    struct Place {
+        Maker panel;
+        float x, y;  // of something that a click selects
+    };
+    for (const auto& [make, x, y] : {Place{make_timeline_panel, 720, 100}, Place{make_graph_panel, 40, 88},
+                                     Place{make_memory_panel, 40, 300}}) {
+        host_ = {};
+        const Overheard& panel = open(make());
+        const float left = panel.place.Min.x + x, top = panel.place.Min.y + y;
+        click(left, top);
+        EXPECT_FALSE(selected().empty()) << panel.name();
+        host_.selection() = {};
+        drag(left, top, 60);
+        EXPECT_EQ(selected(), "") << panel.name();
+        drag(left + 60, top, -60);  // the graph and the timeline are back
+        // A fast hand lets go before the pointer is seen to move.
+        point_at(left, top);
+        ImGui::GetIO().MouseDown[0] = true;
+        picture();
+        ImGui::GetIO().MouseDown[0] = false;
+        point_at(left + 8, top);
+        picture();
+        EXPECT_EQ(selected(), "") << panel.name();
+        click(left, top);
+        EXPECT_FALSE(selected().empty()) << panel.name();
+    }
+}
+
 TEST_F(Panels, SpikesKeepsAStepThatTookTooLongAndComparesCaptures) {
     record(10, milliseconds(300));
     for (std::uint64_t step = 11; step < 40; ++step) record(step);
