@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <compare>
 #include <map>
 #include <optional>
 
@@ -28,6 +29,16 @@ struct StepMarks {
     std::vector<profile::StepHandOver> from_others;  ///< of other graphs
     std::vector<std::uint32_t> critical, span_of_pass;
     std::vector<profile::IdleGap> gaps;
+};
+
+/// Whose marks they are. Marks are indices of spans and of passes, and a number of an execution may come again in
+/// another run of the same graph: so the key holds all that tells two steps apart, and how many of both there are.
+struct MarkedStep {
+    profile::PlanId plan = profile::kNoPlan;
+    std::uint64_t execution = 0;
+    Nanoseconds begin{}, end{};
+    std::size_t spans = 0, passes = 0;
+    auto operator<=>(const MarkedStep&) const = default;
 };
 
 /// A step in the picture.
@@ -282,7 +293,8 @@ class TimelinePanel final : public Panel {
     }
 
     const StepMarks& marks_of(const PanelContext& context, const Step& step, const profile::PlanFacts& plan) {
-        const auto [marks, is_new] = marks_.try_emplace({step.plan, step.execution});
+        const auto [marks, is_new] = marks_.try_emplace(
+            {step.plan, step.execution, step.begin, step.end, step.spans.size(), plan.passes.size()});
         if (is_new) {
             const profile::StepSurroundings around =
                 spike_ != nullptr ? spike_->around : context.profile.surroundings(step);
@@ -294,7 +306,7 @@ class TimelinePanel final : public Panel {
         return marks->second;
     }
     /// All but one of those that are not in the picture.
-    void forget_marks(const std::pair<profile::PlanId, std::uint64_t>& but) {
+    void forget_marks(const MarkedStep& but) {
         std::erase_if(marks_, [&](const auto& entry) {
             return entry.first != but &&
                    std::ranges::none_of(steps_, [&](const ShownStep& shown) { return shown.marks == &entry.second; });
@@ -603,7 +615,7 @@ class TimelinePanel final : public Panel {
 
     std::vector<const Track*> tracks_;
     std::vector<ShownStep> steps_;  // in the picture, by begin
-    std::map<std::pair<profile::PlanId, std::uint64_t>, StepMarks> marks_;
+    std::map<MarkedStep, StepMarks> marks_;
     Nanoseconds span_ = std::chrono::milliseconds(500), end_{}, newest_{};
     bool follows_ = true, wants_step_ = false;
     ClickOrDrag pointer_;

@@ -409,6 +409,29 @@ TEST_F(Panels, TimelineNamesTheStepOfAnotherGraphThatALaneWaitedFor) {
     EXPECT_TRUE(explained) << reason;
 }
 
+TEST_F(Panels, TimelineMarksAStepAnewThatHasTheNumberOfAnother) {
+    const Overheard& panel = open(make_timeline_panel());
+    record(10);
+    picture();
+    // Another run of the same graph counts from anew: step 10 again, in which the upload is first and holds nothing up.
+    const auto add = [&](const char* name, const char* track, int from, int to) {
+        recorder_.add(profile::Span{name, track, milliseconds(2000 + from), milliseconds(2000 + to), 10, plan_});
+    };
+    add("upload", "graphics", 0, 4);
+    add("conv_in", "accelerator", 2, 30);
+    add("up2.conv1", "accelerator", 30, 60);
+    add("picture", "graphics", 62, 100);
+    now_ = milliseconds(2150);
+    profile_.update(now_);
+    picture(2);
+    const auto x_of = [&](float ms_before_the_end) {
+        return panel.place.Max.x - 8 - (panel.place.GetWidth() - 96 - 16) * ms_before_the_end / 500;
+    };
+    const float top = panel.place.Min.y + 50, bottom = panel.place.Max.y - 4;
+    EXPECT_TRUE(explains(panel, {x_of(80), top}, {x_of(80), bottom}, "conv_in is on the critical path of step 10"));
+    EXPECT_FALSE(explains(panel, {x_of(98), top}, {x_of(98), bottom}, "upload is on the critical path"));
+}
+
 TEST_F(Panels, TimelineLabelsNeitherOverlapNorAreCutAtAnyZoom) {
     record_a_thousand_passes();
     for (std::uint64_t step = 11; step < 20; ++step)
