@@ -70,8 +70,16 @@ KG_DEVICE void load_channels(const float* values, uint32_t channels, const Lanes
         widen_unit<Element::F32>(amd::load_16(amd::make_buffer(values, channels * 4), at * 4u), into);
 }
 
+/// Faults that tests build into the join of parts to check that they are detected.
+enum class JoinFault : uint8_t {
+    None,
+    DropsLastPart,
+    ScalesOfNeighbour,   ///< a unit's second four channels take the factors of its first four
+    SourceOfFirstFrame,  ///< every frame adds the first frame's source
+};
+
 /// A lane makes one unit of the output. The parts are added in order, so that the result is always the same.
-template <Element kElement>
+template <Element kElement, JoinFault kFault = JoinFault::None>
 KG_DEVICE void join_sums(const JoinSumsParams& params) {
     constexpr uint32_t kPer = kPerUnit<kElement>;
     const uint32_t frame = amd::workgroup_index().y;
@@ -79,7 +87,8 @@ KG_DEVICE void join_sums(const JoinSumsParams& params) {
     const char* part = static_cast<const char*>(params.frames.input[frame]);
     Lanes<float> values[kPer / 4][4];
     KG_UNROLL for (uint32_t i = 0; i < kPer; ++i) values[i / 4][i % 4] = 0.0f;
-    for (uint32_t index = 0; index < params.parts; ++index, part += params.part_bytes) {
+    const uint32_t parts = kFault == JoinFault::DropsLastPart ? params.parts - 1 : params.parts;
+    for (uint32_t index = 0; index < parts; ++index, part += params.part_bytes) {
         const amd::Buffer sums = amd::make_buffer(part, params.elements * 4);
         KG_UNROLL for (uint32_t i = 0; i < kPer / 4; ++i) {
             Lanes<float> further[4];
@@ -90,12 +99,14 @@ KG_DEVICE void join_sums(const JoinSumsParams& params) {
     Lanes<float> source[kPer], results[kPer];
     KG_UNROLL for (uint32_t e = 0; e < kPer; ++e) source[e] = 0.0f;
     if (params.adds != 0) {
-        const amd::Buffer from = amd::make_buffer(params.source[frame], params.elements * element_bytes(kElement));
+        const void* const source_frame = params.source[kFault == JoinFault::SourceOfFirstFrame ? 0 : frame];
+        const amd::Buffer from = amd::make_buffer(source_frame, params.elements * element_bytes(kElement));
         widen_unit<kElement>(amd::load_16(from, lane_of_grid() * 16u), source);
     }
     KG_UNROLL for (uint32_t i = 0; i < kPer / 4; ++i) {
         Lanes<float> scales[4], bias[4];
-        load_channels(params.scales, params.channels, channel + 4 * i, 1.0f, scales);
+        const uint32_t further = kFault == JoinFault::ScalesOfNeighbour ? 0 : 4 * i;
+        load_channels(params.scales, params.channels, channel + further, 1.0f, scales);
         load_channels(params.bias, params.channels, channel + 4 * i, 0.0f, bias);
         KG_UNROLL for (uint32_t e = 0; e < 4; ++e) {
             Lanes<float> value = values[i][e] * scales[e] + bias[e];

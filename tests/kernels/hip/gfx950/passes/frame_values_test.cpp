@@ -1,4 +1,5 @@
 #include <kinetograph/compute/nn/frame_conversion.hpp>
+#include <kinetograph/kernels/hip/gfx950/passes/frame_values.hpp>
 #include <kinetograph/kernels/hip/gfx950/passes/frame_values_launch.hpp>
 #include <kinetograph/tests/kernels/hip/gfx950/passes/pass_run.hpp>
 
@@ -73,57 +74,122 @@ TEST(AddFramesGfx950, AddsInFloat32AndRoundsOnce) {
     }
 }
 
+struct JoinForm {
+    int64_t pixels, channels;
+    uint32_t parts;
+    bool bias, scales, silu, source;
+};
+
+/// The parts of two frames, and what a join of them gives. Without SiLU there is a ReLU, with a slope where there is a
+/// bias.
+class Join {
+  public:
+    Join(const JoinForm& form, Element storage)
+        : form_(form),
+          elements_(static_cast<size_t>(form.pixels * form.channels)),
+          channels_(static_cast<size_t>(form.channels)),
+          problem_{2,         form.pixels, form.channels, storage,    form.parts,
+                   form.silu, form.source, 0.5f,          !form.silu, form.bias ? 0.2f : 0.0f},
+          sums_(Element::F32, 1, elements_ * 2 * form.parts),
+          source_(storage, 2, elements_),
+          output_(storage, 2, elements_),
+          bias_(Element::F32, 1, channels_),
+          scales_(Element::F32, 1, channels_) {
+        sums_.fill(1), source_.fill(2), bias_.fill(3), scales_.fill(4);
+    }
+
+    const JoinSumsProblem& problem() const { return problem_; }
+    TestFrames& output() { return output_; }
+    JoinSumsParams params() {
+        const auto values = [](const TestFrames& frames) { return reinterpret_cast<const float*>(frames.frame(0)); };
+        const std::vector<const std::byte*> first = {sums_.frame(0), sums_.frame(0) + elements_ * 4};
+        const auto addends = form_.source ? source_.inputs() : std::vector<const std::byte*>{};
+        return make_params(problem_, frame_table(first, output_.outputs()), elements_ * 8, addends,
+                           form_.bias ? values(bias_) : nullptr, form_.scales ? values(scales_) : nullptr);
+    }
+
+    /// How many elements of the output are further from fp64 than rounding allows.
+    size_t wrong_elements() const {
+        size_t wrong = 0;
+        for (size_t f = 0; f < 2; ++f)
+            for (size_t e = 0; e < elements_; ++e) wrong += agrees(f, e) ? 0 : 1;
+        return wrong;
+    }
+
+  private:
+    bool agrees(size_t frame, size_t e) const {
+        double value = 0, size = 0;
+        for (size_t part = 0; part < form_.parts; ++part) {
+            value += sums_.get(0, (part * 2 + frame) * elements_ + e);
+            size += std::abs(sums_.get(0, (part * 2 + frame) * elements_ + e));
+        }
+        if (form_.scales) value *= scales_.get(0, e % channels_);
+        if (form_.bias) value += bias_.get(0, e % channels_);
+        if (form_.silu) value /= 1 + std::exp(-value);
+        if (form_.source) value += 0.5 * source_.get(frame, e);
+        if (!form_.silu && value < 0) value *= problem_.negative_slope;
+        return std::abs(output_.get(frame, e) - value) <= tolerance(problem_.storage, value) + (size + 4) * 0x1p-21;
+    }
+
+    JoinForm form_;
+    size_t elements_, channels_;
+    JoinSumsProblem problem_;
+    TestFrames sums_, source_, output_, bias_, scales_;
+};
+
 TEST(JoinSumsGfx950, AddsThePartsAndFinishesTheOutput) {
-    struct Form {
-        int64_t pixels, channels;
-        uint32_t parts;
-        bool bias, scales, silu, source;
-    };
-    constexpr Form kForms[] = {{1, 8, 2, false, false, false, false}, {5, 40, 3, true, false, false, false},
-                               {7, 96, 2, true, false, true, false},  {33, 16, 8, true, true, false, true},
-                               {12, 384, 5, false, true, true, true}, {3, 24, 2, false, false, false, true},
-                               {600, 8, 4, true, true, true, true}};
+    constexpr JoinForm kForms[] = {{1, 8, 2, false, false, false, false}, {5, 40, 3, true, false, false, false},
+                                   {7, 96, 2, true, false, true, false},  {33, 16, 8, true, true, false, true},
+                                   {12, 384, 5, false, true, true, true}, {3, 24, 2, false, false, false, true},
+                                   {600, 8, 4, true, true, true, true}};
     for (const Element storage : kStorages) {
-        for (const Form& form : kForms) {
-            const auto elements = static_cast<size_t>(form.pixels * form.channels);
-            const auto channels = static_cast<size_t>(form.channels);
-            TestFrames sums(Element::F32, 1, elements * 2 * form.parts), source(storage, 2, elements), output = source;
-            TestFrames bias(Element::F32, 1, channels), scales = bias;
-            sums.fill(1), source.fill(2), bias.fill(3), scales.fill(4);
-            const JoinSumsProblem problem{2,         form.pixels, form.channels, storage,    form.parts,
-                                          form.silu, form.source, 0.5f,          !form.silu, form.bias ? 0.2f : 0.0f};
-            ASSERT_EQ(refusal(problem).value_or(""), "");
-            const auto values = [](const TestFrames& frames) {
-                return reinterpret_cast<const float*>(frames.frame(0));
-            };
-            const std::vector<const std::byte*> first = {sums.frame(0), sums.frame(0) + elements * 4};
-            const auto addends = form.source ? source.inputs() : std::vector<const std::byte*>{};
+        for (const JoinForm& form : kForms) {
+            Join join(form, storage);
+            ASSERT_EQ(refusal(join.problem()).value_or(""), "");
             expect_pass(
-                launch_shape(problem),
-                make_params(problem, frame_table(first, output.outputs()), elements * 8, addends,
-                            form.bias ? values(bias) : nullptr, form.scales ? values(scales) : nullptr),
-                [&] { output.poison(); },
+                launch_shape(join.problem()), join.params(), [&] { join.output().poison(); },
                 [&] {
-                    output.expect_guards();
-                    for (size_t f = 0; f < 2; ++f) {
-                        for (size_t e = 0; e < elements; ++e) {
-                            double value = 0, size = 0;
-                            for (size_t part = 0; part < form.parts; ++part) {
-                                value += sums.get(0, (part * 2 + f) * elements + e);
-                                size += std::abs(sums.get(0, (part * 2 + f) * elements + e));
-                            }
-                            if (form.scales) value *= scales.get(0, e % channels);
-                            if (form.bias) value += bias.get(0, e % channels);
-                            if (form.silu) value /= 1 + std::exp(-value);
-                            if (form.source) value += 0.5 * source.get(f, e);
-                            if (!form.silu && value < 0) value *= problem.negative_slope;
-                            ASSERT_NEAR(output.get(f, e), value, tolerance(storage, value) + (size + 4) * 0x1p-21);
-                        }
-                    }
+                    join.output().expect_guards();
+                    ASSERT_EQ(join.wrong_elements(), 0U);
                 });
             if (HasFatalFailure()) return;
         }
     }
+}
+
+/// The elements that a join with this fault gets wrong, under every schedule the same.
+template <JoinFault kFault>
+size_t wrong_elements_with(const JoinForm& form) {
+    const host_model::ModelKernel kernel{"planted", sizeof(JoinSumsParams), 256, [](const void* p) {
+                                             join_sums<Element::BF16, kFault>(*static_cast<const JoinSumsParams*>(p));
+                                         }};
+    Join join(form, Element::BF16);
+    const JoinSumsParams params = join.params();
+    const LaunchShape shape = launch_shape(join.problem());
+    std::vector<size_t> wrong;
+    for (uint64_t seed = 0; seed < kSchedules; ++seed) {
+        join.output().poison();
+        EXPECT_EQ(host_model::launch_waves(kernel, {.grid = {shape.grid_x, shape.grid_y, shape.grid_z}, .seed = seed},
+                                           &params)
+                      .fault.value_or(""),
+                  "");
+        wrong.push_back(join.wrong_elements());
+        EXPECT_EQ(wrong.back(), wrong.front());
+    }
+    return wrong.front();
+}
+
+TEST(JoinSumsGfx950Faults, EachIsFoundInTheElementsThatItReaches) {
+    constexpr JoinForm kForm = {20, 32, 3, true, true, false, true};
+    constexpr size_t kOfAFrame = 20 * 32;
+    EXPECT_EQ(wrong_elements_with<JoinFault::None>(kForm), 0U);
+    EXPECT_GT(wrong_elements_with<JoinFault::DropsLastPart>(kForm), 2 * kOfAFrame * 9 / 10);
+    const size_t scaled = wrong_elements_with<JoinFault::ScalesOfNeighbour>(kForm);
+    EXPECT_GT(scaled, kOfAFrame * 8 / 10);
+    EXPECT_LE(scaled, kOfAFrame);  // half of both frames' channels
+    const size_t added = wrong_elements_with<JoinFault::SourceOfFirstFrame>(kForm);
+    EXPECT_GT(added, kOfAFrame * 8 / 10);
+    EXPECT_LE(added, kOfAFrame);  // the second frame
 }
 
 TEST(JoinSumsGfx950, RefusesChannelsThatNoLaneHoldsWhole) {
