@@ -163,7 +163,8 @@ class Convolution {
         if (p_.scales) sum *= scales_.get(0, size(k));
         if (p_.bias) sum += bias_.get(0, size(k));
         if (p_.silu) sum = silu(sum);
-        return p_.source ? sum + static_cast<double>(p_.beta) * source_.get(t, index) : sum;
+        if (p_.source) sum += static_cast<double>(p_.beta) * source_.get(t, index);
+        return p_.relu && sum < 0 ? sum * static_cast<double>(p_.negative_slope) : sum;
     }
 
     double normed(size_t t, size_t index) const {
@@ -255,6 +256,10 @@ std::vector<Case> features() {
         p.silu = true;
         p.bias = false;
         add("causal 3x3x3, SiLU, no bias", p, {.numbers = Numbers::Normal, .input_frames = 3});
+        p.silu = false;
+        p.relu = true;
+        p.negative_slope = 0.2f;
+        add("causal 3x3x3, residual, ReLU with a slope", p, {.numbers = Numbers::Normal, .input_frames = 3});
     }
     p = square(BF16, 6, 9, 16, 40);
     p.q = p.frames = 3;
@@ -308,6 +313,8 @@ Case drawn(const gfx950::ConvKernel& kernel, std::mt19937& random) {
     p.bias = draw(0, 1) == 0;
     p.source = draw(0, 1) == 0;
     p.scales = draw(0, 2) == 0;
+    p.relu = draw(0, 2) == 0;
+    p.negative_slope = p.relu ? 0.25f * static_cast<float>(draw(0, 1)) : 0.0f;
     p.beta = 0.5f;
     p.norm = draw(0, 3) == 0 && p.c_out <= kernel.tile.bn && kernel.tile.bn <= gfx950::kMostNormedChannels;
     if (kernel.path == ConvPath::Padded) p.c_in = 8 * draw(1, 9);
@@ -323,7 +330,7 @@ Case drawn_parts(const gfx950::ConvKernel& kernel, std::mt19937& random) {
     conv.numbers = Numbers::Whole;
     FourWaveConvProblem& p = conv.problem;
     p.output_f32 = true;
-    p.bias = p.silu = p.source = p.scales = p.norm = false;
+    p.bias = p.silu = p.source = p.scales = p.relu = p.norm = false;
     conv.overrides.splits = 2 + static_cast<uint32_t>(random() % 2);
     return conv;
 }

@@ -9,6 +9,7 @@
 #include <kinetograph/kernels/hip/gfx950/passes/frame_moves_launch.hpp>
 #include <kinetograph/kernels/hip/gfx950/passes/frame_values_launch.hpp>
 #include <kinetograph/kernels/hip/gfx950/passes/rms_norm_launch.hpp>
+#include <random>
 
 #include "frames.hpp"
 
@@ -35,8 +36,9 @@ double rounding(Element storage) { return storage == Element::F32 ? 1e-6 : stora
 
 double silu(double x) { return x / (1 + std::exp(-x)); }
 
-void add_rms_norm(ProblemWriter& writer, Element storage, size_t channels, bool with_silu) {
-    const size_t frames = 2, pixels = 37;
+void add_rms_norm(ProblemWriter& writer, Element storage, size_t channels, bool with_silu, size_t pixels = 37,
+                  const std::string& name = "") {
+    const size_t frames = 2;
     Frames input(element_of(storage), frames, pixels * channels),
         output(element_of(storage), frames, pixels * channels);
     Frames gamma(Element::F32, 1, channels);
@@ -52,7 +54,8 @@ void add_rms_norm(ProblemWriter& writer, Element storage, size_t channels, bool 
             input.get(frame, e) * std::sqrt(static_cast<double>(channels) / square) * gamma.get(0, e % channels);
         return with_silu ? silu(normed) : normed;
     });
-    add(writer, fmt::format("RMS norm of {} channels{}", channels, with_silu ? ", SiLU" : ""), launch_shape(problem),
+    add(writer, fmt::format("RMS norm of {} channels{}{}", channels, with_silu ? ", SiLU" : "", name),
+        launch_shape(problem),
         make_params(problem, gfx950::frame_table(input.inputs(), output.outputs()),
                     reinterpret_cast<const float*>(gamma.inputs()[0])),
         {{"input", input.bytes()}, {"output", output.bytes()}, {"gamma", gamma.bytes()}},
@@ -230,36 +233,64 @@ void add_sum(ProblemWriter& writer, Element storage, size_t elements) {
         {"output", output.element(), rounding(storage), std::move(reference), rounding(storage)});
 }
 
-void add_join(ProblemWriter& writer, Element storage, size_t pixels, size_t channels, uint32_t parts, bool silu) {
-    const size_t elements = pixels * channels;
-    Frames sums(Element::F32, 1, parts * elements), source(element_of(storage), 1, elements),
-        output(element_of(storage), 1, elements);
+/// What a join of parts has besides sums and bias.
+struct JoinForm {
+    size_t frames = 1, pixels = 1, channels = 8;
+    uint32_t parts = 2;
+    bool silu = false, relu = false, source = true, scales = true;
+};
+
+void add_join(ProblemWriter& writer, Element storage, const std::string& name, const JoinForm& form) {
+    const size_t elements = form.pixels * form.channels, channels = form.channels;
+    const float slope = form.relu ? 0.2f : 0.0f;
+    Frames sums(Element::F32, form.parts * form.frames, elements), source(element_of(storage), form.frames, elements),
+        output(element_of(storage), form.frames, elements);
     Frames bias(Element::F32, 1, channels), scales(Element::F32, 1, channels);
     sums.fill_normal(20), source.fill_normal(21), bias.fill_normal(22), scales.fill_normal(23);
-    const gfx950::JoinSumsProblem problem{.pixels = static_cast<int64_t>(pixels),
+    const gfx950::JoinSumsProblem problem{.frames = static_cast<int64_t>(form.frames),
+                                          .pixels = static_cast<int64_t>(form.pixels),
                                           .channels = static_cast<int64_t>(channels),
                                           .storage = storage,
-                                          .parts = parts,
-                                          .silu = silu,
-                                          .source = true,
-                                          .beta = 0.5f};
-    auto reference = output.reference([&](size_t, size_t e) {
+                                          .parts = form.parts,
+                                          .silu = form.silu,
+                                          .source = form.source,
+                                          .beta = 0.5f,
+                                          .relu = form.relu,
+                                          .negative_slope = slope};
+    auto reference = output.reference([&](size_t frame, size_t e) {
         double value = 0;
-        for (size_t part = 0; part < parts; ++part) value += sums.get(0, part * elements + e);
-        value = value * scales.get(0, e % channels) + bias.get(0, e % channels);
-        if (silu) value /= 1 + std::exp(-value);
-        return value + 0.5 * source.get(0, e);
+        for (size_t part = 0; part < form.parts; ++part) value += sums.get(part * form.frames + frame, e);
+        if (form.scales) value *= scales.get(0, e % channels);
+        value += bias.get(0, e % channels);
+        if (form.silu) value = silu(value);
+        if (form.source) value += 0.5 * source.get(frame, e);
+        return form.relu && value < 0 ? value * static_cast<double>(slope) : value;
     });
-    add(writer, fmt::format("{} parts of sums of {} channels", parts, channels), launch_shape(problem),
-        make_params(problem, gfx950::frame_table(sums.inputs(), output.outputs()), elements * 4, source.inputs(),
+    const std::vector<const std::byte*> first(sums.inputs().begin(),
+                                              sums.inputs().begin() + static_cast<std::ptrdiff_t>(form.frames));
+    const auto part_bytes = static_cast<uint64_t>(sums.inputs()[form.frames] - sums.inputs()[0]);
+    add(writer, fmt::format("{} parts of sums of {} channels{}", form.parts, channels, name), launch_shape(problem),
+        make_params(problem, gfx950::frame_table(first, output.outputs()), part_bytes,
+                    form.source ? std::span(source.inputs()) : std::span<const std::byte* const>(),
                     reinterpret_cast<const float*>(bias.inputs()[0]),
-                    reinterpret_cast<const float*>(scales.inputs()[0])),
+                    form.scales ? reinterpret_cast<const float*>(scales.inputs()[0]) : nullptr),
         {{"sums", sums.bytes()},
          {"output", output.bytes()},
          {"source", source.bytes()},
          {"bias", bias.bytes()},
          {"scales", scales.bytes()}},
         {"output", output.element(), rounding(storage), std::move(reference), rounding(storage)});
+}
+
+JoinForm drawn_join(std::mt19937& random) {
+    return {.frames = 1 + random() % 2,
+            .pixels = 1 + random() % 60,
+            .channels = 8 * (1 + random() % 12),
+            .parts = 2 + static_cast<uint32_t>(random() % 7),
+            .silu = random() % 2 == 0,
+            .relu = random() % 2 == 0,
+            .source = random() % 2 == 0,
+            .scales = random() % 2 == 0};
 }
 
 void add_store_float(ProblemWriter& writer, Element storage, size_t pixels, size_t channels, bool planar,
@@ -324,8 +355,8 @@ int write_problems(const char* path) {
         add_unpack_latent(writer, storage, 45, 5, Element::F16);
         add_sum(writer, storage, 1000);
         add_sum(writer, storage, 333);
-        add_join(writer, storage, 7, 40, 3, false);
-        add_join(writer, storage, 33, 96, 2, true);
+        add_join(writer, storage, "", {.pixels = 7, .channels = 40, .parts = 3});
+        add_join(writer, storage, "", {.pixels = 33, .channels = 96, .parts = 2, .silu = true});
         add_store_float(writer, storage, 64, 4, true);
         add_store_float(writer, storage, 64, 4, false);
         add_store_float(writer, storage, 35, 3, false);
@@ -333,6 +364,15 @@ int write_problems(const char* path) {
         add_store_float(writer, storage, 35, 3, false, Element::F16);
         add_picture(writer, storage, gfx950::Picture::Rgba8);
         add_picture(writer, storage, gfx950::Picture::Rgba16F);
+    }
+    std::mt19937 random(20261126);
+    for (int count = 0; count < 7; ++count) {
+        for (const Element storage : {Element::BF16, Element::F16, Element::F32}) {
+            add_join(writer, storage, ", drawn at random", drawn_join(random));
+            // Whole units of 16 bytes in every second problem, else any width.
+            const size_t channels = count % 2 == 0 ? 8 * (1 + random() % 128) : 1 + random() % 600;
+            add_rms_norm(writer, storage, channels, random() % 2 == 0, 1 + random() % 50, ", drawn at random");
+        }
     }
     add_rms_norm(writer, Element::BF16, 384, true);
     add_upsample(writer, Element::BF16, 6);
