@@ -16,6 +16,8 @@
         the cost of drawing of `bench interop`, at both sizes
     tools/record_results.py families --output bench/results/families_h200.json build/release/.../kinetograph
         the same of every family, in the type that each is used in
+    KINETOGRAPH_CDNA_EMULATOR=CHECKOUT tools/record_results.py emulator --output bench/results/emulator_gfx950.json build/release
+        the compiled gfx950 kernels in the instruction emulator: how many problems were executed, drawn and failed
     tools/record_results.py pictures --output bench/results/pictures_cpu.json build/release/.../kinetograph
         exact and fast sums on the CPU: PSNR against fp32's exact sums, and processor time of a step of a demo clip
 
@@ -263,6 +265,30 @@ def sums(options):
     return {"machine": sizes[SIZES[0]]["exact, bf16"][0]["machine"], "sizes": sizes}
 
 
+# Programs that write problems for the emulator, and the code objects that the problems execute.
+EMULATED = {"wave": "tests/kernels/emulator/gfx950/*.hsaco", "conv": "kernels/hip/gfx950/four_wave_conv*.hsaco",
+            "pass": "kernels/hip/gfx950/[!f]*.hsaco kernels/hip/gfx950/frame_*.hsaco"}
+
+
+def emulator(options):
+    """Counts of the problems that each program writes for the emulator, as run_problems.py executes them."""
+    build = Path(options.programs[0])
+    checkout = os.environ["KINETOGRAPH_CDNA_EMULATOR"]
+    head = subprocess.run(["git", "-C", checkout, "rev-parse", "HEAD"], check=True, capture_output=True, text=True)
+    suites = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for kind, patterns in EMULATED.items():
+            problems = Path(folder) / kind
+            subprocess.run([build / f"tests/kernels/emulator/{kind}_problems", problems], check=True)
+            objects = sorted(path for pattern in patterns.split() for path in build.glob(pattern))
+            suites[kind] = run_for_json(
+                [sys.executable, ROOT / "tests/kernels/emulator/run_problems.py", "--emulator", checkout, "--cache",
+                 build / "tests/kernels/emulator/cache", "--problems", problems, "--every", *objects], "--json=")
+    sources = subprocess.run(["git", "-C", ROOT, "rev-parse", "HEAD:kernels/hip"], check=True, capture_output=True, text=True)
+    return {"kernels_hip_tree": sources.stdout.strip(), "emulator": "tinygrad, test/mockgpu/amd",
+            "emulator_commit": head.stdout.strip(), "suites": suites}
+
+
 ASSETS = ROOT / "assets"
 # Rows and columns of latents in the middle of a demo clip, and latent frames of it.
 CROP = {"height": 16, "width": 24, "frames": 4}
@@ -335,7 +361,8 @@ def pictures(options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("kind", choices=("suite", "graph", "profiler", "decode", "compare", "families", "sums", "pictures"))
+    parser.add_argument("kind", choices=("suite", "graph", "profiler", "decode", "compare", "emulator", "families", "sums",
+                                         "pictures"))
     parser.add_argument("programs", nargs="+")
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--name", default="", help="of a suite: its folder")
@@ -345,7 +372,7 @@ def main():
     parser.add_argument("--filter", default="*", help="of a suite: GoogleTest's")
     options = parser.parse_args()
     record = {"suite": suite, "graph": graph, "profiler": profiler, "decode": decode, "compare": compare,
-              "families": families, "sums": sums, "pictures": pictures}[options.kind](options)
+              "emulator": emulator, "families": families, "sums": sums, "pictures": pictures}[options.kind](options)
     record = {"commit": commit(), "command": " ".join(["tools/record_results.py", *sys.argv[1:]]), **record}
     options.output.write_text(json.dumps(record, indent=1) + "\n")
     return 0

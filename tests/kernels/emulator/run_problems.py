@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Executes compiled gfx950 kernels in a CDNA instruction emulator and compares what they leave in memory.
 
-    run_problems.py --emulator CHECKOUT --cache FOLDER --problems FOLDER [--every] OBJECT.hsaco ...
+    run_problems.py --emulator CHECKOUT --cache FOLDER --problems FOLDER [--every] [--json FILE] OBJECT.hsaco ...
 
 The problems come from a program of the test suite (problem_folder.hpp): parameters, buffers, the host model's result of the
 same source and, where there is one, a reference in fp64. Ends with 1 when a result is not as expected or, with --every, an object
@@ -101,6 +101,7 @@ def main():
     parser.add_argument("--cache", required=True, help="folder for the emulator's compiled instructions")
     parser.add_argument("--problems", required=True, help="folder that the problem writer made")
     parser.add_argument("--every", action="store_true", help="fail if a kernel of the objects has no problem")
+    parser.add_argument("--json", metavar="FILE", help="file for the counts of problems and kernels")
     parser.add_argument("objects", nargs="*")
     options = parser.parse_args()
     if not options.emulator:
@@ -121,16 +122,23 @@ def main():
     idle = sorted(set(kernels) - {problem["kernel"] for problem in problems}) if options.every else []
     for name in idle:
         print(f"FAILED  no problem executes {name}")
-    failures = 0
+    failures = same_bits = 0
     for problem in problems:
         start = time.monotonic()
         summary, wrong = run(problem, options.problems, gpu, kernels)
         failures += wrong is not None
+        same_bits += wrong is None and summary.count("model: same bits") == len(problem["expectations"])
         workgroups = "x".join(str(n) for n in problem["grid"])
         print(f"{'FAILED' if wrong else 'agrees'}  {problem['name']}  [{problem['kernel']}, grid {workgroups}, {time.monotonic() - start:.1f} s]  {summary}", flush=True)
         if wrong:
             print(f"        {wrong}")
     print(f"{len(problems)} problems executed, {failures} failed")
+    if options.json:
+        counts = {"problems": len(problems), "drawn": sum("drawn" in problem["name"] for problem in problems), "failed": failures,
+                  "same_bits_as_the_model": same_bits, "kernels": len({problem["kernel"] for problem in problems}),
+                  "kernels_without_a_problem": len(idle)}
+        with open(options.json, "w", encoding="utf-8") as file:
+            json.dump(counts, file)
     return 1 if failures or idle or not problems else 0
 
 
