@@ -3,6 +3,7 @@
 
 #include <kinetograph/compute/families/family.hpp>
 #include <kinetograph/kernels/hip/gfx950/plan.hpp>
+#include <kinetograph/tools/decoder_step/step_passes.hpp>
 
 #include <string>
 #include <vector>
@@ -30,16 +31,10 @@ struct OtherPasses {
     double seconds = 0;          ///< predicted, of all
 };
 
-/// One pass of the step's graph.
-struct StepPass {
-    std::string name;
-    double operations = 0;  ///< of matrix products
-};
-
 struct DecoderStep {
     std::vector<DecoderLayer> layers;  ///< alike ones once, in the order in which they first run
     std::vector<OtherPasses> others;
-    std::vector<StepPass> passes;  ///< in the order of the graph that vae::declare_step makes
+    std::vector<vae::StepPass> passes;  ///< in the order of the graph that vae::declare_step makes
 
     double seconds() const;  ///< predicted, of all
 };

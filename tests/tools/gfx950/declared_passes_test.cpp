@@ -31,7 +31,7 @@ TEST(Gfx950DecoderLayers, AreThePassesThatADecoderDeclares) {
     const auto model = vae::Model::create(**device, checkpoint, {.precision = vae::Precision::Bf16}).value();
     for (const auto& [height, width] : {std::pair{704, 1280}, std::pair{480, 832}}) {
         Passes predicted;
-        for (const StepPass& pass : decoder_step(*families::find("wan2.1"), height, width, mi355x()).passes)
+        for (const vae::StepPass& pass : decoder_step(*families::find("wan2.1"), height, width, mi355x()).passes)
             predicted.emplace_back(pass.name, pass.operations);
         EXPECT_EQ(predicted, declared(*model, {.height = height / 8, .width = width / 8})) << width;
     }

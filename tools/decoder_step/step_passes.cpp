@@ -1,0 +1,150 @@
+#include <kinetograph/tools/decoder_step/step_passes.hpp>
+
+#include <kinetograph/compute/nn/fusion.hpp>
+#include <kinetograph/compute/vae/kept_sums.hpp>
+#include <kinetograph/compute/vae/network_end.hpp>
+#include <kinetograph/compute/vae/step_graph.hpp>
+
+#include <algorithm>
+
+namespace kinetograph::vae {
+namespace {
+
+/// Walks the passes as StepDeclaration declares them.
+class StepWalk {
+  public:
+    StepWalk(const nn::Network& network, LatentSize size, tensor::DType dtype, const StepPlanner& planner)
+        : network_(network),
+          dtype_(dtype),
+          bytes_(tensor::bytes_per_element(dtype)),
+          extents_(nn::extents(network, {1, size.height, size.width, network.input_channels()}, false)),
+          passes_(fused_passes(network, planner.device, false).value()),
+          summed_(find_summed(passes_, extents_, dtype, planner.method_of)),
+          end_(find_end(passes_, extents_, 0, summed_)),
+          last_bytes_(bytes_) {}
+
+    StepPasses run() {
+        const nn::Extent in = extents_[nn::stored_input(network_)], out = extents_.back();
+        move("latents in", "unpack_latents", 1, static_cast<std::uint64_t>(in.elements()) * (sizeof(float) + bytes_));
+        for (std::size_t i = 0; i < end_.first; ++i) std::visit([this](const auto& pass) { add(pass); }, passes_[i]);
+        for (std::size_t i = end_.first; i < passes_.size(); ++i) {
+            if (i == end_.first) add_part(i, false);
+            if (i + 1 < passes_.size()) add_part(i + 1, false);
+            add_part(i, true);
+        }
+        move("frames out", "write_frames", out.frames,
+             static_cast<std::uint64_t>(out.elements()) * (sizeof(float) + last_bytes_));
+        return std::move(step_);
+    }
+
+  private:
+    void move(const char* kind, const std::string& name, std::int64_t launches, std::uint64_t bytes) {
+        step_.others.emplace_back(StepMove{kind, name, launches, bytes});
+        step_.passes.push_back({name});
+    }
+    std::uint64_t bytes_of(nn::Value value) const {
+        return static_cast<std::uint64_t>(extents_[value].elements()) * bytes_;
+    }
+
+    void add(const nn::NormPass& pass) { move("norms", pass.norm.norm->key, 1, 2 * bytes_of(pass.input)); }
+    void add(const nn::UpsamplePass& pass) {
+        move("moved pixels", pass.upsample->key, 1, bytes_of(pass.input) + bytes_of(pass.output));
+    }
+    void add(const nn::DepthToSpacePass& pass) {
+        move("moved pixels", pass.depth_to_space->key, 1, bytes_of(pass.input) + bytes_of(pass.output));
+    }
+    void add(const nn::DropPass&) {}
+
+    void add(const nn::AttentionPass& pass) {
+        const nn::Extent qkv = extents_[pass.input], out = extents_[pass.output];
+        const StepAttention attention{pass.attention->key, out.frames, qkv.height * qkv.width, out.channels};
+        step_.passes.push_back({attention.key, attention.operations()});
+        step_.others.emplace_back(attention);
+    }
+
+    void add(const nn::ConvPass& pass) {
+        const std::string& key = pass.conv->key;
+        const nn::Extent x = extents_[pass.input];
+        if (pass.conv == summed_) return add_summed(pass, key, 0, x.frames);
+        convolve(pass, key, x.frames);
+        const std::int64_t history = pass.conv->history();
+        if (history == 0) return;
+        const std::int64_t copies = x.frames < history ? 2 : 1;
+        move("kept frames", key + ".keep", copies,
+             2 * static_cast<std::uint64_t>(history) * bytes_of(pass.input) / static_cast<std::uint64_t>(x.frames));
+    }
+
+    /// Of the network's end: all frames but the last ones, or these.
+    void add_part(std::size_t at, bool tail) {
+        const auto& pass = std::get<nn::ConvPass>(passes_[at]);
+        const std::string name = pass.conv->key + (tail ? ".tail" : "");
+        const std::int64_t frames = extents_[pass.input].frames, head = frames - end_.tail_frames;
+        if (pass.conv == summed_) return add_summed(pass, name, tail ? head : 0, tail ? end_.tail_frames : head);
+        convolve(pass, name, tail ? end_.tail_frames : head);
+    }
+
+    /// The runs that make `count` frames from `first` on, in one pass.
+    void add_summed(const nn::ConvPass& pass, const std::string& name, std::int64_t first, std::int64_t count) {
+        const std::int64_t history = pass.conv->history(), frames = extents_[pass.output].frames;
+        const conv::ConvProblem whole = problem_of(pass, frames);
+        double operations = 0;
+        for (SummedRun run : summed_runs(frames, frames, history)) {
+            const std::int64_t end = std::min(run.first + run.count, first + count);
+            run.first = std::max(run.first, first);
+            run.count = end - run.first;
+            if (run.count > 0) operations += launch(pass, summed_problem(whole, run, history), 1);
+        }
+        step_.passes.push_back({name, operations});
+    }
+
+    void convolve(const nn::ConvPass& pass, const std::string& name, std::int64_t frames) {
+        step_.passes.push_back({name, launch(pass, problem_of(pass, frames), pass.shuffle)});
+    }
+
+    /// With what the pass takes along, on so many frames; of a time shuffle one part.
+    conv::ConvProblem problem_of(const nn::ConvPass& pass, std::int64_t frames) {
+        nn::Extent x = extents_[pass.input];
+        x.frames = frames;
+        conv::ConvProblem problem = nn::conv_problem(pass, x, dtype_);
+        problem.residual = pass.residual.has_value();
+        problem.filter.k /= pass.shuffle;
+        if (pass.norm) {
+            problem.norm = pass.stored;
+            problem.norm_activation = pass.norm->activation;
+        }
+        return problem;
+    }
+
+    /// Counts launches of the convolution; their operations.
+    double launch(const nn::ConvPass& pass, const conv::ConvProblem& problem, std::int64_t launches) {
+        last_bytes_ = static_cast<std::uint64_t>(element_bytes(problem.output_dtype));
+        const auto same = std::ranges::find(step_.convolutions, problem, &StepConvolution::problem);
+        if (same != step_.convolutions.end())
+            same->launches += launches;
+        else
+            step_.convolutions.push_back({pass.conv->key, problem, launches});
+        return static_cast<double>(launches) * problem.flops();
+    }
+
+    const nn::Network& network_;
+    tensor::DType dtype_;
+    std::uint64_t bytes_;  ///< of a value
+    std::vector<nn::Extent> extents_;
+    std::vector<nn::Pass> passes_;
+    const nn::primitive::Conv* summed_;  ///< the convolution that keeps sums; null: none
+    NetworkEnd end_;
+    std::uint64_t last_bytes_;  ///< of a value of the last convolution's output
+    StepPasses step_;
+};
+
+}  // namespace
+
+double StepAttention::operations() const {
+    return 4.0 * static_cast<double>(tokens) * static_cast<double>(tokens) * static_cast<double>(channels * frames);
+}
+
+StepPasses step_passes(const nn::Network& network, LatentSize size, tensor::DType dtype, const StepPlanner& planner) {
+    return StepWalk(network, size, dtype, planner).run();
+}
+
+}  // namespace kinetograph::vae
