@@ -13,19 +13,24 @@ namespace {
 /// Walks the passes as StepDeclaration declares them.
 class StepWalk {
   public:
-    StepWalk(const nn::Network& network, LatentSize size, tensor::DType dtype, const StepPlanner& planner)
+    StepWalk(const nn::Network& network, LatentSize size, tensor::DType dtype, const StepPlanner& planner,
+             StepKind kind)
         : network_(network),
           dtype_(dtype),
           bytes_(tensor::bytes_per_element(dtype)),
-          extents_(nn::extents(network, {1, size.height, size.width, network.input_channels()}, false)),
-          passes_(fused_passes(network, planner.device, false).value()),
-          summed_(find_summed(passes_, extents_, dtype, planner.method_of)),
-          end_(find_end(passes_, extents_, 0, summed_)),
-          last_bytes_(bytes_) {}
+          extents_(nn::extents(network, {kind.frames, size.height, size.width, network.input_channels()}, kind.first)),
+          passes_(fused_passes(network, planner.device, kind.first).value()),
+          last_bytes_(bytes_) {
+        const auto later = nn::extents(network, {1, size.height, size.width, network.input_channels()}, false);
+        frames_a_latent_ = later.back().frames;
+        summed_ = find_summed(passes_, later, dtype, planner.method_of);
+        end_ = find_end(passes_, extents_, 0, summed_);
+    }
 
     StepPasses run() {
         const nn::Extent in = extents_[nn::stored_input(network_)], out = extents_.back();
-        move("latents in", "unpack_latents", 1, static_cast<std::uint64_t>(in.elements()) * (sizeof(float) + bytes_));
+        move("latents in", "unpack_latents", in.frames,
+             static_cast<std::uint64_t>(in.elements()) * (sizeof(float) + bytes_));
         for (std::size_t i = 0; i < end_.first; ++i) std::visit([this](const auto& pass) { add(pass); }, passes_[i]);
         for (std::size_t i = end_.first; i < passes_.size(); ++i) {
             if (i == end_.first) add_part(i, false);
@@ -69,7 +74,7 @@ class StepWalk {
         convolve(pass, key, x.frames);
         const std::int64_t history = pass.conv->history();
         if (history == 0) return;
-        const std::int64_t copies = x.frames < history ? 2 : 1;
+        const std::int64_t copies = x.frames < history ? 2 : 1;  // what stays moves up, then the new frames follow
         move("kept frames", key + ".keep", copies,
              2 * static_cast<std::uint64_t>(history) * bytes_of(pass.input) / static_cast<std::uint64_t>(x.frames));
     }
@@ -88,7 +93,7 @@ class StepWalk {
         const std::int64_t history = pass.conv->history(), frames = extents_[pass.output].frames;
         const conv::ConvProblem whole = problem_of(pass, frames);
         double operations = 0;
-        for (SummedRun run : summed_runs(frames, frames, history)) {
+        for (SummedRun run : summed_runs(frames, frames_a_latent_, history)) {
             const std::int64_t end = std::min(run.first + run.count, first + count);
             run.first = std::max(run.first, first);
             run.count = end - run.first;
@@ -102,7 +107,7 @@ class StepWalk {
     }
 
     /// With what the pass takes along, on so many frames; of a time shuffle one part.
-    conv::ConvProblem problem_of(const nn::ConvPass& pass, std::int64_t frames) {
+    conv::ConvProblem problem_of(const nn::ConvPass& pass, std::int64_t frames) const {
         nn::Extent x = extents_[pass.input];
         x.frames = frames;
         conv::ConvProblem problem = nn::conv_problem(pass, x, dtype_);
@@ -131,7 +136,8 @@ class StepWalk {
     std::uint64_t bytes_;  ///< of a value
     std::vector<nn::Extent> extents_;
     std::vector<nn::Pass> passes_;
-    const nn::primitive::Conv* summed_;  ///< the convolution that keeps sums; null: none
+    const nn::primitive::Conv* summed_ = nullptr;  ///< the convolution that keeps sums; null: none
+    std::int64_t frames_a_latent_ = 1;             ///< of all latent frames but a clip's first
     NetworkEnd end_;
     std::uint64_t last_bytes_;  ///< of a value of the last convolution's output
     StepPasses step_;
@@ -143,8 +149,9 @@ double StepAttention::operations() const {
     return 4.0 * static_cast<double>(tokens) * static_cast<double>(tokens) * static_cast<double>(channels * frames);
 }
 
-StepPasses step_passes(const nn::Network& network, LatentSize size, tensor::DType dtype, const StepPlanner& planner) {
-    return StepWalk(network, size, dtype, planner).run();
+StepPasses step_passes(const nn::Network& network, LatentSize size, tensor::DType dtype, const StepPlanner& planner,
+                       StepKind kind) {
+    return StepWalk(network, size, dtype, planner, kind).run();
 }
 
 }  // namespace kinetograph::vae

@@ -52,8 +52,9 @@ struct StepPlanner {
     std::function<std::string_view(const conv::ConvProblem&)> method_of;  ///< the dispatch's for a convolution
 };
 
-/// Of a step that is not a clip's first, on one latent frame of a picture that fits as a whole. The network's end runs
-/// in two parts (network_end.hpp), whose convolutions count one by one.
-StepPasses step_passes(const nn::Network& network, LatentSize size, tensor::DType dtype, const StepPlanner& planner);
+/// Of a step on a picture that fits as a whole. Where the network's end runs in two parts (network_end.hpp), their
+/// convolutions count one by one.
+StepPasses step_passes(const nn::Network& network, LatentSize size, tensor::DType dtype, const StepPlanner& planner,
+                       StepKind kind = {.first = false});
 
 }  // namespace kinetograph::vae

@@ -6,11 +6,11 @@
 #include <kinetograph/compute/vae/step_graph.hpp>
 #include <kinetograph/tests/compute/cuda/cuda_lane.hpp>
 #include <kinetograph/tests/compute/nn/operators_agreement.hpp>
-#include <kinetograph/tests/compute/vae/step_convolutions.hpp>
 #include <kinetograph/tests/engine/accel/device_fixture.hpp>
 #include <kinetograph/tests/golden/golden.hpp>
+#include <kinetograph/tests/kernels/cuda/sm100/decoder_rows.hpp>
 
-#include <map>
+#include <fmt/format.h>
 
 namespace kinetograph::vae {
 namespace {
@@ -53,6 +53,16 @@ TEST_F(Sm100Decoder, OfDim32InBf16MatchesTheReferenceInAClipsFirstAndSecondStep)
 
 TEST_F(Sm100Decoder, OfDim32InFp16IsCloserThanBf16CanBe) { expect_golden(Precision::Fp16, 1, kFp16AgainstFp32); }
 
+/// A later step's passes by the dispatch of that device.
+StepPasses step_on(const accel::Device& device, const nn::Network& network, LatentSize size, tensor::DType dtype,
+                   StepKind kind = {.first = false}) {
+    const auto method_of = [&](const conv::ConvProblem& problem) -> std::string_view {
+        const conv::DispatchRow first = conv::explain(device.info(), problem).front();
+        return first.open ? first.candidate : "";
+    };
+    return step_passes(network, size, dtype, {device.info().kind, method_of}, kind);
+}
+
 class Sm100Layers : public Sm100Decoder {
     bool is_little_work() const override { return true; }
 };
@@ -61,7 +71,7 @@ class Sm100Layers : public Sm100Decoder {
 TEST_F(Sm100Layers, EveryConvolutionOfTheSmallDecoderIsMadeForTcgen05) {
     const auto network = Checkpoint::open("synthetic:wan2.1,dim=32").value().network();
     for (const tensor::DType dtype : {tensor::DType::BF16, tensor::DType::F16})
-        for (const StepConvolution& layer : step_convolutions(network, {4, 6}, dtype)) {
+        for (const StepConvolution& layer : step_on(*device_, network, {4, 6}, dtype).convolutions) {
             const conv::ConvProblem& p = layer.problem;
             const std::vector<float> filter(static_cast<std::size_t>(p.filter_elements()));
             const std::vector<float> channels(static_cast<std::size_t>(p.filter.k));
@@ -84,46 +94,102 @@ TEST_F(Sm100Layers, AttentionRunsOnTcgen05AndANarrowHeadFallsToSm80sWithTheReaso
               "mma-sm80: tcgen05-sm100 wants a head of 72 to 384 channels, a multiple of 8, met 64");
 }
 
-/// What the decoder itself declares at full size, nothing of it packed, on a driver that has every kernel and runs
-/// none: the layers that the document's tables list, by the methods that they name.
-TEST(Sm100FullSize, DeclaresWhatTheDocumentLists) {
-    standin::Control* const control = accel::control_of(STANDIN_CUDA_IDLE);
-    if (control == nullptr) GTEST_SKIP() << STANDIN_CUDA_IDLE << " is not on this machine";
-    control->reset({.name = "Stand-in B200", .architecture = "sm_100"});
-    const auto device = accel::cuda::create_device({.library = STANDIN_CUDA_IDLE}).value();
-    for (const LatentSize size : {LatentSize{88, 160}, LatentSize{60, 104}}) {
-        const NetworkDesc network{.network = Checkpoint::open("synthetic:wan2.1").value().network()};
-        const auto layers = step_convolutions(network.network, size, network.dtype);
-        const auto operators = nn::Operators::create(*device).value();
-        Parameters parameters(
-            *device, [](const std::string&) { return std::vector<float>(3 * 384); }, conv::Sums::Exact);
-        const FindKept find = [](const std::string&, std::uint64_t bytes) { return graph::Physical{0, 0, bytes}; };
-        const StackSize stack{.height = size.height, .width = size.width};
-        const StepKind later{.first = false};
-        const std::uint64_t in = input_bytes(network, stack, 1), out = output_bytes(network, stack, later);
-        graph::FrameGraph frame;
-        const graph::Buffer latents =
-            frame.import_buffer("latents", {in, 16, graph::MemoryDomain::Accelerator}, {0, 0, in});
-        const auto declared = declare_step(frame, network, stack, later, {parameters, *operators, find}, latents,
-                                           ClipValues{.output = {0, 0, out}});
-        ASSERT_TRUE(declared) << declared.error().message;
-
-        double declared_operations = 0, listed_operations = 0;
-        std::map<std::string, graph::PassWork> passes;
-        for (const graph::PassNode& pass : frame.passes())
-            if (pass.work.kernel.ends_with("-sm100") && !pass.work.kernel.starts_with("tcgen05")) {
-                declared_operations += pass.work.operations;
-                passes[pass.name] = pass.work;
-            }
-        for (const StepConvolution& layer : layers) {
-            listed_operations += static_cast<double>(layer.launches) * layer.problem.flops();
-            const auto pass = passes.find(layer.key);
-            ASSERT_NE(pass, passes.end()) << layer.key << " is no pass";
-            EXPECT_EQ(pass->second.kernel, conv::explain(device->info(), layer.problem).front().candidate) << layer.key;
-        }
-        EXPECT_DOUBLE_EQ(declared_operations, listed_operations);
-        EXPECT_GT(passes.size(), layers.size());
+/// On a driver that has every kernel and runs none.
+class Sm100FullSize : public testing::Test {
+  protected:
+    void SetUp() override {
+        standin::Control* const control = accel::control_of(STANDIN_CUDA_IDLE);
+        if (control == nullptr) GTEST_SKIP() << STANDIN_CUDA_IDLE << " is not on this machine";
+        control->reset({.name = "Stand-in B200", .architecture = "sm_100"});
+        device_ = accel::cuda::create_device({.library = STANDIN_CUDA_IDLE}).value();
     }
+
+    std::shared_ptr<accel::Device> device_;
+};
+
+constexpr LatentSize kSizes[] = {{88, 160}, {60, 104}};
+
+using Passes = std::vector<std::pair<std::string, double>>;  ///< names, operations of matrix products
+
+/// Names and operations of matrix products of the passes that a decoder declares; nothing is packed.
+Passes declared(accel::Device& device, const NetworkDesc& network, const StackSize& size, StepKind kind) {
+    const auto operators = nn::Operators::create(device).value();
+    Parameters parameters(
+        device, [](const std::string&) { return std::vector<float>(3 * 384); }, conv::Sums::Exact);
+    const FindKept find = [](const std::string&, std::uint64_t) { return graph::Physical{}; };
+    graph::FrameGraph frame;
+    const graph::Buffer latents =
+        frame.import_buffer("latents", {input_bytes(network, size, 1), 16, graph::MemoryDomain::Accelerator}, {});
+    const auto made = declare_step(frame, network, size, kind, {parameters, *operators, find}, latents,
+                                   ClipFrames{FrameFormat::Float32});
+    EXPECT_TRUE(made) << made.error().message;
+    Passes passes;
+    for (const graph::PassNode& pass : frame.passes()) {
+        passes.emplace_back(pass.name, pass.work.operations);
+        EXPECT_TRUE(pass.work.operations == 0 || pass.work.kernel.ends_with("-sm100"))
+            << pass.name << ": " << pass.work.kernel;
+    }
+    return passes;
+}
+
+/// The passes that the document's tables and sums are made of are those that a decoder declares, in their order.
+TEST_F(Sm100FullSize, TheListedPassesAreThoseThatADecoderDeclares) {
+    const NetworkDesc network{.network = Checkpoint::open("synthetic:wan2.1").value().network()};
+    for (const LatentSize size : kSizes) {
+        for (const StepKind kind : {StepKind{.first = false}, StepKind{.first = true}}) {
+            Passes listed;
+            for (const StepPass& pass : step_on(*device_, network.network, size, network.dtype, kind).passes)
+                listed.emplace_back(pass.name, pass.operations);
+            EXPECT_EQ(listed, declared(*device_, network, {.height = size.height, .width = size.width}, kind))
+                << size.width << (kind.first ? ", a clip's first" : "");
+        }
+    }
+}
+
+/// A row a kind of convolution: launches in a step, channels, frames and kernels.
+std::vector<std::string> launched(LatentSize size) {
+    std::vector<std::string> rows;
+    for (const sm100::DecoderRow& row : sm100::decoder_rows(size)) {
+        const conv::ConvProblem& p = row.layer.problem;
+        rows.push_back(fmt::format("{} x {} {}>{}, {} frame{}: {}\n", row.layer.launches, sm100::short_key(row.layer),
+                                   p.c_in, p.filter.k, p.d_out(), p.d_out() == 1 ? "" : "s", sm100::kernel_names(row)));
+    }
+    return rows;
+}
+
+TEST_F(Sm100FullSize, LaunchesTheseTiles) {
+    const std::vector<std::string> large = launched(kSizes[0]), small = launched(kSizes[1]);
+    EXPECT_EQ(fmt::format("{}", fmt::join(large, "")),
+              "1 x conv2 16>16, 1 frame: halo n16_32x8_1_32\n"
+              "1 x conv1 16>384, 1 frame: halo n384_16x8_3_32\n"
+              "5 x middle.0.residual.2 384>384, 1 frame: halo n384_16x8_3_64\n"
+              "1 x middle.0.residual.6 384>384, 1 frame: halo n384_16x8_3_64\n"
+              "1 x middle.1.to_qkv 384>1152, 1 frame: conv2d_Frames2d_2sm_128b_n192_cluster_42\n"
+              "1 x middle.1.proj 384>384, 1 frame: halo n384_16x8_1_64\n"
+              "3 x middle.2.residual.6 384>384, 1 frame: halo n384_16x8_3_64\n"
+              "1 x upsamples.2.residual.6 384>384, 1 frame: halo n192_16x8_3_64_shared\n"
+              "2 x upsamples.3.time_conv 384>384, 1 frame: conv2d_Window3d_2sm_128b_n192_cluster_42\n"
+              "1 x upsamples.3.resample.1 384>192, 2 frames: halo n192_16x8_2_64_shared\n"
+              "1 x upsamples.4.residual.2 192>384, 2 frames: halo n384_16x8_3_64\n"
+              "1 x upsamples.4.shortcut 192>384, 2 frames: conv2d_Frames2d_2sm_128b_n192\n"
+              "2 x upsamples.4.residual.6 384>384, 2 frames: halo n384_16x8_3_64\n"
+              "2 x upsamples.5.residual.2 384>384, 2 frames: halo n384_16x8_3_64\n"
+              "1 x upsamples.6.residual.6 384>384, 2 frames: halo n192_16x8_3_64_shared\n"
+              "2 x upsamples.7.time_conv 384>384, 2 frames: conv2d_Window3d_2sm_128b_n192_cluster_42\n"
+              "2 x upsamples.7.resample.1 384>192, 2 frames: halo n192_16x8_2_64_shared\n"
+              "6 x upsamples.8.residual.2 192>192, 2 frames: halo n192_16x8_3_64_shared\n"
+              "4 x upsamples.8.residual.6 192>192, 2 frames: halo n192_16x8_3_64_shared\n"
+              "2 x upsamples.10.residual.6 192>192, 2 frames: halo n192_16x8_3_64_shared\n"
+              "2 x upsamples.11.resample.1 192>96, 2 frames: halo n96_32x8_2_64\n"
+              "6 x upsamples.12.residual.2 96>96, 2 frames: halo n96_32x8_3_32\n"
+              "6 x upsamples.12.residual.6 96>96, 2 frames: halo n96_32x8_3_32\n"
+              "2 x head.2 96>3, 2 frames: halo n16_32x8_3_32\n");
+    ASSERT_EQ(small.size(), large.size());
+    std::string others;
+    for (std::size_t i = 0; i < large.size(); ++i) others += small[i] == large[i] ? "" : small[i];
+    EXPECT_EQ(others,
+              "1 x middle.1.to_qkv 384>1152, 1 frame: conv2d_Frames2d_2sm_128b_n256_cluster_41\n"
+              "1 x upsamples.6.residual.6 384>384, 2 frames: halo n384_16x8_3_64\n");
 }
 
 }  // namespace

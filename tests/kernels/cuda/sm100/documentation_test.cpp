@@ -5,13 +5,10 @@
 #include <fstream>
 #include <kinetograph/compute/conv/dispatch.hpp>
 #include <kinetograph/compute/conv/known_devices.hpp>
-#include <kinetograph/compute/families/wan21.hpp>
 #include <kinetograph/kernels/cuda/sm100/entry_launch.hpp>
 #include <kinetograph/kernels/cuda/sm100/halo_plan.hpp>
-#include <kinetograph/kernels/cuda/sm100/plan.hpp>
-#include <kinetograph/kernels/cuda/sm100/shape.hpp>
 #include <kinetograph/kernels/cuda/sm100/winograd_model.hpp>
-#include <kinetograph/tests/compute/vae/step_convolutions.hpp>
+#include <kinetograph/tests/kernels/cuda/sm100/decoder_rows.hpp>
 #include <kinetograph/tests/source_tree.hpp>
 #include <limits>
 #include <set>
@@ -60,45 +57,6 @@ TEST(Documentation, HoldsTheSharedMemoryBudget) {
 
 using conv::ConvProblem;
 
-/// How a step's convolutions spend their time by the model, and which kernels the dispatch gives them.
-struct DecoderRow {
-    vae::StepConvolution layer;
-    std::string_view method;
-    conv::ConvPlan plan;
-
-    /// Of its convolution, without launches and without a norm that is a pass of its own.
-    Conv2dEstimate parts(const ChipRates& rates) const {
-        const std::string& kernel = plan.kernels.front().kernel;
-        const auto tiles = halo_configs();
-        ConvProblem problem = layer.problem;
-        if (const auto tile = std::ranges::find(tiles, kernel, &NamedHaloConfig::kernel); tile != tiles.end()) {
-            if (plan.kernels.size() > 1) problem.norm = conv::Norm::None;
-            return estimate(tile->config, problem, rates);
-        }
-        const Conv2dEntry* entry = find_entry(kernel);
-        return entry == nullptr ? Conv2dEstimate{} : estimate(entry->config, shape_of(problem), rates);
-    }
-    double seconds(const ChipRates& rates) const { return plan.seconds + parts(rates).seconds - parts({}).seconds; }
-};
-
-enum class Frames : uint8_t { Step, One };  ///< of every layer: those of a step, or one alone
-
-std::vector<DecoderRow> decoder_rows(vae::LatentSize size, Frames frames = Frames::Step) {
-    const accel::DeviceInfo b200 = conv::describe_known_device("sm_100").value();
-    std::vector<DecoderRow> rows;
-    for (vae::StepConvolution& layer :
-         vae::step_convolutions(families::wan::decoder({.dim = 96, .z_dim = 16}), size, Element::BF16)) {
-        DecoderRow row;
-        if (frames == Frames::One) layer.problem.d -= (layer.problem.d_out() - 1) * layer.problem.stride.d;
-        row.method = conv::explain(b200, layer.problem).front().candidate;
-        const auto candidate = std::ranges::find(conv::candidates(), row.method, &conv::Candidate::name);
-        row.plan = candidate->plan(layer.problem, conv::chip_of(b200));
-        row.layer = std::move(layer);
-        rows.push_back(std::move(row));
-    }
-    return rows;
-}
-
 std::string extras(const ConvProblem& p) {
     std::string text;
     if (p.upsample) text += " 2x";
@@ -106,16 +64,6 @@ std::string extras(const ConvProblem& p) {
     if (p.norm == conv::Norm::Beside) text += ", norm beside";
     if (p.norm == conv::Norm::Instead) text += ", norm";
     return text;
-}
-
-/// "halo n96_32x8_3_32" for sm100_halo_bf16_n96_32x8_3_32.
-std::string kernel_names(const DecoderRow& row) {
-    constexpr std::string_view kHalo = "sm100_halo_bf16_";
-    std::string names = row.plan.kernels.front().kernel;
-    if (names.starts_with(kHalo)) names.replace(0, kHalo.size(), "halo ");
-    return row.layer.problem.norm != conv::Norm::None && row.plan.kernels.back().image == "frame_passes"
-               ? names + ", norm pass"
-               : names;
 }
 
 /// A constant of the model, and the chip with 20 % less of it.
@@ -146,69 +94,40 @@ std::string hangs_on(const DecoderRow& row) {
     return text.empty() ? "launch" : text;
 }
 
-std::string short_key(const vae::StepConvolution& layer) {
-    return layer.key.substr(layer.key.starts_with("decoder.") ? 8 : 0);
-}
-
 std::string decoder_row(const DecoderRow& row, const DecoderRow& small) {
     const ConvProblem& p = row.layer.problem;
-    constexpr const char* kLimits[] = {"products", "shared", "L2", "HBM", "epilogue"};
+    const auto limit = [](const DecoderRow& of) {
+        constexpr const char* kLimits[] = {"products", "shared", "L2", "HBM", "epilogue"};
+        return kLimits[static_cast<size_t>(of.parts({}).limit)];
+    };
     const std::string there = kernel_names(small);
     const std::string kernels = kernel_names(row) + (there == kernel_names(row) ? "" : "; small: " + there);
     return line(
-        "| %s | %lld | %lld x %lld x %lld, %lld -> %lld, %lld taps%s | %s | %s | %.0f | %.0f | %s | %.0f | %s |\n",
+        "| %s | %lld | %lld x %lld x %lld, %lld -> %lld, %lld taps%s | %s | %s | %.0f | %.0f | %s | %s | %.0f | %s |\n",
         short_key(row.layer).c_str(), static_cast<long long>(row.layer.launches), static_cast<long long>(p.d_out()),
         static_cast<long long>(p.h_out()), static_cast<long long>(p.w_out()), static_cast<long long>(p.c_in),
         static_cast<long long>(p.filter.k), static_cast<long long>(p.taps()), extras(p).c_str(), kernels.c_str(),
-        kLimits[static_cast<size_t>(row.parts({}).limit)], row.plan.seconds * 1e6,
-        p.flops() / (p.upsample ? 2.25 : 1.0) / row.plan.seconds / 1e12, hangs_on(row).c_str(),
-        small.plan.seconds * 1e6, hangs_on(small).c_str());
-}
-
-double milliseconds(const std::vector<DecoderRow>& rows, const ChipRates& rates) {
-    double seconds = 0;
-    for (const DecoderRow& row : rows) seconds += static_cast<double>(row.layer.launches) * row.seconds(rates);
-    return seconds * 1e3;
+        limit(row), row.plan.seconds * 1e6, p.flops() / (p.upsample ? 2.25 : 1.0) / row.plan.seconds / 1e12,
+        hangs_on(row).c_str(), limit(small), small.plan.seconds * 1e6, hangs_on(small).c_str());
 }
 
 /// Latents of 1280 x 704 and 832 x 480.
 const vae::LatentSize kLarge{88, 160}, kSmall{60, 104};
 
-/// A step's parts in milliseconds: its convolutions, the attention over its one latent frame, and the passes at its
-/// ends, which read and write HBM.
-struct StepTime {
-    double convolutions, attention, ends;
-    double sum() const { return convolutions + attention + ends; }
-};
-
-StepTime step_time(vae::LatentSize latents, const ChipRates& rates = {}) {
-    const conv::Chip chip = conv::chip_of(conv::describe_known_device("sm_100").value());
-    const double attention =
-        attention_methods().front().plan({latents.height * latents.width, 384, Element::BF16}, chip).seconds;
-    const ChipRates assumed;
-    // Bound by shared memory: by the bytes of a clock, and by the clock.
-    const double slower = assumed.clocks_per_second * assumed.shared_bytes_per_clock /
-                          (rates.clocks_per_second * rates.shared_bytes_per_clock);
-    // Four frames of 8 x 8 pixels a latent: three channels in bf16 read, in float32 written.
-    const double bytes = 4 * 64 * 3 * (2 + 4) * static_cast<double>(latents.height * latents.width);
-    return {milliseconds(decoder_rows(latents), rates), 1e3 * attention * slower,
-            1e3 * (2 * conv::kLaunchSeconds + bytes / rates.hbm_bytes_per_second)};
-}
-
 /// The parts, their sum, and what it would be if one of the constants were 20 % lower.
 std::string step_row(const char* size, vae::LatentSize latents) {
     const StepTime step = step_time(latents);
-    std::string row =
-        line("| %s | %.1f | %.1f | %.2f | **%.1f** |", size, step.convolutions, step.attention, step.ends, step.sum());
+    std::string row = line("| %s | %.1f | %.2f | %.2f | %.2f | **%.1f** | %lld: %.2f |", size, step.convolutions,
+                           step.attention, step.kept, step.ends, step.sum(), static_cast<long long>(step.launches),
+                           static_cast<double>(step.launches) * conv::kLaunchSeconds * 1e3);
     for (const Constant& constant : kConstants) row += line(" %.1f |", step_time(latents, constant.lower()).sum());
     return row + '\n';
 }
 
 TEST(Documentation, HoldsTheKernelOfEveryConvolutionOfWan21) {
     std::string table =
-        "| layer | launches | at 1280 x 704: frames, channels | kernel | limit | us | TFLOP/s | us if 20 % less | us "
-        "at 832 x "
-        "480 | us if 20 % less |\n|---|---|---|---|---|---|---|---|---|---|\n";
+        "| layer | launches | at 1280 x 704: frames, channels | kernel | limit | us | TFLOP/s | us if 20 % less | "
+        "832 x 480: limit | us | us if 20 % less |\n|---|---|---|---|---|---|---|---|---|---|---|\n";
     const auto large = decoder_rows(kLarge), small = decoder_rows(kSmall);
     ASSERT_EQ(large.size(), small.size());
     for (size_t i = 0; i < large.size(); ++i) table += decoder_row(large[i], small[i]);
@@ -217,9 +136,8 @@ TEST(Documentation, HoldsTheKernelOfEveryConvolutionOfWan21) {
 
 TEST(Documentation, HoldsTheTimeOfAStepAndWhatItHangsOn) {
     expect_in_document(
-        "| a step, ms | convolutions | attention | latents in, frames out | sum | clock -20 % | shared -20 % | "
-        "L2 "
-        "-20 % | HBM -20 % |\n|---|---|---|---|---|---|---|---|---|\n" +
+        "| a step, ms | convolutions | attention | kept frames | latents in, frames out | sum | of it launches | "
+        "clock -20 % | shared -20 % | L2 -20 % | HBM -20 % |\n|---|---|---|---|---|---|---|---|---|---|---|\n" +
         step_row("1280 x 704", kLarge) + step_row("832 x 480", kSmall));
 }
 
@@ -350,9 +268,11 @@ conv::ConvPlan plan_without_small_tiles(const conv::Candidate& candidate, const 
 }
 
 /// What the dispatch would predict if there were no such tiles; like itself it ranks by one frame.
-double seconds_without_small_tiles(const ConvProblem& problem, const ConvProblem& frame) {
+double seconds_without_small_tiles(const ConvProblem& problem) {
     const accel::DeviceInfo b200 = conv::describe_known_device("sm_100").value();
     const conv::Chip chip = conv::chip_of(b200);
+    ConvProblem frame = problem;
+    frame.d -= (frame.d_out() - 1) * frame.stride.d;
     double least = std::numeric_limits<double>::infinity(), seconds = 0;
     for (const conv::DispatchRow& row : conv::explain(b200, problem)) {
         if (!row.open || !row.seconds || row.rounding != conv::Rounding::Once) continue;
@@ -368,16 +288,14 @@ double seconds_without_small_tiles(const ConvProblem& problem, const ConvProblem
 std::string small_tiles_row(vae::LatentSize latents) {
     std::string text =
         line("| %lld x %lld |", static_cast<long long>(latents.height), static_cast<long long>(latents.width));
-    const auto alone = decoder_rows(latents, Frames::One);
-    for (const auto& rows : {alone, decoder_rows(latents)}) {
+    for (const StepOfClip step : {StepOfClip::First, StepOfClip::Later}) {
         double with = 0, without = 0;
         int64_t launches = 0;
-        for (size_t i = 0; i < rows.size(); ++i) {
-            const vae::StepConvolution& layer = rows[i].layer;
-            with += static_cast<double>(layer.launches) * rows[i].plan.seconds;
-            without += static_cast<double>(layer.launches) *
-                       seconds_without_small_tiles(layer.problem, alone[i].layer.problem);
-            if (is_small(rows[i].plan.kernels.front().kernel)) launches += layer.launches;
+        for (const DecoderRow& row : decoder_rows(latents, step)) {
+            const vae::StepConvolution& layer = row.layer;
+            with += static_cast<double>(layer.launches) * row.plan.seconds;
+            without += static_cast<double>(layer.launches) * seconds_without_small_tiles(layer.problem);
+            if (is_small(row.plan.kernels.front().kernel)) launches += layer.launches;
         }
         text += line(" %.0f | %.0f | %lld |", without * 1e6, with * 1e6, static_cast<long long>(launches));
     }
@@ -386,8 +304,8 @@ std::string small_tiles_row(vae::LatentSize latents) {
 
 TEST(Documentation, HoldsWhatTilesOf64PixelsSaveFromTheSmallestLatentsOn) {
     std::string table =
-        "| latents | one frame, us without them | with | in launches | a step, us without them | with | in launches |\n"
-        "|---|---|---|---|---|---|---|\n";
+        "| latents | a first step, us without them | with | in launches | a later step, us without them | with | in "
+        "launches |\n|---|---|---|---|---|---|---|\n";
     for (const vae::LatentSize latents : {vae::LatentSize{8, 8}, {16, 16}, {24, 40}, {30, 52}, {60, 104}, {88, 160}})
         table += small_tiles_row(latents);
     expect_in_document(table, kIm2colPage);

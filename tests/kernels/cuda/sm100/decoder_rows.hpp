@@ -1,0 +1,43 @@
+#pragma once
+
+#include <kinetograph/kernels/conv/plan.hpp>
+#include <kinetograph/kernels/cuda/sm100/conv2d_choice.hpp>
+#include <kinetograph/tools/decoder_step/step_passes.hpp>
+
+/// What a step of Wan 2.1's decoder (dim 96, bf16) runs on a B200: the passes that it declares, the kernels that the
+/// dispatch gives them, and the times that the model predicts.
+namespace kinetograph::sm100 {
+
+enum class StepOfClip : uint8_t { First, Later };
+
+/// What a step on one latent frame declares on a B200.
+vae::StepPasses step_of_wan21(vae::LatentSize latents, StepOfClip step = StepOfClip::Later);
+
+struct DecoderRow {
+    vae::StepConvolution layer;
+    std::string_view method;
+    conv::ConvPlan plan;
+
+    /// Of its convolution, without launches and without a norm that is a pass of its own.
+    Conv2dEstimate parts(const ChipRates& rates) const;
+    double seconds(const ChipRates& rates) const;
+};
+
+std::vector<DecoderRow> decoder_rows(vae::LatentSize latents, StepOfClip step = StepOfClip::Later);
+
+/// "halo n96_32x8_3_32" for sm100_halo_bf16_n96_32x8_3_32; a norm that is a pass of its own follows.
+std::string kernel_names(const DecoderRow& row);
+
+/// Without "decoder.".
+std::string short_key(const vae::StepConvolution& layer);
+
+/// The parts of a later step in milliseconds, the launches of each among them: convolutions, attention, copies of the
+/// frames that convolutions keep, and the passes at the step's ends. The last two read and write HBM.
+struct StepTime {
+    double convolutions = 0, attention = 0, kept = 0, ends = 0;
+    int64_t launches = 0;  ///< of all parts
+    double sum() const { return convolutions + attention + kept + ends; }
+};
+StepTime step_time(vae::LatentSize latents, const ChipRates& rates = {});
+
+}  // namespace kinetograph::sm100
