@@ -23,6 +23,11 @@ def is_cupy(array: Any) -> bool:
     return cupy is not None and isinstance(array, cupy.ndarray)
 
 
+def is_numpy(array: Any) -> bool:
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and isinstance(array, numpy.ndarray)
+
+
 def is_jax(array: Any) -> bool:
     jax = sys.modules.get("jax")
     return jax is not None and isinstance(array, getattr(jax, "Array", ()))
@@ -74,10 +79,12 @@ def dtype_name(view: _dlpack.View) -> str:
 
 
 def packed(array: Any) -> Any:
-    """Without gaps, in the order of the array's own stream; JAX's are."""
+    """Without gaps, in the order of the array's own stream; JAX's are. Arrays of other packages are given back as they are."""
     if is_torch(array):
         return array.detach().contiguous()
-    return sys.modules["cupy"].ascontiguousarray(array) if is_cupy(array) else array
+    if is_cupy(array):
+        return sys.modules["cupy"].ascontiguousarray(array)
+    return sys.modules["numpy"].ascontiguousarray(array) if is_numpy(array) else array
 
 
 class Batch:
@@ -102,7 +109,7 @@ class Batch:
         self.stream = current if kind == "cpu" or stream is None else stream
         self.is_lent = kind != "cpu" and not ((is_torch(array) or is_cupy(array)) and self.stream == current)
         keep_stream(self.stream)
-        view = _dlpack.take(array, dlpack_stream(kind, self.stream))
+        view = _taken(array, dlpack_stream(kind, self.stream))
         try:
             shape, strides = _four(view)
             if view.dtype not in _DTYPES:
@@ -139,6 +146,24 @@ class Batch:
     def close(self) -> None:
         if not self.is_lent:
             self._view.close()
+
+
+def _taken(array: Any, stream: int | None) -> _dlpack.View:
+    """With each value in a place of its own: what is broadcast has one place for several, and is copied by its package."""
+    view = _dlpack.take(array, stream)
+    if not _is_broadcast(view):
+        return view
+    view.close()
+    view = _dlpack.take(packed(array), stream)
+    if not _is_broadcast(view):
+        return view
+    view.close()
+    raise _library.InvalidArgument(f"latents {list(view.shape)} are broadcast, with the strides {list(view.strides)}: copy "
+                                   "them to an array without gaps")
+
+
+def _is_broadcast(view: _dlpack.View) -> bool:
+    return any(stride == 0 and extent > 1 for extent, stride in zip(view.shape, view.strides))
 
 
 def _four(view: _dlpack.View) -> tuple[tuple[int, ...], tuple[int, ...]]:

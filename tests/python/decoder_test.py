@@ -1,5 +1,6 @@
 """Clips as a whole: shapes, types, layouts, and what is refused."""
 
+import ctypes
 import pickle
 import sys
 import threading
@@ -10,6 +11,7 @@ import pytest
 from conftest import ROOT, WEIGHTS, latents_of
 
 import kinetograph as kg
+from kinetograph import _dlpack
 
 
 def test_frames_have_the_documented_shapes_and_ranges(decoder):
@@ -37,6 +39,38 @@ def test_any_strides_a_batch_of_one_halves_and_one_frame_are_the_same_latents(de
     assert (decoder.decode(latents[:, 0]) == wanted[:1]).all()
     latents.flags.writeable = False
     assert (decoder.decode(latents) == wanted).all()
+
+
+class Broadcast:
+    """An array of a package of its own, whose one value stands at every place."""
+
+    def __init__(self, shape):
+        self.value = numpy.full(1, 0.5, "float32")
+        self.extents = (ctypes.c_int64 * (2 * len(shape)))(*shape, *(0 for _ in shape))
+        strides = ctypes.cast(ctypes.addressof(self.extents) + 8 * len(shape), ctypes.POINTER(ctypes.c_int64))
+        tensor = _dlpack._Tensor(self.value.ctypes.data, _dlpack.CPU, 0, len(shape), _dlpack.FLOAT, 32, 1,
+                                 ctypes.cast(self.extents, ctypes.POINTER(ctypes.c_int64)), strides, 0)
+        self.managed = _dlpack._Managed(tensor, None, _dlpack._Deleter())
+
+    def __dlpack_device__(self):
+        return _dlpack.CPU, 0
+
+    def __dlpack__(self):
+        return _dlpack.capsule(ctypes.addressof(self.managed))
+
+
+@pytest.mark.parametrize("shape", [(16, 2, 2, 3), (1, 16, 2, 2, 3), (16, 1, 2, 3), (16, 2, 3)])
+def test_latents_that_are_broadcast_are_copied_by_their_package_or_refused(decoder, shape):
+    """Their strides are 0, and nothing beyond their one value is theirs to be read."""
+    wanted = decoder.decode(numpy.full(shape, 0.5, "float32"))
+    writable = numpy.lib.stride_tricks.as_strided(numpy.full(1, 0.5, "float32"), shape, (0,) * len(shape))
+    for latents in (writable, numpy.broadcast_to(numpy.float32(0.5), shape)):
+        assert (decoder.decode(latents) == wanted).all()
+    of_a_row = numpy.lib.stride_tricks.as_strided(numpy.full(3, 0.5, "float32"), shape, (0,) * (len(shape) - 1) + (4,))
+    assert (decoder.decode(of_a_row) == wanted).all()
+    with pytest.raises(kg.InvalidArgument, match=r"are broadcast, with the strides \[0, .*\]: copy them"):
+        decoder.decode(Broadcast(shape))
+    assert (decoder.decode(numpy.full(shape, 0.5, "float32")) == wanted).all()
 
 
 def test_clips_of_several_sizes_follow_one_another(decoder):

@@ -25,6 +25,12 @@ def test_torch_in_torch_out(decoder):
     assert (decoder.decode(rounded).numpy() == decoder.decode(rounded.float().numpy())).all()
 
 
+def test_a_value_that_is_expanded_is_latents_like_any(decoder):
+    for shape in ((16, 2, 2, 3), (16, 2, 3)):
+        latents = torch.full((), 0.5).expand(shape)
+        assert (decoder.decode(latents) == decoder.decode(latents.contiguous())).all()
+
+
 def test_frames_are_tensors_without_a_copy(decoder):
     with decoder.stream(layout="CHW", dtype="float32") as stream:
         stream.push(torch.from_numpy(latents_of(1)))

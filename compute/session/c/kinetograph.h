@@ -324,7 +324,9 @@ typedef struct kg_latents {
     uint32_t unused;
     const void* data;
     int64_t shape[4];
-    int64_t strides[4]; /* in elements; all 0: contiguous. In KG_MEMORY_DEVICE each [height, width] is contiguous */
+    /* In elements. All 0: none are given, the latents are contiguous; latents that are broadcast, one value at several
+     * places, are copied first. In KG_MEMORY_DEVICE each [height, width] is contiguous. */
+    int64_t strides[4];
     /* When the values are there. After KG_MOMENT_STREAM they are copied in the stream's order: its later work may
      * overwrite them, and nothing waits on the host. After a semaphore or KG_MOMENT_PAST in KG_MEMORY_DEVICE they are
      * one contiguous frame, read in place, and stay untouched until a frame of their step is ready. */

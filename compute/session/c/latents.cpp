@@ -36,6 +36,19 @@ Result<void> check_shape(const LatentView& latents, const vae::Model& model, vae
     return {};
 }
 
+/// Strides that a caller gives. One of 0 would name one value for all of an axis: where every stride is 0, the
+/// structure says that none is given, so latents that are broadcast would be read beyond their memory.
+Result<void> check_strides(const LatentView& latents) {
+    const std::array extents{latents.channels, latents.frames, latents.height, latents.width};
+    for (std::size_t axis = 0; axis < extents.size(); ++axis)
+        if (latents.strides[axis] == 0 && extents[axis] > 1)
+            return fail(ErrorCode::InvalidArgument,
+                        "latents [{}] have the strides [{}], and 0 is the stride of an extent of 1: latents that are "
+                        "broadcast are copied first",
+                        fmt::join(extents, ", "), fmt::join(latents.strides, ", "));
+    return {};
+}
+
 /// What copies of the device's can bring together.
 Result<void> check_on_device(const LatentView& latents) {
     if (!latents.has_whole_channels())
@@ -67,6 +80,7 @@ Result<LatentView> view_of(const kg_latents& latents, const vae::Model& model, v
     std::ranges::copy(latents.strides, view.strides.begin());
     if (std::ranges::all_of(view.strides, [](std::int64_t stride) { return stride == 0; }))
         view.strides = {view.frames * view.pixels(), view.pixels(), view.width, 1};
+    KG_CHECK(check_strides(view));
     if (view.on_device) KG_CHECK(check_on_device(view));
     return view;
 }

@@ -28,8 +28,8 @@ struct LatentView {
     }
 };
 
-/// Errors: InvalidArgument (shape, dtype, latents of another VAE, on the device anything but whole channels), in a
-/// sentence with both what is given and what the clip takes.
+/// Errors: InvalidArgument (shape, dtype, latents of another VAE, a stride of 0, on the device anything but whole
+/// channels), in a sentence with both what is given and what the clip takes.
 Result<LatentView> view_of(const kg_latents& latents, const vae::Model& model, vae::LatentSize size);
 
 /// Latent frame `t`, in the host's memory, as [channels, height, width] float32.

@@ -287,6 +287,11 @@ TEST_F(CInterface, RefusesLatentsThatDoNotFitAndGoesOn) {
     latents.memory = KG_MEMORY_DEVICE;
     latents.strides[0] = latents.strides[3] = 2;
     refuses("each [height, width] is contiguous");
+    latents.strides[0] = 2;  // one value for both columns
+    latents.strides[1] = latents.strides[2] = 1;
+    refuses("latents [16, 1, 1, 2] have the strides [2, 1, 1, 0], and 0 is the stride of an extent of 1");
+    latents.strides[1] = latents.strides[2] = latents.strides[3] = 1;  // and for all channels
+    refuses("latents that are broadcast are copied first");
     latents.memory = KG_MEMORY_DEVICE;
     latents.ready.kind = KG_MOMENT_STREAM;
     refuses("has no streams of a caller's");
