@@ -10,22 +10,28 @@ from .stream import Stream
 
 
 class Replacement:
-    """A Decoder in the place of a module's decoder. restore() puts things back as they were."""
+    """A Decoder in the place of a module's decoder. restore() puts things back as they were.
 
-    def __init__(self, module: Any, weights: dict[str, Any], metadata: dict[str, str], precision: str | None) -> None:
+    The decoder is where the module is, and follows latents to a GPU: a pipeline may be moved after it was replaced.
+    """
+
+    def __init__(self, module: Any, prefixes: tuple[str, ...], metadata: dict[str, str], precision: str | None) -> None:
+        self._module, self._prefixes, self._metadata, self._precision = module, prefixes, metadata, precision
+        #: The decoder: its device, its stream, its statistics.
+        self.decoder = self._open(_device(module))
+        self._state: Stream | None = None
+        self._patched: list[tuple[Any, str]] = []
+
+    def _open(self, where: Any) -> Decoder:
         from safetensors.torch import save
 
-        parameter, where = next(module.parameters()), _device(module)
-        on_cpu = where.type == "cpu"
-        device = "cpu" if on_cpu else f"{_lane()}:{where.index or 0}"
+        weights = {name: tensor for name, tensor in self._module.state_dict().items() if name.startswith(self._prefixes)}
         if any(tensor.is_meta for tensor in weights.values()):
             raise InvalidArgument("the module's weights are on the meta device: replace it before its pipeline is offloaded "
                                   "layer by layer")
         kept = {name: tensor.detach().cpu().contiguous() for name, tensor in weights.items()}
-        #: The decoder: its device, its stream, its statistics.
-        self.decoder = Decoder(save(kept, metadata), device=device, precision=precision or _precision(parameter, on_cpu),
-                               normalized=False)
-        self._patched: list[tuple[Any, str]] = []
+        precision = self._precision or _precision(next(self._module.parameters()), where.type == "cpu")
+        return Decoder(save(kept, self._metadata), device=_name(where), precision=precision, normalized=False)
 
     def patch(self, owner: Any, name: str, function: Any) -> None:
         """An attribute of the object, in front of its class's method."""
@@ -40,14 +46,45 @@ class Replacement:
 
     def clip(self, latents: Any) -> Any:
         """[C, T, h, w] as the network takes them -> [3, frames, height, width] float32 in [-1, 1]."""
+        self._follow(latents.device)
         return self.decoder.decode(latents, dtype="float32", layout="TCHW").permute(1, 0, 2, 3)
 
-    def chunk(self, state: Stream, latents: Any) -> Any:
-        """The same for the next latents of a clip."""
-        return self.decoder.decode_chunk(state, latents).permute(1, 0, 2, 3)
+    def chunk(self, latents: Any) -> Any:
+        """The same for the next latents of a clip, which lasts until reset()."""
+        self._follow(latents.device)
+        if self._state is None:
+            self._state = self.decoder.new_state(dtype="float32", layout="TCHW")
+        return self.decoder.decode_chunk(self._state, latents).permute(1, 0, 2, 3)
+
+    def reset(self) -> None:
+        """The next latents of chunk() begin a clip."""
+        if self._state is not None:
+            self._state.reset()
+
+    def _follow(self, where: Any) -> None:
+        """Opens the decoder anew where latents on a GPU are. Those in the host's memory come to any decoder."""
+        if where.type == "cpu" or _name(where) == self.decoder.device:
+            return
+        if self._state is not None and self._state._pushed > 0:
+            raise InvalidArgument(f"the clip was begun on {self.decoder.device}, and its next latents are on {_name(where)}")
+        moved = self._open(where)
+        if self._state is not None:
+            self._state.close()
+        self.decoder.close()
+        self.decoder, self._state = moved, None
 
     def __repr__(self) -> str:
         return f"<kinetograph replacement: {self.decoder!r}>"
+
+
+def offload_previous(module: Any) -> None:
+    """What accelerate's hook does before `module` decodes, but for moving the module: the model that ran before it leaves the
+    GPU (enable_model_cpu_offload())."""
+    hook = getattr(module, "_hf_hook", None)
+    for one in getattr(hook, "hooks", [hook]):  # those of a SequentialHook
+        previous = getattr(one, "prev_module_hook", None)
+        if previous is not None:
+            previous.offload()
 
 
 def _device(module: Any) -> Any:
@@ -58,10 +95,13 @@ def _device(module: Any) -> Any:
     return next(module.parameters()).device if hooked is None else torch.device(hooked)
 
 
-def _lane() -> str:
+def _name(where: Any) -> str:
+    """Of torch's device, as Decoder.device has it: "cuda:0" """
     import torch
 
-    return "hip" if torch.version.hip else "cuda"
+    if where.type == "cpu":
+        return "cpu"
+    return f"{'hip' if torch.version.hip else 'cuda'}:{where.index or 0}"
 
 
 def _precision(parameter: Any, on_cpu: bool) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from ._replacement import Replacement
-from .stream import Stream
 
 
 def replace_vae(vae: Any, *, precision: str | None = None) -> Replacement:
@@ -19,9 +18,7 @@ def replace_vae(vae: Any, *, precision: str | None = None) -> Replacement:
     import torch
 
     network = vae.model
-    weights = {name: tensor for name, tensor in network.state_dict().items() if name.startswith(("decoder.", "conv2."))}
-    made = Replacement(network, weights, {}, precision)
-    state: Stream = made.decoder.new_state(dtype="float32", layout="TCHW")
+    made = Replacement(network, ("decoder.", "conv2."), {}, precision)
 
     def raw(latents: Any) -> Any:
         """[C, T, h, w] as the network takes them."""
@@ -35,13 +32,13 @@ def replace_vae(vae: Any, *, precision: str | None = None) -> Replacement:
         clips = latent.permute(0, 2, 1, 3, 4)
         if use_cache and len(clips) != 1:
             raise ValueError(f"use_cache keeps the state of one clip, and there are {len(clips)}")
-        videos = [made.chunk(state, raw(clip)) if use_cache else made.clip(raw(clip)) for clip in clips]
+        videos = [made.chunk(raw(clip)) if use_cache else made.clip(raw(clip)) for clip in clips]
         return torch.stack(videos).permute(0, 2, 1, 3, 4)
 
     clear = network.clear_cache
 
     def clear_cache() -> None:
-        state.reset()
+        made.reset()
         clear()
 
     if hasattr(vae, "decode_to_pixel"):

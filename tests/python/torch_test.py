@@ -78,10 +78,27 @@ def test_an_offloaded_vae_decodes_where_its_hook_moves_it(monkeypatch):
     vae = torch.nn.Conv3d(16, 16, 1)
     accelerate.cpu_offload_with_hook(vae, execution_device=torch.device("cuda:1"))
     assert next(vae.parameters()).device.type == "cpu"
-    _replacement.Replacement(vae, vae.state_dict(), {}, None)
+    _replacement.Replacement(vae, ("",), {}, None)
     assert asked["device"].split(":")[1] == "1" and asked["precision"] == "bf16"
     with pytest.raises(kg.InvalidArgument, match="meta device"):
-        _replacement.Replacement(vae, vae.to("meta").state_dict(), {}, None)
+        _replacement.Replacement(vae.to("meta"), ("",), {}, None)
+
+
+def test_the_model_before_an_offloaded_vae_leaves_the_device_when_it_decodes():
+    """As diffusers' decode() has it by a hook of accelerate's, which also moves the VAE."""
+    diffusers = pytest.importorskip("diffusers", reason="diffusers is not installed")
+    accelerate = pytest.importorskip("accelerate", reason="accelerate is not installed")
+    import kinetograph.diffusers
+    transformer, vae = torch.nn.Linear(2, 2), diffusers.AutoencoderKLWan(base_dim=8, z_dim=16).eval()
+    device = torch.device("cpu")
+    _, hook = accelerate.cpu_offload_with_hook(transformer, execution_device=device)
+    accelerate.cpu_offload_with_hook(vae, execution_device=device, prev_module_hook=hook)
+    offloaded = []
+    hook.offload = lambda: offloaded.append(transformer)
+    kinetograph.diffusers.replace_vae(vae)
+    assert offloaded == []
+    vae.decode(torch.randn(1, 16, 1, 2, 3))
+    assert offloaded == [transformer]
 
 
 class Network(torch.nn.Module):
