@@ -327,8 +327,9 @@ def test_cancel_ends_the_wait_of_another_thread_and_reset_begins_anew(decoder):
         assert (numpy.array(stream.take()) == decoder.decode(latents_of(1))[0]).all()
 
 
-def run(program):
-    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+def run(program, **environment):
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120,
+                          env={**os.environ, **environment})
 
 
 def test_the_interpreter_ends_quietly_with_frames_alive():
@@ -365,6 +366,26 @@ if child == 0:
 raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
     ended = run(program)
+    assert ended.returncode == 0, ended.stderr
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_child_of_fork_decodes_after_its_parent_has():
+    """With two workers of OpenMP, which the child does not have."""
+    program = f"""
+import os, signal, numpy, kinetograph as kg
+latents = numpy.linspace(-1, 1, 16 * 2 * 2 * 3, dtype="float32").reshape(16, 2, 2, 3)
+def decode():
+    with kg.Decoder({os.fspath(ROOT / "assets/demo_vae.safetensors")!r}, device="cpu", precision="fp32") as decoder:
+        return decoder.decode(latents)
+wanted = decode()
+child = os.fork()
+if child == 0:
+    signal.alarm(60)
+    os._exit(0 if (decode() == wanted).all() else 1)
+raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    ended = run(program, OMP_NUM_THREADS="2")
     assert ended.returncode == 0, ended.stderr
 
 

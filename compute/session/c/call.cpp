@@ -8,6 +8,8 @@ namespace {
 /// Of the calling thread, for kg_last_error.
 thread_local std::string last_error;
 
+const pid_t loader = ::getpid();
+
 kg_result result_of(ErrorCode code) {
     switch (code) {
         case ErrorCode::InvalidArgument:
@@ -33,6 +35,8 @@ kg_result result_of(ErrorCode code) {
 }
 
 }  // namespace
+
+bool is_child_of_fork() { return ::getpid() != loader; }
 
 kg_result report(kg_result result, std::string message) {
     last_error = std::move(message);

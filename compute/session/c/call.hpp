@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <future>
 #include <memory>
 #include <span>
 
@@ -27,6 +28,18 @@ struct Root {
     /// In a child of fork() no thread of ours exists, and drivers do not work.
     bool is_forked() const { return ::getpid() != process; }
 };
+
+/// Whether the process is a child, by fork(), of the one that has loaded the library.
+bool is_child_of_fork();
+
+/// Runs `work`, which may have loops of OpenMP. Its workers belong to the thread that has begun a loop before, and
+/// fork() copies that thread without them: its next loop would wait for them for ever. A thread of the child's own has
+/// none yet.
+template <class Work>
+std::invoke_result_t<Work> where_loops_run(Work&& work) {
+    if (!is_child_of_fork()) return std::forward<Work>(work)();
+    return std::async(std::launch::async, std::forward<Work>(work)).get();
+}
 
 /// Keeps the sentence for kg_last_error of this thread.
 kg_result report(kg_result result, std::string message);
@@ -44,6 +57,12 @@ kg_result with(const char* call, const Handle* handle, Work&& work) {
                       fmt::format("{}: the handle was made before fork(): a child process opens its own", call));
     Outcome outcome = without_exceptions(call, std::forward<Work>(work));
     return outcome ? *outcome : report(std::move(outcome.error()));
+}
+
+/// The same for work with loops of OpenMP.
+template <class Handle, class Work>
+kg_result with_loops(const char* call, const Handle* handle, Work&& work) {
+    return with(call, handle, [&] { return where_loops_run(std::forward<Work>(work)); });
 }
 
 /// For destroying: in a child of fork() what the parent has made stays as it is.

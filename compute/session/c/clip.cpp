@@ -230,7 +230,7 @@ const void* Clip::convert(const interop::FrameRecord& record) {
     std::vector<std::byte>& out = converted_[record.slot];
     out.resize(stream::frame_bytes(*options_.pixels, record.width, record.height));
     const std::span rgb(reinterpret_cast<const float*>(record.host.data()), record.host.size() / sizeof(float));
-    stream::convert(rgb, record.width, record.height, *options_.pixels, out);
+    where_loops_run([&] { stream::convert(rgb, record.width, record.height, *options_.pixels, out); });
     return out.data();
 }
 
@@ -378,13 +378,13 @@ kg_result report_busy() { return report(KG_ERROR_BUSY, "another thread pushes la
 
 kg_result kg_clip_create(kg_model* model, uint32_t latent_height, uint32_t latent_width, const kg_clip_desc* desc,
                          kg_clip** clip) {
-    return with("kg_clip_create", model, [&] {
+    return with_loops("kg_clip_create", model, [&] {
         return create(model, vae::LatentSize{latent_height, latent_width}, desc, clip);
     });
 }
 
 kg_result kg_clip_open(kg_model* model, const char* path, const kg_clip_desc* desc, kg_clip** clip) {
-    return with("kg_clip_open", model, [&]() -> Outcome {
+    return with_loops("kg_clip_open", model, [&]() -> Outcome {
         KG_CHECK(check_given(path, "path"));
         return create(model, std::filesystem::path(path), desc, clip);
     });

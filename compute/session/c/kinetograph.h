@@ -13,7 +13,8 @@
 
 /* Lifetimes: a handle keeps what it was made from, so an instance, a model, its weights and its Vulkan device may be
  * destroyed in any order. Strings and arrays that are returned live as long as the handle that they were asked of. In a
- * child of fork() every call with a handle of the parent's fails, and destroying one does nothing. */
+ * child of fork() every call with a handle of the parent's fails, and destroying one does nothing. The child makes an
+ * instance of its own and decodes on the CPU; drivers of GPUs serve no child of a process that has used them. */
 
 /* Numbers: values of an enum are passed as uint32_t, times in nanoseconds, Vulkan's handles as void* (dispatchable) or
  * uint64_t. */

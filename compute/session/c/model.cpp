@@ -90,7 +90,7 @@ kg_result kg_weights_open(kg_instance* instance, const char* path, kg_weights** 
 }
 
 kg_result kg_weights_open_until(kg_instance* instance, const char* path, kg_stop* stop, kg_weights** weights) {
-    return with("kg_weights_open", instance, [&]() -> Outcome {
+    return with_loops("kg_weights_open", instance, [&]() -> Outcome {
         KG_CHECK(check_given(path, "path"));
         KG_CHECK(check_given(weights, "weights"));
         KG_TRY(auto checkpoint,
@@ -102,7 +102,7 @@ kg_result kg_weights_open_until(kg_instance* instance, const char* path, kg_stop
 
 kg_result kg_weights_parse(kg_instance* instance, const void* contents, uint64_t bytes, const char* name,
                            void (*release)(void* user), void* user, kg_weights** weights) {
-    return with("kg_weights_parse", instance, [&]() -> Outcome {
+    return with_loops("kg_weights_parse", instance, [&]() -> Outcome {
         const std::shared_ptr<const void> owner(contents, [release, user](const void*) {
             if (release != nullptr) release(user);
         });
@@ -125,7 +125,7 @@ kg_result kg_weights_describe(kg_weights* weights, kg_weights_info* info) {
 void kg_weights_destroy(kg_weights* weights) { destroy(weights); }
 
 kg_result kg_model_create(kg_weights* weights, const kg_model_desc* desc, kg_model** model) {
-    return with("kg_model_create", weights, [&]() -> Outcome {
+    return with_loops("kg_model_create", weights, [&]() -> Outcome {
         KG_CHECK(check_given(model, "model"));
         KG_TRY(const auto known, read(desc, "kg_model_desc"));
         KG_TRY(auto made, create(*weights, known));

@@ -1,6 +1,7 @@
 // Clips of kinetograph.h on the CPU: stopping, cancelling and closing them, and the threads that use one.
 #include "c_fixture.hpp"
 
+#include <dlfcn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -198,6 +199,35 @@ TEST_F(CInterface, AChildOfForkIsToldToOpenItsOwn) {
         kg_model_destroy(model_.release());
         ::_exit(told ? 0 : 1);
     }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+TEST_F(CInterface, AChildOfForkDecodesWithAnInstanceOfItsOwn) {
+#ifdef __SANITIZE_THREAD__
+    GTEST_SKIP() << "the sanitizer supports no fork of a program with threads";
+#endif
+    // Two workers for the loops of this thread, of which the child's copy has one.
+    auto* const set_workers = reinterpret_cast<void (*)(int)>(::dlsym(RTLD_DEFAULT, "omp_set_num_threads"));
+    ASSERT_NE(set_workers, nullptr);
+    set_workers(2);
+    ASSERT_NO_FATAL_FAILURE(open());
+    const auto values = latents_of(1);
+    const auto wanted = decode(clip(KG_STORAGE_HOST, KG_FORMAT_NV12).get(), values);
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+        ::alarm(60);
+        kg_instance_destroy(instance_.release());
+        kg_model_destroy(model_.release());
+        kg_weights_destroy(weights_.release());
+        CTest::SetUp();
+        open();
+        const bool same = !HasFailure() && decode(clip(KG_STORAGE_HOST, KG_FORMAT_NV12).get(), values) == wanted;
+        ::_exit(same ? 0 : 1);
+    }
+    set_workers(1);
     int status = 0;
     ASSERT_EQ(::waitpid(child, &status, 0), child);
     EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
