@@ -2,6 +2,7 @@
 
 #include <kinetograph/engine/accel/cpu/device.hpp>
 #include <kinetograph/engine/accel/cuda/device.hpp>
+#include <kinetograph/engine/accel/gpu/context.hpp>
 #include <kinetograph/engine/accel/hip/device.hpp>
 
 #include <fmt/ranges.h>
@@ -108,6 +109,12 @@ Result<std::unique_ptr<Stream>> adopt_stream(Device& device, std::string_view na
     }
     return fail(ErrorCode::InvalidArgument, "adopting stream \"{}\": {} has no streams of a caller's", name,
                 device.info().name);
+}
+
+Result<bool> is_capturing(Device& device, void* stream) {
+    const std::shared_ptr<gpu::Context> context = device.gpu_context();
+    if (context == nullptr) return false;
+    return context->is_capturing(static_cast<gpu::StreamHandle>(stream));
 }
 
 std::vector<Availability> inspect_accelerators() {

@@ -33,6 +33,10 @@ Result<std::unique_ptr<Device>> open(std::string_view device, const DeviceHooks&
 /// could have).
 Result<std::unique_ptr<Stream>> adopt_stream(Device& device, std::string_view name, void* stream);
 
+/// Whether such a stream is in a capture: what it is given then happens with the replays of a graph, and not now. False
+/// on the CPU. Errors: what the driver says.
+Result<bool> is_capturing(Device& device, void* stream);
+
 /// "GPU-5a5a5a5a-5a5a-5a5a-5a5a-5a5a5a5a5a5a"
 std::string uuid_text(const DeviceInfo& device);
 

@@ -1,6 +1,7 @@
 """Who holds what, in which order, and what is refused, with latents and frames in CUDA memory: on the stand-in for CUDA's driver
 that KINETOGRAPH_TEST_CUDA_IDLE names, whose kernels do nothing."""
 
+import ctypes
 import os
 import subprocess
 import sys
@@ -156,6 +157,25 @@ def test_a_stream_of_cupys_lives_as_long_as_what_is_ordered_by_it(application, o
         with stream.take() as frame:
             frame.__dlpack__(stream=application.stream.value)
         assert _latents._kept == {application.stream.value: current}
+
+
+def test_a_graph_that_is_captured_meanwhile_stays_the_applications(application, on_gpu):
+    array, graph, nodes = application.array(latents_of(1, 1, 2)), ctypes.c_void_p(), ctypes.c_size_t(9)
+    with on_gpu.stream() as stream:
+        stream.push(array, stream=application.stream.value)
+        frame = stream.take()
+        application.call("cuStreamSynchronize", application.stream)
+        application.call("cuStreamBeginCapture_v2", application.stream, ctypes.c_int(0))
+        for call in (lambda: stream.push(array, stream=application.stream.value),
+                     lambda: frame.__dlpack__(stream=application.stream.value)):
+            with pytest.raises(kg.InvalidArgument, match="the stream is in a capture of a graph"):
+                call()
+        application.call("cuStreamEndCapture", application.stream, ctypes.byref(graph))
+        application.call("cuGraphGetNodes", graph, None, ctypes.byref(nodes))
+        application.call("cuGraphDestroy", graph)
+        assert nodes.value == 0
+        stream.push(array, stream=application.stream.value)
+        frame.release()
 
 
 def test_a_frame_is_read_on_one_stream(application, on_gpu):

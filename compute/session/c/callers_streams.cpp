@@ -1,10 +1,13 @@
 #include "callers_streams.hpp"
 
-#include <kinetograph/engine/accel/open.hpp>
-
 namespace kinetograph::c {
 
 Result<CallersStreams::Adopted*> CallersStreams::find(void* stream) {
+    KG_TRY(const bool capturing, is_capturing(stream));
+    if (capturing)
+        return fail(ErrorCode::InvalidArgument,
+                    "the stream is in a capture of a graph, which copies and waits would become part of: latents are "
+                    "pushed and frames are read before the capture, after it, or on another stream");
     if (const auto found = streams_.find(stream); found != streams_.end()) return &found->second;
     Adopted made;
     KG_TRY(made.stream, accel::adopt_stream(device_, "the application's", stream));

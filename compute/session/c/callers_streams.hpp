@@ -1,6 +1,7 @@
 // CallersStreams: the CUDA and HIP streams that an application names, each with a timeline of what it has done for us.
 #pragma once
 
+#include <kinetograph/engine/accel/open.hpp>
 #include <kinetograph/engine/base/thread_safety.hpp>
 
 #include "handles.hpp"
@@ -10,15 +11,17 @@
 namespace kinetograph::c {
 
 /// Thread-safe. A stream is adopted when it is named first, and stays adopted. Its owner may destroy it before this
-/// goes.
+/// goes. While a stream is in a capture every call but is_capturing() refuses it: copies, signals and waits would
+/// become part of the application's graph.
 class CallersStreams {
   public:
     explicit CallersStreams(accel::Device& device) : device_(device) {}
 
     /// Copies `bytes` bytes `count` times in the stream's order, from every `stride` bytes to one place after another.
-    /// Errors: those of accel::adopt_stream and of the stream.
+    /// Errors: those of accel::adopt_stream and of the stream, InvalidArgument (it is in a capture).
     Result<void> copy(void* stream, std::byte* to, const std::byte* from, std::uint64_t bytes, std::int64_t count,
                       std::int64_t stride);
+    Result<bool> is_capturing(void* stream) { return accel::is_capturing(device_, stream); }
     /// When the stream is done with what it has been given so far.
     Result<interop::TimelinePoint> point(void* stream);
     /// What the stream is given from now on waits for `point`, which has a timeline.

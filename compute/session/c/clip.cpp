@@ -106,6 +106,7 @@ vae::LatentSize Clip::latent_size() const {
 Outcome Clip::push(const kg_latents& latents, Nanoseconds timeout, std::uint32_t& pushed) {
     const OneAtATime entered(pushing_);
     if (!entered) return KG_ERROR_BUSY;
+    give_back_returning();
     KG_TRY(const LatentView view, view_of(latents, *model_->session->model(), latent_size()));
     const Nanoseconds until = host_now() + timeout;
     for (std::int64_t t = 0; t < view.frames; ++t, ++pushed) {
@@ -158,6 +159,7 @@ Result<interop::TimelinePoint> Clip::point_of(const kg_moment& moment) {
 }
 
 Outcome Clip::acquire(std::uint32_t flags, Nanoseconds timeout, kg_frame* frame) {
+    give_back_returning();
     KG_CHECK(write(frame, kg_frame{}, "kg_frame"));
     const bool ahead = (flags & KG_ACQUIRE_AHEAD) != 0;
     if ((flags & ~static_cast<std::uint32_t>(KG_ACQUIRE_AHEAD)) != 0)
@@ -275,18 +277,51 @@ void Clip::cancel() {
     stream_->cancel();
 }
 
+Result<void> Clip::give_back(const interop::FrameRecord& record, std::optional<void*> stream) {
+    if (!stream) return stream_->release(record, {});
+    KG_TRY(const bool capturing, streams_.is_capturing(*stream));
+    if (capturing) {
+        const Lock lock(mutex_);
+        returning_.push_back({record, *stream});
+        return {};
+    }
+    KG_TRY(const interop::TimelinePoint done, streams_.point(*stream));
+    return stream_->release(record, done);
+}
+
+void Clip::give_back_returning() {
+    std::vector<Returning> returning;
+    {
+        const Lock lock(mutex_);
+        returning.swap(returning_);
+    }
+    for (const Returning& frame : returning)
+        if (const auto given = give_back(frame.record, frame.stream); !given)
+            model_->root->log.error("{}", given.error().message);
+}
+
 Result<void> Clip::release(std::uint64_t id, const kg_moment& done) {
+    give_back_returning();
     KG_TRY(const interop::FrameRecord record, held_frame(id));
-    KG_TRY(const interop::TimelinePoint point, point_of(done));
+    const bool on_stream = done.kind == KG_MOMENT_STREAM;
+    KG_TRY(const bool returns_later, on_stream ? streams_.is_capturing(done.stream) : Result<bool>(false));
+    interop::TimelinePoint point;
+    if (!returns_later) {
+        KG_TRY(point, point_of(done));
+    }
     {
         const Lock lock(mutex_);
         const auto found = held_.find(id);
         if (found == held_.end() || !std::exchange(found->second.acquired, false))
             return fail(ErrorCode::InvalidArgument, "frame {} is released by two threads at a time", id);
-        if (done.kind == KG_MOMENT_STREAM) found->second.stream = done.stream;
+        if (on_stream) found->second.stream = done.stream;
         static_cast<void>(finite_of(record));
         if (found->second.tensors > 0) return {};
         held_.erase(found);
+        if (returns_later) {
+            returning_.push_back({record, done.stream});
+            return {};
+        }
     }
     return stream_->release(record, point);
 }
@@ -308,20 +343,15 @@ void Clip::drop(std::uint64_t id) {
         last = std::move(found->second);
         held_.erase(found);
     }
-    const auto give_back = [&]() -> Result<void> {
-        interop::TimelinePoint done;
-        if (last->stream) {
-            KG_TRY(done, streams_.point(*last->stream));
-        }
-        return stream_->release(last->record, done);
-    };
-    if (const auto given = give_back(); !given) model_->root->log.error("{}", given.error().message);
+    if (const auto given = give_back(last->record, last->stream); !given)
+        model_->root->log.error("{}", given.error().message);
 }
 
-std::size_t Clip::held() const {
+Clip::Readers Clip::readers() {
+    give_back_returning();
     const Lock lock(mutex_);
-    return static_cast<std::size_t>(
-        std::ranges::count_if(held_, [](const auto& frame) { return frame.second.acquired; }));
+    const auto acquired = std::ranges::count_if(held_, [](const auto& frame) { return frame.second.acquired; });
+    return {.acquired = static_cast<std::size_t>(acquired), .returning = returning_.size()};
 }
 
 kg_clip_info Clip::info() const {
@@ -338,7 +368,7 @@ kg_clip_info Clip::info() const {
     info.frames_waiting = stats.depth;
     {
         const Lock lock(mutex_);
-        info.frames_acquired = held_.size();
+        info.frames_acquired = held_.size() + returning_.size();
     }
     info.steps = stats.times.steps;
     info.last_step_ns = stats.times.last_step.count();
@@ -397,8 +427,14 @@ kg_result kg_clip_close(kg_clip* clip, uint64_t timeout_ns) {
 
 kg_result kg_clip_destroy(kg_clip* clip) {
     if (clip == nullptr || clip->root->is_forked()) return KG_OK;
-    if (const std::size_t held = clip->clip->held(); held > 0)
-        return report(KG_ERROR_BUSY, fmt::format("the clip is destroyed after its frames: {} are acquired", held));
+    const Clip::Readers readers = clip->clip->readers();
+    if (readers.acquired > 0)
+        return report(KG_ERROR_BUSY,
+                      fmt::format("the clip is destroyed after its frames: {} are acquired", readers.acquired));
+    if (readers.returning > 0)
+        return report(KG_ERROR_BUSY, fmt::format("the clip is destroyed after its frames: {} were released on a stream "
+                                                 "that is in a capture, and come back when it has ended",
+                                                 readers.returning));
     delete clip;
     return KG_OK;
 }

@@ -43,8 +43,11 @@ class Clip {
     /// KG_OK, KG_TIMEOUT or BUSY, as kg_clip_close.
     Outcome close(Nanoseconds timeout);
     kg_clip_info info() const;
-    /// Frames that are acquired and not released.
-    std::size_t held() const;
+    struct Readers {
+        std::size_t acquired = 0;   ///< frames that are acquired and not released
+        std::size_t returning = 0;  ///< that were released on a stream which is in a capture
+    };
+    Readers readers();
     const Model& model() const { return *model_; }
     std::uint32_t format() const { return options_.format; }
 
@@ -57,12 +60,21 @@ class Clip {
         std::size_t tensors = 0;
         std::optional<void*> stream{};  ///< that it is read on
     };
+    /// A frame that was released on a stream that is in a capture, which cannot tell when its reading is done.
+    struct Returning {
+        interop::FrameRecord record;
+        void* stream = nullptr;
+    };
     /// Latents of a caller's stream, copied in its order. The step before the last but one has read what is in the
     /// memory that is written next, because FrameStream::push waits for it.
     struct Staging {
         std::array<std::unique_ptr<accel::Memory>, 3> memory;
         std::size_t next = 0;
     };
+    /// In the order of the stream that it is read on, if there is one.
+    Result<void> give_back(const interop::FrameRecord& record, std::optional<void*> stream);
+    /// Gives back those whose streams have left their captures.
+    void give_back_returning();
     Result<bool> push_frame(const LatentView& latents, std::int64_t t, Nanoseconds timeout);
     Result<bool> push_copied(const LatentView& latents, std::int64_t t, Nanoseconds timeout);
     Result<interop::TimelinePoint> point_of(const kg_moment& moment);
@@ -82,6 +94,7 @@ class Clip {
     std::atomic<bool> cancelled_{false};  ///< until reset()
     mutable Mutex mutex_;
     std::map<std::uint64_t, Held> held_ KG_GUARDED_BY(mutex_);
+    std::vector<Returning> returning_ KG_GUARDED_BY(mutex_);
     /// [slot] -> the frame in options_.pixels.
     std::map<std::uint32_t, std::vector<std::byte>> converted_ KG_GUARDED_BY(mutex_);
     bool told_not_finite_ KG_GUARDED_BY(mutex_) = false;

@@ -261,7 +261,9 @@ typedef enum kg_moment_kind {
 } kg_moment_kind;
 
 /* When work of another API is done. A stream is a CUstream of the device's primary context (cudaStream_t) or a
- * hipStream_t, NULL the default stream. It may be destroyed once the frames that are read on it went back. */
+ * hipStream_t, NULL the default stream. It may be destroyed once the frames that are read on it went back. While it is
+ * in a capture, pushing and waiting with it fail (INVALID_ARGUMENT: they would become part of the graph), and frames
+ * released on it go back with the clip's first call after the capture. */
 typedef struct kg_moment {
     uint32_t kind;
     uint32_t unused;

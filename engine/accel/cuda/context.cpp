@@ -298,6 +298,13 @@ Result<void> Context::copy(StreamHandle stream, std::byte* to, const std::byte* 
     return driver_->call(cuda().cuMemcpyAsync, address_of(to), address_of(from), bytes, stream);
 }
 
+Result<bool> Context::is_capturing(StreamHandle stream) {
+    const Current current(*this);
+    CaptureStatus status = CaptureStatus::None;
+    KG_CHECK(driver_->call(cuda().cuStreamIsCapturing, stream, &status));
+    return status != CaptureStatus::None;
+}
+
 Result<void> Context::begin_capture(StreamHandle stream) {
     const Current current(*this);
     return driver_->call(cuda().cuStreamBeginCapture_v2, stream, CaptureMode::ThreadLocal);

@@ -47,6 +47,7 @@ class Context final : public gpu::DriverContext<Context, Api, Current, CurrentUn
     Result<void> launch(StreamHandle stream, const Launch& launch, FunctionHandle function) override;
     Result<void> fill(StreamHandle stream, std::byte* address, std::byte value, std::uint64_t bytes) override;
     Result<void> copy(StreamHandle stream, std::byte* to, const std::byte* from, std::uint64_t bytes) override;
+    Result<bool> is_capturing(StreamHandle stream) override;
     Result<void> begin_capture(StreamHandle stream) override;
     Result<GraphExecHandle> instantiate(GraphHandle graph, StreamHandle stream) override;
     Result<void> record(StreamHandle stream, EventHandle event) override;

@@ -85,6 +85,7 @@ struct EntryPoints : gpu::EntryPointTable {
 
     EntryPoint<Status(StreamHandle stream, CaptureMode mode)> cuStreamBeginCapture_v2{*this, "cuStreamBeginCapture_v2"};
     EntryPoint<Status(StreamHandle stream, GraphHandle* graph)> cuStreamEndCapture{*this, "cuStreamEndCapture"};
+    EntryPoint<Status(StreamHandle stream, CaptureStatus* status)> cuStreamIsCapturing{*this, "cuStreamIsCapturing"};
     /// Gives this thread's mode and sets another.
     EntryPoint<Status(CaptureMode* mode)> cuThreadExchangeStreamCaptureMode{*this, "cuThreadExchangeStreamCaptureMode"};
     EntryPoint<Status(GraphExecHandle* exec, GraphHandle graph, unsigned long long flags)> cuGraphInstantiateWithFlags{

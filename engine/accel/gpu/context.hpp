@@ -67,6 +67,9 @@ class Context {
     virtual Result<void> fill(StreamHandle stream, std::byte* address, std::byte value, std::uint64_t bytes) = 0;
     virtual Result<void> copy(StreamHandle stream, std::byte* to, const std::byte* from, std::uint64_t bytes) = 0;
 
+    /// Whether what the stream is given becomes part of a graph instead, valid or not; false where a driver cannot
+    /// tell.
+    virtual Result<bool> is_capturing(StreamHandle stream) = 0;
     virtual Result<void> begin_capture(StreamHandle stream) = 0;
     virtual Result<GraphHandle> end_capture(StreamHandle stream) = 0;
     virtual Result<std::size_t> count_nodes(GraphHandle graph) = 0;

@@ -206,6 +206,14 @@ Result<void> Context::copy(StreamHandle stream, std::byte* to, const std::byte* 
     return driver_->call(hip().hipMemcpyAsync, to, from, bytes, kMemcpyDefault, stream);
 }
 
+Result<bool> Context::is_capturing(StreamHandle stream) {
+    if (!hip().hipStreamIsCapturing.present()) return false;
+    KG_CHECK(make_current());
+    int status = kCaptureStatusNone;
+    KG_CHECK(driver_->call(hip().hipStreamIsCapturing, stream, &status));
+    return status != kCaptureStatusNone;
+}
+
 Result<void> Context::begin_capture(StreamHandle stream) {
     KG_CHECK(make_current());
     return driver_->call(hip().hipStreamBeginCapture, stream, kCaptureModeThreadLocal);

@@ -65,6 +65,7 @@ inline constexpr unsigned kMallocSignalMemory = 2;  // eight bytes that streams 
 inline constexpr unsigned kStreamWaitValueGte = 0;
 inline constexpr int kMemcpyDefault = 4;           // direction by the addresses
 inline constexpr int kCaptureModeThreadLocal = 1;  // other threads go on using the device
+inline constexpr int kCaptureStatusNone = 0;
 inline constexpr int kCaptureStatusActive = 1;
 inline constexpr unsigned kSetCaptureDependencies = 1;
 inline constexpr int kFunctionMaxThreadsPerBlock = 0;  // hipFunction_attribute

@@ -65,6 +65,8 @@ struct EntryPoints : gpu::EntryPointTable {
                                                                             Need::Optional};
     EntryPoint<Status(StreamHandle stream, GraphHandle* graph)> hipStreamEndCapture{*this, "hipStreamEndCapture",
                                                                                     Need::Optional};
+    EntryPoint<Status(StreamHandle stream, int* status)> hipStreamIsCapturing{*this, "hipStreamIsCapturing",
+                                                                              Need::Optional};
     EntryPoint<Status(GraphExecHandle* exec, GraphHandle graph, GraphNodeHandle* error_node, char* log,
                       std::size_t log_bytes)>
         hipGraphInstantiate{*this, "hipGraphInstantiate", Need::Optional};

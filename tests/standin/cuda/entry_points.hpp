@@ -121,6 +121,7 @@ STANDIN_DECLARE(cuFuncGetParamInfo);
 STANDIN_DECLARE(cuLaunchKernelEx);
 STANDIN_DECLARE(cuStreamBeginCapture_v2);
 STANDIN_DECLARE(cuStreamEndCapture);
+STANDIN_DECLARE(cuStreamIsCapturing);
 STANDIN_DECLARE(cuThreadExchangeStreamCaptureMode);
 STANDIN_DECLARE(cuGraphInstantiateWithFlags);
 STANDIN_DECLARE(cuGraphGetNodes);

@@ -12,6 +12,15 @@ STANDIN_EXPORT Status cuStreamBeginCapture_v2(StreamHandle stream, CaptureMode m
     return Status::Success;
 }
 
+STANDIN_EXPORT Status cuStreamIsCapturing(StreamHandle stream, CaptureStatus* status) {
+    STANDIN_ENTER(HealthyContext);
+    if (unknown(machine().streams, of(stream), __func__)) return Status::InvalidHandle;
+    *status = CaptureStatus::None;
+    if (const auto& capture = of(stream)->capture; capture != nullptr)
+        *status = capture->invalidated ? CaptureStatus::Invalidated : CaptureStatus::Active;
+    return Status::Success;
+}
+
 STANDIN_EXPORT Status cuStreamEndCapture(StreamHandle stream, GraphHandle* graph) {
     STANDIN_ENTER(HealthyContext);
     if (unknown(machine().streams, of(stream), __func__)) return Status::InvalidHandle;

@@ -69,6 +69,7 @@ STANDIN_DECLARE(hipFuncGetAttribute);
 STANDIN_DECLARE(hipModuleLaunchKernel);
 STANDIN_DECLARE(hipStreamBeginCapture);
 STANDIN_DECLARE(hipStreamEndCapture);
+STANDIN_DECLARE(hipStreamIsCapturing);
 STANDIN_DECLARE(hipGraphInstantiate);
 STANDIN_DECLARE(hipGraphGetNodes);
 STANDIN_DECLARE(hipGraphLaunch);

@@ -105,6 +105,15 @@ STANDIN_EXPORT Status hipStreamBeginCapture(StreamHandle stream, int mode) {
     return Status::Success;
 }
 
+STANDIN_EXPORT Status hipStreamIsCapturing(StreamHandle stream, int* status) {
+    STANDIN_ENTER();
+    if (unknown_stream(stream, __func__)) return Status::InvalidHandle;
+    *status = kCaptureStatusNone;
+    if (const auto& capture = of(stream)->capture; capture != nullptr)
+        *status = capture->invalidated ? 2 : kCaptureStatusActive;
+    return Status::Success;
+}
+
 STANDIN_EXPORT Status hipStreamEndCapture(StreamHandle stream, GraphHandle* graph) {
     STANDIN_ENTER();
     if (unknown_stream(stream, __func__)) return Status::InvalidHandle;

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <future>
 #include <limits>
@@ -16,6 +17,13 @@
 
 namespace kinetograph::c::testing {
 namespace {
+
+/// The beginning of a DLManagedTensor: what its consumer needs to let go of it.
+struct Tensor {
+    std::byte tensor[48];
+    void* context;
+    void (*deleter)(Tensor*);
+};
 
 /// The calls of an application. Statuses are 0 where all is well.
 class Application {
@@ -77,6 +85,24 @@ class Application {
         EXPECT_EQ((call<int(void*, HostFunction, void*)>(is_cuda_ ? "cuLaunchHostFunc" : "hipLaunchHostFunc")(
                       stream, wait, &held)),
                   0);
+    }
+    void begin_capture() const {
+        const int mode = is_cuda_ ? 0 : 1;  // global, the strictest, where the stand-in has it; of the thread
+        EXPECT_EQ((call<int(void*, int)>(is_cuda_ ? "cuStreamBeginCapture_v2" : "hipStreamBeginCapture")(stream, mode)),
+                  0);
+    }
+    /// How many pieces of work were captured.
+    std::size_t end_capture() const {
+        void* graph = nullptr;
+        std::size_t nodes = 0;
+        EXPECT_EQ((call<int(void*, void**)>(is_cuda_ ? "cuStreamEndCapture" : "hipStreamEndCapture")(stream, &graph)),
+                  0);
+        if (graph == nullptr) return 0;
+        EXPECT_EQ((call<int(void*, void**, std::size_t*)>(is_cuda_ ? "cuGraphGetNodes" : "hipGraphGetNodes")(
+                      graph, nullptr, &nodes)),
+                  0);
+        EXPECT_EQ((call<int(void*)>(is_cuda_ ? "cuGraphDestroy" : "hipGraphDestroy")(graph)), 0);
+        return nodes;
     }
     standin::Control& control() const {
         return *reinterpret_cast<standin::ControlFunction>(::dlsym(library_, standin::kControlSymbol))();
@@ -269,6 +295,57 @@ TEST_P(CInterfaceOnGpus, TheSteadyStateAllocatesNothingAndWaitsForNothing) {
     application_->synchronize();
 }
 
+TEST_P(CInterfaceOnGpus, ACaptureOfTheCallersStreamIsLeftAsItIs) {
+    const auto made = clip(KG_STORAGE_DEVICE);
+    const kg_latents latents = upload(latents_of(1)), other = upload(latents_of(1));
+    ASSERT_EQ(kg_clip_push(made.get(), &latents, kLong, nullptr), KG_OK) << kg_last_error();
+    auto frame = sized<kg_frame>();
+    ASSERT_EQ(kg_clip_acquire(made.get(), KG_ACQUIRE_AHEAD, 0, &frame), KG_OK) << kg_last_error();
+    application_->synchronize();
+    application_->begin_capture();
+    EXPECT_SENTENCE(kg_clip_push(made.get(), &latents, kLong, nullptr), KG_ERROR_INVALID_ARGUMENT,
+                    "the stream is in a capture of a graph");
+    EXPECT_SENTENCE(kg_clip_wait(made.get(), frame.id, application_->stream), KG_ERROR_INVALID_ARGUMENT,
+                    "the stream is in a capture of a graph");
+    application_->copy(const_cast<void*>(other.data), latents.data, 16);
+    EXPECT_EQ(application_->end_capture(), 1U);
+    ASSERT_EQ(kg_clip_push(made.get(), &latents, kLong, nullptr), KG_OK) << kg_last_error();
+    EXPECT_EQ(read_ahead(made.get()).size(), 4U);
+    EXPECT_EQ(kg_clip_release(made.get(), frame.id, nullptr), KG_OK) << kg_last_error();
+    application_->synchronize();
+}
+
+TEST_P(CInterfaceOnGpus, FramesThatAreReleasedInACaptureGoBackAfterIt) {
+    auto made = clip(KG_STORAGE_DEVICE);
+    const kg_latents latents = upload(latents_of(2));
+    ASSERT_EQ(kg_clip_push(made.get(), &latents, kLong, nullptr), KG_OK) << kg_last_error();
+    const auto held = [&] {
+        auto info = sized<kg_clip_info>();
+        EXPECT_EQ(kg_clip_describe(made.get(), &info), KG_OK) << kg_last_error();
+        return info.frames_acquired;
+    };
+    auto frame = sized<kg_frame>();
+    ASSERT_EQ(kg_clip_acquire(made.get(), KG_ACQUIRE_AHEAD, 0, &frame), KG_OK) << kg_last_error();
+    ASSERT_EQ(kg_clip_wait(made.get(), frame.id, application_->stream), KG_OK) << kg_last_error();
+    auto as_tensor = sized<kg_frame>();
+    ASSERT_EQ(kg_clip_acquire(made.get(), KG_ACQUIRE_AHEAD, 0, &as_tensor), KG_OK) << kg_last_error();
+    ASSERT_EQ(kg_clip_wait(made.get(), as_tensor.id, application_->stream), KG_OK) << kg_last_error();
+    void* tensor = nullptr;
+    ASSERT_EQ(kg_clip_export(made.get(), as_tensor.id, KG_LAYOUT_HWC, &tensor), KG_OK) << kg_last_error();
+    ASSERT_EQ(kg_clip_release(made.get(), as_tensor.id, nullptr), KG_OK) << kg_last_error();
+    application_->begin_capture();
+    const kg_moment done = stream_moment();
+    EXPECT_EQ(kg_clip_release(made.get(), frame.id, &done), KG_OK) << kg_last_error();
+    static_cast<Tensor*>(tensor)->deleter(static_cast<Tensor*>(tensor));
+    EXPECT_EQ(held(), 2U);
+    EXPECT_SENTENCE(kg_clip_destroy(made.get()), KG_ERROR_BUSY, "2 were released on a stream that is in a capture");
+    EXPECT_EQ(application_->end_capture(), 0U);
+    EXPECT_EQ(read_ahead(made.get()).size(), 3U);
+    EXPECT_EQ(held(), 0U);
+    application_->synchronize();
+    EXPECT_EQ(std::ranges::count_if(log_, [](const std::string& line) { return line.starts_with("! "); }), 0);
+}
+
 TEST_P(CInterfaceOnGpus, AStreamMayBeDestroyedBeforeTheClipThatItWasNamedTo) {
     const auto made = clip(KG_STORAGE_DEVICE);
     const kg_latents latents = upload(latents_of(1));
@@ -369,13 +446,6 @@ TEST_P(CInterfaceOnGpus, WhatAFrameSaysOfItsValuesDoesNotChangeWithLaterSteps) {
         EXPECT_EQ(kg_clip_release(made.get(), frame.id, nullptr), KG_OK);
     }
 }
-
-/// The beginning of a DLManagedTensor: what its consumer needs to let go of it.
-struct Tensor {
-    std::byte tensor[48];
-    void* context;
-    void (*deleter)(Tensor*);
-};
 
 TEST_P(CInterfaceOnGpus, ThreadsPushReadAndDeleteTensorsOfClipsOfOneModel) {
     constexpr int kSteps = 3, kFrames = 1 + 4 * (kSteps - 1);

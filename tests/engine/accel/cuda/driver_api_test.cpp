@@ -105,6 +105,7 @@ TEST(CudaDriverApi, DeclaresEveryFunctionAsTheToolkitDoes) {
     EXPECT_SAME_SIGNATURE(cuLaunchKernelEx, cuLaunchKernelEx);
     EXPECT_SAME_SIGNATURE(cuStreamBeginCapture_v2, cuStreamBeginCapture);
     EXPECT_SAME_SIGNATURE(cuStreamEndCapture, cuStreamEndCapture);
+    EXPECT_SAME_SIGNATURE(cuStreamIsCapturing, cuStreamIsCapturing);
     EXPECT_SAME_SIGNATURE(cuThreadExchangeStreamCaptureMode, cuThreadExchangeStreamCaptureMode);
     EXPECT_SAME_SIGNATURE(cuGraphInstantiateWithFlags, cuGraphInstantiate);
     EXPECT_SAME_SIGNATURE(cuGraphGetNodes, cuGraphGetNodes);
@@ -233,6 +234,9 @@ TEST(CudaDriverApi, GivesAttributesAndFlagsTheToolkitsNumbers) {
     EXPECT_VALUE(CaptureMode::Global, CU_STREAM_CAPTURE_MODE_GLOBAL);
     EXPECT_VALUE(CaptureMode::ThreadLocal, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
     EXPECT_VALUE(CaptureMode::Relaxed, CU_STREAM_CAPTURE_MODE_RELAXED);
+    EXPECT_VALUE(CaptureStatus::None, CU_STREAM_CAPTURE_STATUS_NONE);
+    EXPECT_VALUE(CaptureStatus::Active, CU_STREAM_CAPTURE_STATUS_ACTIVE);
+    EXPECT_VALUE(CaptureStatus::Invalidated, CU_STREAM_CAPTURE_STATUS_INVALIDATED);
     EXPECT_VALUE(LaunchAttributeId::ClusterDimension, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION);
     EXPECT_VALUE(ExternalMemoryType::OpaqueFd, CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD);
     EXPECT_VALUE(ExternalSemaphoreType::TimelineSemaphoreFd, CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD);
