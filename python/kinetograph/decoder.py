@@ -153,14 +153,20 @@ class Decoder:
     def decode_chunk(self, state: Stream, latents: Any, *,
                      on_frames: Callable[[int, Any], None] | None = None, timeout: float | None = None) -> Any:
         """The frames of the next latents of that session, as decode() gives them. After an error the session begins anew
-        with state.reset()."""
+        with state.reset(). One thread at a time decodes a session: another one gets Busy."""
         deadline = Deadline(timeout)
         _check_is_state(state)
-        batch = Batch(latents, self.device_pair, None)
+        if not state._decodes.acquire(blocking=False):
+            raise Busy("a decode_chunk() of this state has not ended, of another thread or around this on_frames: the frames "
+                       "of two would mix; each session has a state of its own")
         try:
-            return self._decode(state, latents, batch, on_frames, deadline)
+            batch = Batch(latents, self.device_pair, None)
+            try:
+                return self._decode(state, latents, batch, on_frames, deadline)
+            finally:
+                batch.close()
         finally:
-            batch.close()
+            state._decodes.release()
 
     def release(self, state: Stream) -> None:
         """The session has ended."""

@@ -58,6 +58,7 @@ class Stream:
         self._size: tuple[int, int] | None = None
         self._closed = False
         self._counts = threading.Lock()
+        self._decodes = threading.Lock()  # held by the one decode_chunk() that may be on its way
         self._pushed = self._taken = self._steps = 0
         self._lent: collections.deque[tuple[int, Batch]] = collections.deque()  # with the step that reads its end
         self._reads = Reads()  # of what decode() has stored

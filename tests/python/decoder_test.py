@@ -171,6 +171,31 @@ def test_a_decode_within_a_decode_and_beside_one_are_told_so_in_time(decoder):
     assert decoder.decode(latents_of(1), timeout=60).shape == (1, 16, 24, 3)
 
 
+def test_two_threads_do_not_mix_the_frames_of_one_state(decoder):
+    latents, state, told = latents_of(2), decoder.new_state(), []
+    wanted = decoder.decode(latents)
+
+    def beside():
+        for call in (lambda: decoder.decode_chunk(state, latents), lambda: decoder.decode_chunk(state, latents, timeout=0)):
+            with pytest.raises(kg.Busy, match="a decode_chunk\\(\\) of this state has not ended"):
+                call()
+        told.append(True)
+
+    def while_it_decodes(first, _):
+        thread = threading.Thread(target=beside)
+        thread.start()
+        thread.join(60)
+
+    assert (decoder.decode_chunk(state, latents, on_frames=while_it_decodes) == wanted).all()
+    assert told == [True, True]
+    state.reset()
+    assert (decoder.decode_chunk(state, latents) == wanted).all()
+    with pytest.raises(kg.InvalidArgument):
+        decoder.decode_chunk(state, latents.astype("int32"))
+    assert decoder.decode_chunk(state, latents).shape == (8, 16, 24, 3)
+    state.close()
+
+
 def test_pickling_is_refused_in_a_sentence(decoder):
     with decoder.stream() as stream:
         stream.push(latents_of(1))
