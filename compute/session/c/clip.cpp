@@ -11,7 +11,8 @@ namespace {
 using Storage = session::StreamOptions::Storage;
 constexpr std::array kStorages{Storage::Host, Storage::Buffer, Storage::Image};
 constexpr std::array kFormatNames{"RGBA8", "RGB32F", "RGBA16F", "NV12", "P010", "RGB16F"};
-constexpr Nanoseconds kPoll = std::chrono::milliseconds(20);  // how soon a wait notices that it is cancelled
+constexpr Nanoseconds kPoll = std::chrono::milliseconds(20);   // how soon a wait notices that it is cancelled
+constexpr Nanoseconds kLongestStep = std::chrono::minutes(1);  // of a large decoder on a slow CPU
 
 /// No two frames of the process have the same.
 std::uint64_t next_id() {
@@ -267,6 +268,12 @@ Outcome Clip::close(Nanoseconds timeout) {
     return stream_->close(timeout) ? KG_OK : KG_TIMEOUT;
 }
 
+void Clip::stop() {
+    cancelled_ = true;
+    // The destructor waits for what has not ended by then.
+    static_cast<void>(stream_->close(kLongestStep));
+}
+
 void Clip::reset() {
     cancelled_ = false;
     stream_->restart();
@@ -435,6 +442,7 @@ kg_result kg_clip_destroy(kg_clip* clip) {
         return report(KG_ERROR_BUSY, fmt::format("the clip is destroyed after its frames: {} were released on a stream "
                                                  "that is in a capture, and come back when it has ended",
                                                  readers.returning));
+    clip->clip->stop();
     delete clip;
     return KG_OK;
 }

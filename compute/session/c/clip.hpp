@@ -42,6 +42,8 @@ class Clip {
     void cancel();
     /// KG_OK, KG_TIMEOUT or BUSY, as kg_clip_close.
     Outcome close(Nanoseconds timeout);
+    /// Ends the decoding, also while tensors of frames keep the clip.
+    void stop();
     kg_clip_info info() const;
     struct Readers {
         std::size_t acquired = 0;   ///< frames that are acquired and not released

@@ -5,8 +5,11 @@
 
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <cmath>
 #include <cstring>
+#include <fstream>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -61,6 +64,19 @@ inline kg_latents view_of(const std::vector<float>& values) {
     const std::int64_t shape[] = {16, frames, kHeight, kWidth};
     std::memcpy(latents.shape, shape, sizeof(shape));
     return latents;
+}
+
+/// A file of latents that are two latent frames; its path.
+inline std::string latents_file(const std::vector<float>& values) {
+    const std::string path = ::testing::TempDir() + "c_interface_" + std::to_string(::getpid()) + ".safetensors";
+    std::string header = R"({"latents":{"dtype":"F32","shape":[16,2,1,2],"data_offsets":[0,256]}})";
+    header.resize((header.size() + 7) / 8 * 8, ' ');
+    const std::uint64_t bytes = header.size();
+    std::ofstream(path, std::ios::binary)
+        .write(reinterpret_cast<const char*>(&bytes), sizeof(bytes))
+        .write(header.data(), static_cast<std::streamsize>(header.size()))
+        .write(reinterpret_cast<const char*>(values.data()), 256);
+    return path;
 }
 
 /// A half of `bytes`, if it is a normal number; else 0.

@@ -1,10 +1,7 @@
 // kinetograph.h on the CPU: what comes out, and what bad use is answered with.
 #include "c_fixture.hpp"
 
-#include <unistd.h>
-
 #include <array>
-#include <fstream>
 #include <limits>
 
 namespace kinetograph::c::testing {
@@ -164,16 +161,7 @@ TEST_F(CInterface, EveryFormatShowsTheSamePixels) {
 TEST_F(CInterface, DecodesALatentsFileToItsEnd) {
     ASSERT_NO_FATAL_FAILURE(open());
     const auto values = latents_of(2);
-    const std::string path = ::testing::TempDir() + "c_interface_" + std::to_string(::getpid()) + ".safetensors";
-    {
-        std::string header = R"({"latents":{"dtype":"F32","shape":[16,2,1,2],"data_offsets":[0,256]}})";
-        header.resize((header.size() + 7) / 8 * 8, ' ');
-        const std::uint64_t bytes = header.size();
-        std::ofstream(path, std::ios::binary)
-            .write(reinterpret_cast<const char*>(&bytes), sizeof(bytes))
-            .write(header.data(), static_cast<std::streamsize>(header.size()))
-            .write(reinterpret_cast<const char*>(values.data()), 256);
-    }
+    const std::string path = latents_file(values);
     kg_clip* opened = nullptr;
     ASSERT_EQ(kg_clip_open(model_.get(), path.c_str(), nullptr, &opened), KG_OK) << kg_last_error();
     const Owned<kg_clip> file(opened);

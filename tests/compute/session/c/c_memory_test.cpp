@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -162,6 +163,41 @@ TEST_F(CInterface, ATensorOfAFrameKeepsItUntilItIsDeleted) {
     made.reset();  // the tensor keeps what it reads
     EXPECT_TRUE(std::equal(before.begin(), before.end(), tensors[0]->data));
     tensors[0]->deleter(tensors[0]);
+}
+
+/// Of the library's that decode files.
+std::size_t decoding_threads() {
+    const auto is_one = [](const std::filesystem::directory_entry& thread) {
+        std::string name;
+        std::getline(std::ifstream(thread.path() / "comm"), name);
+        return name == "frame stream";
+    };
+    const std::filesystem::directory_iterator threads("/proc/self/task");
+    return static_cast<std::size_t>(std::count_if(begin(threads), end(threads), is_one));
+}
+
+TEST_F(CInterface, DestroyingAFilesClipEndsItsDecodingWhileATensorKeepsAFrame) {
+    ASSERT_NO_FATAL_FAILURE(open());
+    const auto values = latents_of(2);
+    const auto wanted = decode(clip().get(), values);
+    const std::string path = latents_file(values);
+    auto desc = sized<kg_clip_desc>();
+    desc.loop = 1;
+    kg_clip* opened = nullptr;
+    ASSERT_EQ(kg_clip_open(model_.get(), path.c_str(), &desc, &opened), KG_OK) << kg_last_error();
+    Owned<kg_clip> file(opened);
+    ASSERT_EQ(std::remove(path.c_str()), 0);
+    auto frame = sized<kg_frame>();
+    ASSERT_EQ(kg_clip_acquire(opened, 0, kLong, &frame), KG_OK) << kg_last_error();
+    void* exported = nullptr;
+    ASSERT_EQ(kg_clip_export(opened, frame.id, KG_LAYOUT_HWC4, &exported), KG_OK) << kg_last_error();
+    ASSERT_EQ(kg_clip_release(opened, frame.id, nullptr), KG_OK);
+    EXPECT_EQ(decoding_threads(), 1U);
+    file.reset();
+    EXPECT_EQ(decoding_threads(), 0U);
+    auto* const tensor = static_cast<Tensor*>(exported);
+    EXPECT_TRUE(std::equal(wanted[0].begin(), wanted[0].end(), tensor->data));
+    tensor->deleter(tensor);
 }
 
 TEST_F(CInterface, TensorsAreOfFramesAndLayoutsThatTheyCanHave) {
