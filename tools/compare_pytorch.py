@@ -8,10 +8,12 @@
 Exit code 1 when a picture is wrong or a goal is missed. On the CPU: bf16 at least 1.5 times, fp32 at least 1.0 times
 PyTorch's steady rate; at least 60 dB (fp32) and 38 dB (bf16) against the stored reference frames. On CUDA, at 832x480
 and 1280x704, 61 frames of synthetic latents and weights, bf16: at least 1.2 times the whole clip's rate of PyTorch with
-channels_last_3d weights, the faster of cuDNN's two ways to choose algorithms; at most 6.5 GiB of device memory at
+channels_last_3d weights, the faster of cuDNN's two ways to choose algorithms; at most 5.5 GiB of device memory at
 1280x704, and no more than was stated before; the first frame within 150 ms after loading at 832x480; 38 dB against
-PyTorch in fp32 on a small clip. Each peer, a public decoder in its own code (peer_decoders.py), runs in the same
-session, the faster of cuDNN's two ways too: at least 1.6 times its rate, and 38 dB for its pictures.
+PyTorch in fp32 on a small clip; 185 and 82 frames/s. Each peer, a public decoder in its own code (peer_decoders.py),
+runs in the same session, the faster of cuDNN's two ways too: at least 1.6 times its rate, and 38 dB for its pictures.
+Exact and fast sums run in bf16 and in fp16: fast ones give 230 and 102 frames/s in one of the types in which the demo
+clips have at least 60 dB, and take at most 5 % more memory than exact ones in the same type.
 """
 import argparse
 import datetime
@@ -31,8 +33,10 @@ TOOLS = Path(__file__).resolve().parent
 CLIP, WEIGHTS = ROOT / "assets/orbit.safetensors", ROOT / "assets/demo_vae.safetensors"
 REFERENCE = ROOT / "assets/orbit_ref.safetensors"
 CPU_GOALS = {"fp32": {"ratio": 1.0, "psnr_db": 60.0}, "bf16": {"ratio": 1.5, "psnr_db": 38.0}}
-CUDA_GOALS = {"ratio": 1.2, "peak_device_bytes_at_1280x704": 6.5 * 2 ** 30, "seconds_first_frame_at_832x480": 0.15,
-              "psnr_db": 38.0, "ratio_to_peers": 1.6, "fps_fast": {"832x480": 230.0, "1280x704": 102.0}, "psnr_db_fast_demo": 60.0}
+CUDA_GOALS = {"ratio": 1.2, "ratio_to_peers": 1.6, "peak_device_bytes_at_1280x704": 5.5 * 2 ** 30,
+              "seconds_first_frame_at_832x480": 0.15, "psnr_db": 38.0, "psnr_db_fast_demo": 60.0,
+              "fps_exact": {"832x480": 185.0, "1280x704": 82.0}, "fps_fast": {"832x480": 230.0, "1280x704": 102.0},
+              "memory_fast_to_exact": 1.05}
 SYNTHETIC = "synthetic:wan2.1"
 KINDS = ("exact, bf16", "fast, bf16", "exact, fp16", "fast, fp16")
 DEMO_CLIPS = ("orbit", "tunnel", "bounce")
@@ -126,14 +130,28 @@ def pytorch_on_cuda(folder, options, size, *flags):
 
 
 def kinetograph_on_cuda(folder, options, size):
-    """The rate without stamps between the passes, and the passes' times from a second run; the rate of fast sums."""
+    """Of every kind the rate without stamps between the passes; of the first also the passes' times, of another run."""
     command = [options.kinetograph, "bench", "decode", "--lane", "cuda", "--weights", SYNTHETIC, "--size", size,
                "--steps", options.steps, "--rounds", 1 + options.rounds]
-    stats = run_for_json(folder, [*command, "--no-passes"])
+    kinds = {}
+    for kind in KINDS:
+        sums, precision = kind.split(", ")
+        kinds[kind] = run_for_json(folder, [*command, "--no-passes", "--sums", sums, "--precision", precision])
     stamped = run_for_json(folder, command)
-    stats["passes"] = stamped["passes"]
-    stats["fps_clip_with_stamps"] = stamped["fps_clip"]
-    return stats, run_for_json(folder, [*command, "--no-passes", "--sums", "fast"])
+    kinds[KINDS[0]].update(passes=stamped["passes"], fps_clip_with_stamps=stamped["fps_clip"])
+    return kinds
+
+
+def peers_on_cuda(folder, options, size):
+    """Each peer's faster way to choose algorithms, and a sentence of each that did not run."""
+    peers, failed = {}, []
+    for peer in options.peers:
+        try:
+            peers[peer] = max((pytorch_on_cuda(folder, options, size, "--decoder", peer, *flags)
+                               for flags in ((), ("--cudnn-benchmark",))), key=lambda stats: stats["fps_clip"])
+        except SystemExit as error:
+            failed.append(f"{size}: {peer} did not run: {str(error).splitlines()[-1]}")
+    return peers, failed
 
 
 def least_psnr(theirs, reference):
@@ -177,43 +195,70 @@ def gib(count):
     return f"{count / 2 ** 30:.2f} GiB"
 
 
+def missed_by_kinds(size, ours, clips):
+    """Sentences: rates and memory of exact and fast sums in both types. `clips`: dB of each kind, by demo clip."""
+    missed = []
+    exact, goal = ours[KINDS[0]], CUDA_GOALS["fps_exact"].get(size, 0)
+    if exact["fps_clip"] < goal:
+        missed.append(f"{size}: {exact['fps_clip']:.1f} frames/s with exact sums instead of {goal}")
+    good = [kind for kind in KINDS if kind.startswith("fast") and
+            all(of[kind] >= CUDA_GOALS["psnr_db_fast_demo"] for of in clips.values())]
+    best, goal = max((ours[kind]["fps_clip"] for kind in good), default=0.0), CUDA_GOALS["fps_fast"].get(size, 0)
+    if good and best < goal:
+        missed.append(f"{size}: {best:.1f} frames/s with fast sums instead of {goal}")
+    for kind, stats in ours.items():
+        if stats["peak_device_bytes"] > stats["stated_device_bytes"]:
+            missed.append(f"{size}: more memory than was stated with {kind}")
+        most = CUDA_GOALS["memory_fast_to_exact"] * ours[kind.replace("fast", "exact")]["peak_device_bytes"]
+        if stats["peak_device_bytes"] > most:
+            missed.append(f"{size}: {gib(stats['peak_device_bytes'])} with {kind}, more than {gib(most)}")
+    if size == "1280x704" and exact["peak_device_bytes"] > CUDA_GOALS["peak_device_bytes_at_1280x704"]:
+        missed.append(f"{size}: {gib(exact['peak_device_bytes'])} of device memory")
+    return missed
+
+
+def print_size(size, ours, best, ratio, theirs):
+    exact = ours[KINDS[0]]
+    print(f"{size}, {exact['frames']} frames, bf16, {exact['machine']['device']}\n"
+          f"  PyTorch      {best:7.2f} frames/s, {gib(max(s['peak_device_bytes'] for s in theirs))} at most\n"
+          f"  kinetograph  {exact['fps_clip']:7.2f} frames/s, {gib(exact['peak_device_bytes'])} at most "
+          f"({gib(exact['stated_device_bytes'])} stated), first frame "
+          f"{1e3 * exact['seconds_first_frame_after_load']:.1f} ms after loading\n"
+          f"  {ratio:.2f} times PyTorch's rate", flush=True)
+    for kind in KINDS[1:]:
+        stats = ours[kind]
+        print(f"  {kind:<12} {stats['fps_clip']:7.2f} frames/s, {gib(stats['peak_device_bytes'])} at most", flush=True)
+
+
 def compare_on_cuda(folder, options):
     pictures, kinds = pictures_on_cuda(folder, options)
+    demo = {name: kinds[name] for name in DEMO_CLIPS}
     record = {"sizes": {}, "psnr_db": pictures, "psnr_db_of_kinds": kinds, "goals": CUDA_GOALS}
-    missed = [f"pictures of {who} differ: {value:.1f} dB" for who, value in pictures.items() if value < CUDA_GOALS["psnr_db"]]
-    missed += [f"pictures of {name} with fast sums in bf16: {kinds[name]['fast, bf16']:.1f} dB" for name in DEMO_CLIPS
-               if kinds[name]["fast, bf16"] < CUDA_GOALS["psnr_db_fast_demo"]]
+    missed = [f"pictures of {who} differ: {value:.1f} dB" for who, value in pictures.items()
+              if value < CUDA_GOALS["psnr_db"]]
+    fast = {name: max(of[kind] for kind in KINDS if kind.startswith("fast")) for name, of in demo.items()}
+    missed += [f"pictures of {name} with fast sums: {value:.1f} dB" for name, value in fast.items()
+               if value < CUDA_GOALS["psnr_db_fast_demo"]]
     for size in options.sizes:
         theirs = [pytorch_on_cuda(folder, options, size, "--channels-last"),
                   pytorch_on_cuda(folder, options, size, "--channels-last", "--cudnn-benchmark")]
-        peers = {peer: max((pytorch_on_cuda(folder, options, size, "--decoder", peer, *flags)
-                            for flags in ((), ("--cudnn-benchmark",))), key=lambda stats: stats["fps_clip"])
-                 for peer in options.peers}
-        ours, fast = kinetograph_on_cuda(folder, options, size)
+        peers, failed = peers_on_cuda(folder, options, size)
+        all_ours = kinetograph_on_cuda(folder, options, size)
+        ours = all_ours[KINDS[0]]
         best = max(stats["fps_clip"] for stats in theirs)
         ratio, first = ours["fps_clip"] / best, ours["seconds_first_frame_after_load"]
-        record["sizes"][size] = {"ratio_to_pytorch": ratio, "kinetograph": ours, "kinetograph_fast": fast, "pytorch": theirs,
-                                 "fps_clip": {"kinetograph": ours["fps_clip"], "kinetograph_fast": fast["fps_clip"],
-                                              "pytorch": best}, "peers": peers}
+        record["sizes"][size] = {"ratio_to_pytorch": ratio, "kinetograph": ours, "pytorch": theirs,
+                                 "kinds": {kind: all_ours[kind] for kind in KINDS[1:]},
+                                 "peers": peers, "fps_clip": {"pytorch": best}}
+        record["sizes"][size]["fps_clip"].update((kind, stats["fps_clip"]) for kind, stats in all_ours.items())
         record.update(commit=ours["commit"], machine={**ours["machine"], "pytorch": theirs[0]["program"],
                                                       "cuda": theirs[0]["cuda"], "cudnn": theirs[0]["cudnn"]})
         if ratio < CUDA_GOALS["ratio"]:
             missed.append(f"{size}: {ratio:.2f} times PyTorch's rate instead of {CUDA_GOALS['ratio']}")
-        if fast["fps_clip"] < CUDA_GOALS["fps_fast"].get(size, 0):
-            missed.append(f"{size}: {fast['fps_clip']:.1f} frames/s with fast sums instead of {CUDA_GOALS['fps_fast'][size]}")
-        for stats in (ours, fast):
-            if stats["peak_device_bytes"] > stats["stated_device_bytes"]:
-                missed.append(f"{size}: more memory than was stated with {stats['sums']} sums")
-        if size == "1280x704" and ours["peak_device_bytes"] > CUDA_GOALS["peak_device_bytes_at_1280x704"]:
-            missed.append(f"{size}: {gib(ours['peak_device_bytes'])} of device memory")
+        missed += missed_by_kinds(size, all_ours, demo) + failed
         if size == "832x480" and first > CUDA_GOALS["seconds_first_frame_at_832x480"]:
             missed.append(f"{size}: the first frame came {1e3 * first:.0f} ms after loading")
-        print(f"{size}, {ours['frames']} frames, bf16, {ours['machine']['device']}\n"
-              f"  PyTorch      {best:7.2f} frames/s, {gib(max(s['peak_device_bytes'] for s in theirs))} at most\n"
-              f"  kinetograph  {ours['fps_clip']:7.2f} frames/s, {gib(ours['peak_device_bytes'])} at most "
-              f"({gib(ours['stated_device_bytes'])} stated), first frame {1e3 * first:.1f} ms after loading\n"
-              f"  {ratio:.2f} times PyTorch's rate; with fast sums {fast['fps_clip']:.2f} frames/s, "
-              f"{gib(fast['peak_device_bytes'])} at most", flush=True)
+        print_size(size, all_ours, best, ratio, theirs)
         for peer, stats in peers.items():
             times = ours["fps_clip"] / stats["fps_clip"]
             if times < CUDA_GOALS["ratio_to_peers"]:
