@@ -196,6 +196,8 @@ class Stream {
     /// The same, as far as it is known already: asks nothing of a driver, whose calls may block while its queue is
     /// full. Any thread.
     virtual Result<void> noted() const = 0;
+    /// A thread of the host executes work of the stream now. False on a GPU, whose work the host does not see.
+    virtual bool executes_on_host() const { return false; }
     /// Blocks the host until the stream is empty; the first Error since the last call, if any, which is then forgotten.
     virtual Result<void> synchronize() = 0;
 };

@@ -90,8 +90,12 @@ bool AcceleratorLane::settle() {
 
 graph::LaneState AcceleratorLane::state() const {
     const std::uint64_t reached = timeline_->value();
-    graph::LaneState state{
-        .lane = lane_, .submitted = owed_, .reached = reached, .waits = pending_.unmet(reached), .error = {}};
+    graph::LaneState state{.lane = lane_,
+                           .submitted = owed_,
+                           .reached = reached,
+                           .waits = pending_.unmet(reached),
+                           .error = {},
+                           .executes = stream_->executes_on_host()};
     if (auto noted = stream_->noted(); !noted) state.error = std::move(noted.error());
     return state;
 }

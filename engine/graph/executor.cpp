@@ -35,10 +35,43 @@ struct Executor::State {
     Physical physical(std::uint32_t resource) const;
     Point ready(std::uint32_t resource) const;
     void resolve_waits(const Batch& batch, const std::array<std::uint64_t, kMaxLanes>& before);
-    Result<bool> wait_for(const std::array<std::uint64_t, kMaxLanes>& values, std::optional<Nanoseconds> timeout);
+    class LongWait;
+    Result<bool> wait_for(const std::array<std::uint64_t, kMaxLanes>& values, std::optional<Nanoseconds> timeout,
+                          LongWait& report);
     std::vector<LaneState> states() const;
     bool settle();
     void forget_plan(std::vector<std::unique_ptr<PreparedPlan>>::iterator plan);
+};
+
+/// One wait of the host, which describes the lanes to the log once: after report_after, if a lane waits for another
+/// one, or if no lane has reached a value for that long, whatever it waits for. A queue may be blocked by what the lane
+/// does not know of.
+class Executor::State::LongWait {
+  public:
+    explicit LongWait(const State& state) : state_(state) {}
+    void look() {
+        if (told_) return;
+        const auto lanes = state_.states();
+        const Nanoseconds now = host_now();
+        std::vector<std::uint64_t> reached;
+        bool waits = false, executes = false;
+        for (const LaneState& lane : lanes) {
+            reached.push_back(lane.reached);
+            waits |= !lane.is_idle() && !lane.waits.empty();
+            executes |= lane.executes;
+        }
+        if (reached != reached_ || executes) moved_ = now;
+        reached_ = std::move(reached);
+        if (!(waits && now - begin_ >= state_.report_after) && now - moved_ < state_.report_after) return;
+        told_ = true;
+        state_.log.warn("waiting for {} s:\n{}", (now - begin_).count() / 1'000'000'000, describe(lanes));
+    }
+
+  private:
+    const State& state_;
+    Nanoseconds begin_ = host_now(), moved_ = begin_;
+    std::vector<std::uint64_t> reached_;
+    bool told_ = false;
 };
 
 Result<void> LaneBackend::wait(std::uint64_t value) {
@@ -132,8 +165,9 @@ Result<PreparedPlan*> Executor::State::plan_for(const FrameGraph& frame, bool& r
 }
 
 void Executor::State::forget_plan(std::vector<std::unique_ptr<PreparedPlan>>::iterator plan) {
+    LongWait report(*this);
     // A lane that fails to wait has stopped and uses nothing.
-    (void)wait_for((*plan)->last_use, std::nullopt);
+    (void)wait_for((*plan)->last_use, std::nullopt, report);
     if (current == plan->get()) {
         current = nullptr;
         join = true;
@@ -190,9 +224,8 @@ void Executor::State::resolve_waits(const Batch& batch, const std::array<std::ui
 
 /// One lane after the other; goes on to the next one where one fails. False after `timeout`.
 Result<bool> Executor::State::wait_for(const std::array<std::uint64_t, kMaxLanes>& values,
-                                       std::optional<Nanoseconds> timeout) {
+                                       std::optional<Nanoseconds> timeout, LongWait& report) {
     const Nanoseconds begin = host_now();
-    bool told = false;
     std::optional<Error> error;
     for (std::size_t lane = 0; lane < kMaxLanes; ++lane) {
         if (values[lane] == 0) continue;
@@ -203,13 +236,7 @@ Result<bool> Executor::State::wait_for(const std::array<std::uint64_t, kMaxLanes
             if (!done && !error) error = std::move(done.error());
             if (!done || *done) break;
             if (timeout && left == Nanoseconds{}) return false;
-            if (told || waited < report_after) continue;
-            const auto now = states();
-            const bool stands = std::any_of(now.begin(), now.end(), [](const LaneState& state) {
-                return !state.is_idle() && !state.waits.empty();  // without waits it is working
-            });
-            if (stands) log.warn("waiting for {} s:\n{}", waited.count() / 1'000'000'000, describe(now));
-            told = stands;
+            report.look();
         }
     }
     if (error) return fail(std::move(*error));
@@ -227,8 +254,9 @@ std::vector<LaneState> Executor::State::states() const {
 bool Executor::State::settle() {
     std::vector<std::uint64_t> before;
     Nanoseconds moved = host_now();
+    LongWait report(*this);
     for (;;) {
-        const auto done = wait_for(submitted, kLook);
+        const auto done = wait_for(submitted, kLook, report);
         if (!done || *done) return true;  // a lane that fails has stopped
         std::vector<std::uint64_t> now;
         bool works = false;
@@ -244,12 +272,14 @@ bool Executor::State::settle() {
 }
 
 Result<void> Executor::wait(const Execution& execution) {
-    KG_CHECK(state_->wait_for(execution.done, std::nullopt));
+    State::LongWait report(*state_);
+    KG_CHECK(state_->wait_for(execution.done, std::nullopt, report));
     return {};
 }
 
 Result<bool> Executor::wait(const Execution& execution, Nanoseconds timeout) {
-    return state_->wait_for(execution.done, timeout);
+    State::LongWait report(*state_);
+    return state_->wait_for(execution.done, timeout, report);
 }
 
 std::vector<LaneState> Executor::lane_states() const { return state_->states(); }

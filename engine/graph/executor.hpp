@@ -81,7 +81,8 @@ struct ExecutorDesc {
     std::vector<std::pair<MemoryDomain, MemoryBackend*>> memory;  ///< outlive the executor
     CompileOptions compile;      ///< lanes that are not in `lanes` count as not present
     std::size_t plans_kept = 4;  ///< recent plans with their memory, >= 1
-    /// After so long in one wait, all lanes are described to `log`, once a wait.
+    /// All lanes are described to `log`, once a wait: after so long in it, if a lane waits for another one, or if no
+    /// lane has reached a value for so long and the host does not see one execute.
     Nanoseconds report_after = std::chrono::seconds(5);
     Log log{};
 };

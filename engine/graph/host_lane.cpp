@@ -45,8 +45,12 @@ Result<bool> HostLane::wait(std::uint64_t value, Nanoseconds timeout) { return w
 LaneState HostLane::state() const {
     const Lock lock(mutex_);
     const std::uint64_t reached = timeline_->value();
-    LaneState state{
-        .lane = Lane::Host, .submitted = newest_, .reached = reached, .waits = pending_.unmet(reached), .error = {}};
+    LaneState state{.lane = Lane::Host,
+                    .submitted = newest_,
+                    .reached = reached,
+                    .waits = pending_.unmet(reached),
+                    .error = {},
+                    .executes = executes_};
     if (auto status = timeline_->status(); !status) state.error = std::move(status.error());
     return state;
 }
@@ -62,7 +66,9 @@ void HostLane::run() {
             jobs_.pop_front();
         }
         auto done = wait_for_others(job);
+        executes_ = done.has_value();
         if (done) done = run_passes(job);
+        executes_ = false;
         if (!done) timeline_->report(std::move(done.error()));
         timeline_->signal(job.signal);
     }

@@ -4,6 +4,7 @@
 #include <kinetograph/engine/base/thread_safety.hpp>
 #include <kinetograph/engine/graph/executor.hpp>
 
+#include <atomic>
 #include <deque>
 #include <functional>
 #include <thread>
@@ -55,6 +56,7 @@ class HostLane final : public LaneBackend {
     Condition submitted_;
     std::deque<Job> jobs_ KG_GUARDED_BY(mutex_);
     std::uint64_t newest_ KG_GUARDED_BY(mutex_) = 0;
+    std::atomic<bool> executes_{false};  ///< passes, and does not wait
     bool stop_ KG_GUARDED_BY(mutex_) = false;
     Nanoseconds stopped_ KG_GUARDED_BY(mutex_){};
     std::thread thread_;  ///< last: starts when the rest exists

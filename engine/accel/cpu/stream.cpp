@@ -107,6 +107,11 @@ Result<void> CpuStream::status() const {
     return {};
 }
 
+bool CpuStream::executes_on_host() const {
+    const Lock lock(mutex_);
+    return executes_;
+}
+
 Result<void> CpuStream::synchronize() {
     Lock lock(mutex_);
     changed_.wait(lock, [&]() KG_REQUIRES(mutex_) { return tasks_.empty() && !busy_; });
@@ -125,11 +130,12 @@ void CpuStream::work_loop() {
         tasks_.pop_front();
         const bool skip = task.is_work && error_;
         busy_ = true;
+        executes_ = task.is_work && !skip;
         lock.unlock();
         if (!skip) task.run();
         task = {};  // releases what the task holds before the stream reports itself idle
         lock.lock();
-        busy_ = false;
+        busy_ = executes_ = false;
         if (tasks_.empty()) changed_.notify_all();
     }
 }

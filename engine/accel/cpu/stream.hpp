@@ -34,6 +34,7 @@ class CpuStream final : public Stream {
     Result<void> read_back(std::span<std::byte> to, const std::byte* from) override;
     Result<void> status() const override;
     Result<void> noted() const override { return status(); }
+    bool executes_on_host() const override;
     Result<void> synchronize() override;
 
   private:
@@ -50,6 +51,7 @@ class CpuStream final : public Stream {
     Condition changed_;
     std::deque<Task> tasks_ KG_GUARDED_BY(mutex_);
     bool busy_ KG_GUARDED_BY(mutex_) = false;
+    bool executes_ KG_GUARDED_BY(mutex_) = false;  ///< busy with work, not with a wait
     bool stop_ KG_GUARDED_BY(mutex_) = false;
     std::optional<Error> error_ KG_GUARDED_BY(mutex_);
     std::thread worker_;

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <thread>
+
 #include "host_memory.hpp"
 #include "scene.hpp"
 
@@ -34,12 +37,11 @@ class StandingLane final : public LaneBackend {
     std::shared_ptr<Timeline> timeline() const override { return timeline_; }
     /// It waits for a point of another party, as a stream would.
     LaneState state() const override {
-        return {.lane = lane(),
-                .submitted = submitted_,
-                .reached = timeline_->value(),
-                .waits = {{submitted_, {never_, 7}}},
-                .error = {}};
+        LaneState state{.lane = lane(), .submitted = submitted_, .reached = timeline_->value()};
+        if (says_for_what) state.waits = {{submitted_, {never_, 7}}};
+        return state;
     }
+    bool says_for_what = true;
     void reach(std::uint64_t value) { timeline_->signal(value); }
 
   private:
@@ -61,6 +63,15 @@ class LongWaits : public ::testing::Test {
                 pass.has_side_effect();
             },
             [](const NoData&, HostContext&) {});
+        return executor->execute(scene_.frame);
+    }
+
+    template <class Context>
+    Result<Execution> execute_one_pass(Lane lane, std::chrono::milliseconds takes) {
+        scene_.frame.clear();
+        scene_.frame.add_pass<NoData>(
+            "work", lane, [](PassBuilder& pass, NoData&) { pass.has_side_effect(); },
+            [takes](const NoData&, Context&) { std::this_thread::sleep_for(takes); });
         return executor->execute(scene_.frame);
     }
 
@@ -97,6 +108,27 @@ TEST_F(LongWaits, AreDescribedOnceAndEndAtTheirTimeout) {
     EXPECT_EQ(reports.size(), 1U);
 }
 
+/// As where a queue is blocked by work that its lane does not know of.
+TEST_F(LongWaits, AreDescribedThoughNoLaneKnowsForWhatItWaits) {
+    accelerator.says_for_what = false;
+    const auto execution = execute_one_pass<TestContext>(Lane::Accelerator, {});
+    ASSERT_TRUE(execution);
+    const auto waited = executor->wait(*execution, std::chrono::seconds(1));
+    ASSERT_TRUE(waited);
+    EXPECT_FALSE(*waited);
+    EXPECT_EQ(reports, std::vector<std::string>{"waiting for 0 s:\nlane accelerator: submitted 1, reached 0\nlane "
+                                                "host: submitted 0, reached 0"});
+    accelerator.reach(1);
+    EXPECT_TRUE(executor->wait(*execution));
+}
+
+TEST_F(LongWaits, AreNotDescribedWhileTheHostSeesALaneExecute) {
+    const auto execution = execute_one_pass<HostContext>(Lane::Host, std::chrono::seconds(1));
+    ASSERT_TRUE(execution);
+    ASSERT_TRUE(executor->wait(*execution));
+    EXPECT_EQ(reports, std::vector<std::string>{});
+}
+
 TEST_F(LongWaits, AreGivenUpAtTheEndOfAnExecutorWithoutFreeingWhatTheyTouch) {
     KEPT_ON_PURPOSE;
     ASSERT_TRUE(execute_hand_over());
@@ -105,7 +137,8 @@ TEST_F(LongWaits, AreGivenUpAtTheEndOfAnExecutorWithoutFreeingWhatTheyTouch) {
     const Nanoseconds took = host_now() - begin;
     EXPECT_GE(took, kPatience);
     EXPECT_LT(took, 3 * kPatience);
-    ASSERT_EQ(reports.size(), 1U);
+    ASSERT_EQ(reports.size(), 2U);
+    EXPECT_EQ(reports.front(), "waiting for 0 s:\n" + kBothLanes);
     EXPECT_EQ(reports.back(), "given up at the end of an executor:\n" + kBothLanes);
     EXPECT_GT(memory.bytes_now, 0U) << "a device may still write there";
     accelerator.reach(1);

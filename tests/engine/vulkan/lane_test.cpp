@@ -384,6 +384,32 @@ TEST_F(Lanes, AQueueWaitsForALaneThatVulkanCannotSeeWithoutBlockingTheCaller) {
     EXPECT_EQ(transfer.completed(), 1U);
 }
 
+/// Other work, which the lane does not know of, blocks its queue.
+TEST_F(Lanes, AreDescribedWhereTheirQueueIsBlocked) {
+    std::vector<std::string> reports;
+    const auto gate = TimelineSemaphore::create(*device_, "gate").value();
+    block(graph::Lane::Graphics, *gate);
+    executor_ = graph::Executor::create(
+                    {.lanes = {&lane(graph::Lane::Graphics)},
+                     .memory = {{graph::MemoryDomain::Graphics, memory_.get()}},
+                     .compile = {},
+                     .report_after = std::chrono::milliseconds(300),
+                     .log = Log([&](LogLevel, std::string_view message) { reports.emplace_back(message); })})
+                    .value();
+    graph::FrameGraph frame = make_graph();
+    copy_out(frame, graph::Lane::Graphics, fill(frame, graph::Lane::Graphics, "fill", 9));
+    const auto execution = executor_->execute(frame);
+    ASSERT_TRUE(execution) << execution.error().message;
+    const auto waited = executor_->wait(*execution, std::chrono::seconds(1));
+    gate->signal(1);
+    ASSERT_TRUE(waited) << waited.error().message;
+    EXPECT_FALSE(*waited);
+    EXPECT_EQ(reports, std::vector<std::string>{"waiting for 0 s:\nlane graphics: submitted 1, reached 0"});
+    ASSERT_TRUE(executor_->wait(*execution));
+    expect_result(9);
+    executor_.reset();
+}
+
 TEST_F(Lanes, WaitForTheSemaphoreOfAnImportAndTellWhenTheyAreDoneWithIt) {
     const auto semaphore = TimelineSemaphore::create(*device_, "external").value();
     ready_ = {semaphore, 1};
