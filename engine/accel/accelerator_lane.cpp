@@ -44,10 +44,10 @@ AcceleratorLane::AcceleratorLane(Device& device, graph::Lane lane, std::unique_p
 }
 
 AcceleratorLane::~AcceleratorLane() {
-    bool settled = settle();
+    bool settled = settle(graph::Patience());
     if (!settled && relay_) {
         relay_->give_up();
-        settled = settle();
+        settled = settle(graph::Patience(graph::kPatience, graph::kPatience));
     }
     {
         const Lock lock(watch_mutex_);
@@ -63,7 +63,7 @@ AcceleratorLane::~AcceleratorLane() {
     }
     Error given_up{ErrorCode::Cancelled, fmt::format("{} has ended at value {}, before value {}", timeline_->name(),
                                                      timeline_->value(), owed_.load())};
-    device_.log().error("{}: its work waits for points that do not come, and is never released", given_up.message);
+    device_.log().error("{}: its work does not end, and is never released", given_up.message);
     timeline_->report(std::move(given_up));
     for (const auto& view : views_to_signal()) view->signal(owed_);
     timeline_->signal(owed_);
@@ -71,21 +71,16 @@ AcceleratorLane::~AcceleratorLane() {
     static_cast<void>(stream_.release());  // NOLINT(bugprone-unused-return-value): it waits for ever, and so would we
 }
 
-/// False: the remaining work waits for points outside the lane that have not changed for kPatience.
-bool AcceleratorLane::settle() {
-    std::vector<std::uint64_t> before;
-    for (Nanoseconds moved = host_now(); host_now() - moved <= graph::kPatience;) {
+/// False: the remaining work has been given up.
+bool AcceleratorLane::settle(graph::Patience patience) {
+    for (;;) {
         if (timeline_->wait(owed_, graph::kLook)) {
             if (!owes_a_value()) return true;
             std::this_thread::sleep_for(graph::kLook / 10);  // the watch has it signalled
         }
         const graph::LaneState now = state();
-        std::vector<std::uint64_t> values{now.reached};
-        for (const auto& pending : now.waits) values.push_back(pending.point.timeline->value());
-        if (now.waits.empty() || values != before) moved = host_now();
-        before = std::move(values);
+        if (patience.is_over({&now, 1})) return false;
     }
-    return false;
 }
 
 graph::LaneState AcceleratorLane::state() const {

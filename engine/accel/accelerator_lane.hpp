@@ -6,6 +6,7 @@
 #include <kinetograph/engine/accel/graph_memory.hpp>
 #include <kinetograph/engine/base/thread_safety.hpp>
 #include <kinetograph/engine/graph/executor.hpp>
+#include <kinetograph/engine/graph/patience.hpp>
 #include <kinetograph/engine/graph/relay.hpp>
 #include <kinetograph/engine/profile/recorder.hpp>
 
@@ -66,8 +67,8 @@ class AcceleratorLane final : public graph::LaneBackend {
     static Result<std::unique_ptr<AcceleratorLane>> create(Device& device, profile::Recorder* recorder = nullptr,
                                                            Batches batches = Batches::Eager,
                                                            graph::Lane lane = graph::Lane::Accelerator);
-    /// Waits for what was submitted. Work that waits for a point outside the lane is abandoned if that point's timeline
-    /// does not change for kPatience: the stream is then never released, and the host signals the values that it owes.
+    /// Waits for what was submitted, with a graph::Patience. The stream of work that was given up is never released,
+    /// and the host signals the values that it owes.
     ~AcceleratorLane() override;
     graph::Lane lane() const override { return lane_; }
     Result<void> submit(const graph::BatchRecord& record) override;
@@ -108,7 +109,7 @@ class AcceleratorLane final : public graph::LaneBackend {
     void owe(std::uint64_t value);
     void wake_watch();
     bool owes_a_value() const;
-    bool settle();
+    bool settle(graph::Patience patience);
     Result<void> resolve_waits(const graph::BatchRecord& record) KG_REQUIRES(mutex_);
     Result<void> enqueue_waits(const graph::BatchRecord& record) KG_REQUIRES(mutex_);
     void count(std::uint64_t BatchCounts::*which);

@@ -1,6 +1,7 @@
 #include <kinetograph/engine/graph/compilation.hpp>
 #include <kinetograph/engine/graph/executor.hpp>
 #include <kinetograph/engine/graph/fingerprint.hpp>
+#include <kinetograph/engine/graph/patience.hpp>
 #include <kinetograph/engine/graph/prepared_plan.hpp>
 
 #include <atomic>
@@ -250,24 +251,13 @@ std::vector<LaneState> Executor::State::states() const {
     return states;
 }
 
-/// False: the remaining work waits for points outside the executor that have not changed for kPatience.
+/// False: the lanes have been given up.
 bool Executor::State::settle() {
-    std::vector<std::uint64_t> before;
-    Nanoseconds moved = host_now();
     LongWait report(*this);
-    for (;;) {
+    for (Patience patience;;) {
         const auto done = wait_for(submitted, kLook, report);
         if (!done || *done) return true;  // a lane that fails has stopped
-        std::vector<std::uint64_t> now;
-        bool works = false;
-        for (const LaneState& state : states()) {
-            now.push_back(state.reached);
-            for (const auto& wait : state.waits) now.push_back(wait.point.timeline->value());
-            works |= !state.is_idle() && state.waits.empty();
-        }
-        if (works || now != before) moved = host_now();
-        if (host_now() - moved > kPatience) return false;
-        before = std::move(now);
+        if (patience.is_over(states())) return false;
     }
 }
 

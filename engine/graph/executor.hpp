@@ -102,8 +102,8 @@ class Executor {
     static Result<std::unique_ptr<Executor>> create(const ExecutorDesc& desc);
     Executor(const Executor&) = delete;
     Executor& operator=(const Executor&) = delete;
-    /// Waits until all lanes are idle. Work that waits for a point outside this executor is abandoned if that point's
-    /// timeline does not change for kPatience; memory that such work may still touch is then never released.
+    /// Waits until all lanes are idle. Work is given up if nothing is reached for kPatience while it waits for points,
+    /// or for kWorkPatience (patience.hpp) otherwise; memory that it may still touch is then never released.
     ~Executor();
 
     /// Compiles `frame`, or reuses the plan of an equal fingerprint (a few recent plans are kept), and submits it.

@@ -130,29 +130,24 @@ Result<std::unique_ptr<VulkanLane>> VulkanLane::create(const Device& device, gra
 VulkanLane::~VulkanLane() {
     if (timeline_ == nullptr) return;
     timeline_->forget_views();
-    if (settle()) return;
+    if (settle(graph::Patience())) return;
     if (relay_) relay_->give_up();
-    if (relay_ && settle()) return;
-    // Its commands wait for another party's point, and may still run.
+    if (relay_ && settle(graph::Patience(graph::kPatience, graph::kPatience))) return;
+    // Its commands may still run.
     for (auto& slot : slots_) device_.keep(std::shared_ptr<Slot>(std::move(slot)));
     device_.keep(timeline_);
     device_.keep(exported_);
     if (relay_) device_.keep(relay_->timeline());
 }
 
-/// False: the remaining work waits for other parties' points, none of which has advanced for kPatience.
-bool VulkanLane::settle() {
-    std::vector<std::uint64_t> before;
-    for (Nanoseconds moved = host_now(); host_now() - moved <= graph::kPatience;) {
+/// False: the remaining work has been given up.
+bool VulkanLane::settle(graph::Patience patience) {
+    for (;;) {
         const graph::LaneState now = state();
         const auto done = wait(now.submitted, graph::kLook);
         if (!done || *done) return true;
-        std::vector<std::uint64_t> values{now.reached};
-        for (const auto& pending : now.waits) values.push_back(pending.point.timeline->value());
-        if (now.waits.empty() || values != before) moved = host_now();
-        before = std::move(values);
+        if (patience.is_over({&now, 1})) return false;
     }
-    return false;
 }
 
 bool VulkanLane::times_passes() const {

@@ -3,6 +3,7 @@
 
 #include <kinetograph/engine/base/thread_safety.hpp>
 #include <kinetograph/engine/graph/executor.hpp>
+#include <kinetograph/engine/graph/patience.hpp>
 #include <kinetograph/engine/graph/relay.hpp>
 #include <kinetograph/engine/profile/recorder.hpp>
 #include <kinetograph/engine/vulkan/pass_context.hpp>
@@ -31,8 +32,8 @@ class VulkanLane final : public graph::LaneBackend {
     static Result<std::unique_ptr<VulkanLane>> create(const Device& device, graph::Lane lane,
                                                       profile::Recorder* recorder = nullptr,
                                                       Sharing sharing = Sharing::Private);
-    /// Waits for what it submitted. Work that waits for another party's point is given up if nothing moves for
-    /// kPatience; its command buffers are then never released.
+    /// Waits for what it submitted, with a graph::Patience. Command buffers of work that was given up are kept by the
+    /// device.
     ~VulkanLane() override;
 
     graph::Lane lane() const override { return lane_; }
@@ -70,7 +71,7 @@ class VulkanLane final : public graph::LaneBackend {
     std::shared_ptr<graph::Timeline> seen(const std::shared_ptr<graph::Timeline>& timeline) const;
     void note_awaited(const std::shared_ptr<graph::Timeline>& timeline);
     Result<void> status_of_others() KG_REQUIRES(mutex_);
-    bool settle();
+    bool settle(graph::Patience patience);
     bool waits_for_the_host(const graph::BatchRecord& batch) const;
     Result<void> enqueue(Slot& slot, const graph::BatchRecord& batch);
     Result<std::vector<VkSemaphoreSubmitInfo>> resolve_waits(Slot& slot, const graph::BatchRecord& batch);

@@ -388,7 +388,7 @@ TEST_F(Lanes, AQueueWaitsForALaneThatVulkanCannotSeeWithoutBlockingTheCaller) {
 TEST_F(Lanes, AreDescribedWhereTheirQueueIsBlocked) {
     std::vector<std::string> reports;
     const auto gate = TimelineSemaphore::create(*device_, "gate").value();
-    block(graph::Lane::Graphics, *gate);
+    testing::block(*device_, graph::Lane::Graphics, *gate);
     executor_ = graph::Executor::create(
                     {.lanes = {&lane(graph::Lane::Graphics)},
                      .memory = {{graph::MemoryDomain::Graphics, memory_.get()}},

@@ -1,16 +1,14 @@
 // VulkanTest: a device with all three lanes under validation; any message of the layers fails the test.
 #pragma once
 
+#include "blocked_queue.hpp"
 #include "faults.hpp"
 
-#include <kinetograph/engine/vulkan/api.hpp>
 #include <kinetograph/engine/vulkan/device.hpp>
 #include <kinetograph/engine/vulkan/graph_memory.hpp>
 #include <kinetograph/engine/vulkan/lane.hpp>
 
 #include <gtest/gtest.h>
-
-#include <mutex>
 
 namespace kinetograph::vulkan::testing {
 
@@ -66,21 +64,6 @@ class VulkanTest : public ::testing::Test {
             {.image_footprint = [this](const graph::ImageDesc& desc) { return device_->footprint(desc); }});
     }
     VulkanLane& lane(graph::Lane lane) { return *lanes_[lane.index()]; }
-    /// What is submitted to the queue of a lane later does not run before `gate` has reached 1.
-    void block(graph::Lane of, const TimelineSemaphore& gate) {
-        VkSemaphoreSubmitInfo wait{};
-        wait.sType = VK_STRUCTURE_TYPE_SEMAPHORE_SUBMIT_INFO;
-        wait.semaphore = gate.handle();
-        wait.value = 1;
-        wait.stageMask = VK_PIPELINE_STAGE_2_ALL_TRANSFER_BIT;
-        VkSubmitInfo2 info{};
-        info.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO_2;
-        info.waitSemaphoreInfoCount = 1;
-        info.pWaitSemaphoreInfos = &wait;
-        const Queue& queue = device_->queue(of);
-        const std::lock_guard lock(*queue.mutex);
-        ASSERT_EQ(device_->table().vkQueueSubmit2(queue.handle, 1, &info, VK_NULL_HANDLE), VK_SUCCESS);
-    }
     void run(const graph::FrameGraph& frame) {
         auto execution = executor_->execute(frame);
         ASSERT_TRUE(execution) << execution.error().message;

@@ -1,0 +1,22 @@
+#include <kinetograph/engine/graph/patience.hpp>
+
+#include <utility>
+
+namespace kinetograph::graph {
+
+bool Patience::is_over(std::span<const LaneState> lanes) {
+    std::vector<std::uint64_t> values;
+    bool works = false, executes = false;
+    for (const LaneState& lane : lanes) {
+        values.push_back(lane.reached);
+        for (const PendingWaits::Wait& wait : lane.waits) values.push_back(wait.point.timeline->value());
+        works |= !lane.is_idle() && lane.waits.empty();
+        executes |= lane.executes;
+    }
+    const Nanoseconds now = host_now();
+    if (executes || values != values_) moved_ = now;
+    values_ = std::move(values);
+    return now - moved_ > (works ? for_work_ : for_points_);
+}
+
+}  // namespace kinetograph::graph

@@ -1,0 +1,56 @@
+#include <kinetograph/engine/graph/patience.hpp>
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <thread>
+
+namespace kinetograph::graph {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Nanoseconds kForPoints = 50ms, kForWork = 400ms;
+
+/// How long lanes in this state are waited for; at most a second.
+Nanoseconds patience_with(
+    const LaneState& state, const std::function<void()>& meanwhile = [] {}) {
+    const Nanoseconds begin = host_now();
+    Patience patience(kForPoints, kForWork);
+    while (host_now() - begin < 1s && !patience.is_over({&state, 1})) {
+        meanwhile();
+        std::this_thread::sleep_for(1ms);
+    }
+    return host_now() - begin;
+}
+
+LaneState waiting_for(const std::shared_ptr<HostTimeline>& timeline) {
+    return {.lane = Lane::Graphics, .submitted = 2, .reached = 1, .waits = {{2, {timeline, 1'000'000}}}};
+}
+
+TEST(Patiences, AreShortWithPointsThatDoNotCome) {
+    const Nanoseconds took = patience_with(waiting_for(std::make_shared<HostTimeline>()));
+    EXPECT_GT(took, kForPoints);
+    EXPECT_LT(took, kForWork);
+}
+
+TEST(Patiences, LastWhileTheTimelineOfSuchAPointAdvances) {
+    const auto timeline = std::make_shared<HostTimeline>();
+    std::uint64_t value = 0;
+    EXPECT_GE(patience_with(waiting_for(timeline), [&] { timeline->signal(++value); }), 1s);
+}
+
+TEST(Patiences, AreLongerWithWorkButNotEndless) {
+    const Nanoseconds took = patience_with({.lane = Lane::Graphics, .submitted = 2, .reached = 1});
+    EXPECT_GT(took, kForWork);
+    EXPECT_LT(took, 1s);
+}
+
+TEST(Patiences, LastWhileTheHostSeesALaneExecute) {
+    LaneState state{.lane = Lane::Host, .submitted = 2, .reached = 1};
+    state.executes = true;
+    EXPECT_GE(patience_with(state), 1s);
+}
+
+}  // namespace
+}  // namespace kinetograph::graph
