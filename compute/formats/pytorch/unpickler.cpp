@@ -254,6 +254,7 @@ class Unpickler {
         if (kind == nullptr || **kind != "storage" || type == nullptr || key == nullptr || elements == nullptr ||
             *elements < 0)
             return corrupt("refers to what is no storage of a tensor");
+        if ((*key)->size() > kLongestName) return corrupt("has a storage with a name of {} bytes", (*key)->size());
         push(Storage{type->dtype, *key, *elements});
         return {};
     }
@@ -280,6 +281,8 @@ class Unpickler {
         auto shape = numbers(items[2]), strides = numbers(items[3]);
         if (!shape || !strides || shape->size() != strides->size())
             return corrupt("describes a tensor without a shape");
+        // Each has its own copy of key, shape and strides, and a pickle describes one with three bytes.
+        if (tensors_.size() == kMostTensors) return corrupt("describes more than {} tensors", kMostTensors);
         push(&tensors_.emplace_back(PickledTensor{"", *storage->key, storage->dtype, storage->elements, *offset,
                                                   std::move(*shape), std::move(*strides)}));
         return {};

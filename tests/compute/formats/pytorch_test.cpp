@@ -98,6 +98,23 @@ TEST(PyTorchFile, ThatEndsEarlyOrContradictsItselfIsRefused) {
     EXPECT_EQ(of(Pickle().set("w", tensor).set("w", tensor).bytes()), "its pickle has two tensors \"w\"");
 }
 
+TEST(PyTorchFile, DescribesAsManyTensorsAsItMayList) {
+    // The function and its arguments, remembered; then each "call, drop the result" is six bytes.
+    const auto described = [](const std::string& key, std::size_t times) {
+        std::string pickle = "\x80\x02" + Pickle::name("torch._utils", "_rebuild_tensor_v2") + "q" + '\0' + "((" +
+                             Pickle::text("storage") + Pickle::name("torch", "FloatStorage") + Pickle::text(key) +
+                             Pickle::text("cpu") + Pickle::number(1) + "tQ" + Pickle::number(0) + Pickle::tuple({1}) +
+                             Pickle::tuple({1}) + "tq\x01";
+        for (std::size_t i = 0; i < times; ++i) pickle += std::string("h\0h\1R0", 6);
+        return pickle + "}.";
+    };
+    EXPECT_TRUE(open_archive(described(std::string(1024, 'k'), 1)));
+    EXPECT_EQ(refusal(open_archive(described(std::string(1025, 'k'), 1))),
+              "its pickle has a storage with a name of 1025 bytes");
+    EXPECT_TRUE(open_archive(described("0", 100'000)));
+    EXPECT_EQ(refusal(open_archive(described("0", 100'001))), "its pickle describes more than 100000 tensors");
+}
+
 TEST(PyTorchFile, MayReferToItselfWithoutEnd) {
     const auto source = open_archive("\x80\x02}q\x01(" + Pickle::text("self") + "h\x01u.");
     ASSERT_TRUE(source) << source.error().message;
