@@ -86,6 +86,21 @@ bool intact(const StoredEntry& stored) {
     return crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()) == stored.checksum;
 }
 
+/// One region under many entries would be read, and checked, once for each.
+Result<void> check_places(std::span<const StoredEntry> stored, const std::string& file) {
+    std::vector<const ArchiveEntry*> in_order;
+    for (const StoredEntry& each : stored)
+        if (!each.entry.bytes.empty()) in_order.push_back(&each.entry);
+    std::ranges::sort(in_order, {}, [](const ArchiveEntry* entry) { return entry->bytes.data(); });
+    for (std::size_t i = 1; i < in_order.size(); ++i) {
+        const ArchiveEntry &before = *in_order[i - 1], &entry = *in_order[i];
+        if (entry.bytes.data() < before.bytes.data() + before.bytes.size())
+            return fail(ErrorCode::Corrupt, "{}: entries {} and {} overlap", file, tensor::quoted_name(before.name),
+                        tensor::quoted_name(entry.name));
+    }
+    return {};
+}
+
 }  // namespace
 
 Result<std::vector<ArchiveEntry>> read_archive(std::span<const std::byte> contents, const std::string& file) {
@@ -110,6 +125,7 @@ Result<std::vector<ArchiveEntry>> read_archive(std::span<const std::byte> conten
             return fail(ErrorCode::Corrupt, "{}: two entries {}", file, tensor::quoted_name(entry.entry.name));
         stored.push_back(std::move(entry));
     }
+    KG_CHECK(check_places(stored, file));
     std::vector<char> good(stored.size());
 #pragma omp parallel for schedule(dynamic) if (contents.size() > 1U << 24U)
     for (std::size_t i = 0; i < stored.size(); ++i) good[i] = intact(stored[i]) ? 1 : 0;

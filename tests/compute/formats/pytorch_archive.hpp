@@ -21,6 +21,8 @@ std::string little_endian(Number number) {
 struct ZipEntry {
     std::string name, bytes;
     std::uint16_t method = 0;  ///< 8 claims to be deflated
+    /// Only the table of contents has it: at the place of the entry before it, whose name is as long.
+    bool shares_place = false;
 };
 
 /// A zip archive.
@@ -28,12 +30,14 @@ inline std::string zip_of(const std::vector<ZipEntry>& entries) {
     const auto u16 = [](std::size_t value) { return little_endian(static_cast<std::uint16_t>(value)); };
     const auto u32 = [](std::size_t value) { return little_endian(static_cast<std::uint32_t>(value)); };
     std::string file, table;
+    std::size_t place = 0;
     for (const ZipEntry& entry : entries) {
         const auto checksum = crc32_z(0, reinterpret_cast<const Bytef*>(entry.bytes.data()), entry.bytes.size());
         const std::string facts = u16(20) + u16(0) + u16(entry.method) + u32(0) + u32(checksum) +
                                   u32(entry.bytes.size()) + u32(entry.bytes.size()) + u16(entry.name.size()) + u16(0);
-        table += "PK\x01\x02" + u16(20) + facts + u16(0) + u16(0) + u16(0) + u32(0) + u32(file.size()) + entry.name;
-        file += "PK\x03\x04" + facts + entry.name + entry.bytes;
+        if (!entry.shares_place) place = file.size();
+        table += "PK\x01\x02" + u16(20) + facts + u16(0) + u16(0) + u16(0) + u32(0) + u32(place) + entry.name;
+        if (!entry.shares_place) file += "PK\x03\x04" + facts + entry.name + entry.bytes;
     }
     return file + table + "PK\x05\x06" + u32(0) + u16(entries.size()) + u16(entries.size()) + u32(table.size()) +
            u32(file.size()) + u16(0);

@@ -155,5 +155,16 @@ TEST(PyTorchFile, WhoseArchiveIsDamagedIsRefused) {
               "its numbers are not little-endian");
 }
 
+TEST(PyTorchFile, WhoseEntriesShareBytesIsRefused) {
+    const std::string pickle = Pickle().set("w", Pickle::tensor("0", 1, 0, {1}, {1})).bytes();
+    const test::ZipEntry storage{"vae/data/0", floats({1})};
+    EXPECT_EQ(refusal(parse_text(
+                  test::zip_of({{"vae/data.pkl", pickle}, storage, {"vae/data/1", storage.bytes, 0, true}}))),
+              "entries \"vae/data/0\" and \"vae/data/1\" overlap");
+    // Entries without bytes share nothing.
+    EXPECT_TRUE(parse_text(
+        test::zip_of({{"vae/data.pkl", pickle}, storage, {"vae/data/1", ""}, {"vae/data/2", "", 0, true}})));
+}
+
 }  // namespace
 }  // namespace kinetograph::formats
