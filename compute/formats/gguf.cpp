@@ -1,6 +1,6 @@
 // gguf files: metadata, tensor descriptions, and tensors that are aligned and may be quantised. Types that views can
-// show stay in place, Q8_0 becomes float32; others are listed as unreadable. Source: docs/gguf.md of ggml-org/ggml;
-// ComfyUI-GGUF's "comfy.gguf.orig_shape.NAME", which holds shapes of more dimensions than ggml has.
+// show stay in place, so a file takes no memory beside its own; others are listed as unreadable. Source: docs/gguf.md
+// of ggml-org/ggml; ComfyUI-GGUF's "comfy.gguf.orig_shape.NAME", which holds shapes of more dimensions than ggml has.
 #include <kinetograph/compute/formats/tensor_source.hpp>
 #include <kinetograph/compute/tensor/file_contents.hpp>
 #include <kinetograph/compute/tensor/quoted_name.hpp>
@@ -27,9 +27,9 @@ struct Type {
     std::string_view name;
     std::uint64_t block_elements = 1, block_bytes = 1;
     std::optional<DType> dtype{};  ///< in a view
+    tensor::Packing packing = tensor::Packing::Plain;
 };
 
-constexpr std::uint32_t kQ8 = 8;
 constexpr std::array<Type, 31> kTypes{{
     {0, "F32", 1, 4, DType::F32},
     {1, "F16", 1, 2, DType::F16},
@@ -37,7 +37,7 @@ constexpr std::array<Type, 31> kTypes{{
     {3, "Q4_1", 32, 20},
     {6, "Q5_0", 32, 22},
     {7, "Q5_1", 32, 24},
-    {kQ8, "Q8_0", 32, 34},
+    {8, "Q8_0", 32, 34, DType::F32, tensor::Packing::BlockQ8},
     {9, "Q8_1", 32, 36},
     {10, "Q2_K", 256, 84},
     {11, "Q3_K", 256, 110},
@@ -89,12 +89,12 @@ class Reader {
         TensorSource::Contents source{
             .name = file_, .tensors = {}, .metadata = std::move(metadata_), .files = {contents_.bytes}};
         for (Described& tensor : described_) {
-            if (tensor.type->id == kQ8) {
-                KG_CHECK(convert(tensor, source));
-            } else if (tensor.type->dtype) {
-                source.tensors.push_back({tensor.name, {*tensor.type->dtype, tensor.shape, at(tensor), tensor.bytes}});
+            const Type& type = *tensor.type;
+            if (type.dtype) {
+                source.tensors.push_back(
+                    {tensor.name, {*type.dtype, tensor.shape, at(tensor), tensor.bytes, type.packing}});
             } else {
-                source.unreadable.emplace(tensor.name, tensor.type->name);
+                source.unreadable.emplace(tensor.name, type.name);
             }
         }
         source.owners.push_back(contents_.owner);
@@ -262,29 +262,6 @@ class Reader {
     }
 
     const std::byte* at(const Described& tensor) const { return contents_.bytes.data() + begin_ + tensor.offset; }
-
-    /// Blocks of a scale in F16 and 32 signed bytes.
-    Result<void> convert(const Described& tensor, TensorSource::Contents& source) const {
-        const std::uint64_t bytes = tensor.elements * sizeof(float);
-        auto allocated = HostPages::allocate(bytes);
-        if (!allocated)
-            return fail(ErrorCode::OutOfMemory, "{}: tensor {}: {} bytes for its values", file_,
-                        tensor::quoted_name(tensor.name), bytes);
-        const auto pages = std::make_shared<HostPages>(std::move(*allocated));
-        auto* values = reinterpret_cast<float*>(pages->bytes().data());
-        const std::byte* block = at(tensor);
-        for (std::uint64_t i = 0; i < tensor.elements;
-             i += tensor.type->block_elements, block += tensor.type->block_bytes) {
-            std::uint16_t bits = 0;
-            std::memcpy(&bits, block, sizeof(bits));
-            const float scale = tensor::from_f16(bits);
-            for (std::uint64_t j = 0; j < tensor.type->block_elements; ++j)
-                values[i + j] = scale * static_cast<float>(static_cast<std::int8_t>(block[sizeof(bits) + j]));
-        }
-        source.tensors.push_back({tensor.name, {DType::F32, tensor.shape, pages->bytes().data(), bytes}});
-        source.owners.push_back(pages);
-        return {};
-    }
 
     const OwnedBytes& contents_;
     std::span<const std::byte> rest_;

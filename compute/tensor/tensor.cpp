@@ -54,6 +54,27 @@ void convert_all(const std::byte* data, std::span<float> out, Convert convert) {
     }
 }
 
+constexpr std::uint64_t kBlockElements = 32;
+constexpr std::uint64_t kBlockBytes = sizeof(std::uint16_t) + kBlockElements;
+
+void unpack_blocks(const std::byte* data, std::span<float> out) {
+    for (std::size_t first = 0; first < out.size(); first += kBlockElements, data += kBlockBytes) {
+        const float scale = from_f16(element<std::uint16_t>(data, 0));
+        const std::byte* values = data + sizeof(std::uint16_t);
+        for (std::size_t i = 0; i < kBlockElements; ++i)
+            out[first + i] = scale * static_cast<float>(static_cast<std::int8_t>(values[i]));
+    }
+}
+
+/// An infinite scale makes NaN of a zero, so the block's first element is not finite.
+std::optional<std::int64_t> first_in_blocks(const TensorView& view) {
+    constexpr std::uint16_t kExponent = 0x7C00U;
+    for (std::uint64_t block = 0; block < view.bytes / kBlockBytes; ++block)
+        if ((element<std::uint16_t>(view.data + block * kBlockBytes, 0) & kExponent) == kExponent)
+            return static_cast<std::int64_t>(block * kBlockElements);
+    return std::nullopt;
+}
+
 /// Searches for an exponent of all ones, a block at a time: the inner loop has no exit, so that it is vectorised.
 template <class Bits>
 std::optional<std::int64_t> first_with_exponent(const std::byte* data, std::int64_t count, Bits exponent) {
@@ -99,15 +120,29 @@ Result<std::int64_t> element_count(const Shape& shape) {
 
 std::string to_string(const Shape& shape) { return fmt::format("[{}]", fmt::join(shape, ", ")); }
 
+bool is_whole(const TensorView& view) {
+    const auto elements = element_count(view.shape);
+    if (!elements) return false;
+    const auto count = static_cast<std::uint64_t>(*elements);
+    if (view.packing == Packing::BlockQ8)
+        return view.dtype == DType::F32 && count % kBlockElements == 0 && view.bytes % kBlockBytes == 0 &&
+               view.bytes / kBlockBytes == count / kBlockElements;
+    const std::uint32_t size = bytes_per_element(view.dtype);
+    return view.bytes % size == 0 && view.bytes / size == count;
+}
+
 Result<std::vector<float>> to_f32(const TensorView& view, std::string_view name) {
     const auto count = element_count(view.shape);
     if (!count) return fail(count.error(), fmt::format("tensor \"{}\"", name));
-    const std::uint32_t size = bytes_per_element(view.dtype);
-    if (view.bytes % size != 0 || view.bytes / size != static_cast<std::uint64_t>(*count)) {
+    if (!is_whole(view)) {
         return fail(ErrorCode::Corrupt, "tensor \"{}\": {} bytes do not hold {} elements of {}", name, view.bytes,
                     *count, to_string(view.dtype));
     }
     std::vector<float> values(static_cast<std::size_t>(*count));
+    if (view.packing == Packing::BlockQ8) {
+        unpack_blocks(view.data, values);
+        return values;
+    }
     switch (view.dtype) {
         case DType::F32:
             if (!values.empty()) std::memcpy(values.data(), view.data, view.bytes);
@@ -136,6 +171,7 @@ Result<std::vector<float>> to_f32(const TensorView& view, std::string_view name)
 }
 
 std::optional<std::int64_t> first_not_finite(const TensorView& view) {
+    if (view.packing == Packing::BlockQ8) return first_in_blocks(view);
     const auto count = static_cast<std::int64_t>(view.bytes / bytes_per_element(view.dtype));
     switch (view.dtype) {
         case DType::F32:

@@ -1,6 +1,8 @@
 // libFuzzer target: arbitrary bytes for the gguf reader. A file that it accepts must satisfy the reader's guarantees.
 #include <kinetograph/compute/formats/tensor_source.hpp>
 
+#include <cmath>
+
 namespace {
 
 void expect(bool promise) {
@@ -20,9 +22,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         for (std::uint64_t i = 0; i < view.bytes; ++i) sum += std::to_integer<unsigned>(view.data[i]);
         volatile unsigned keep = sum;
         (void)keep;
-        const auto count = kinetograph::tensor::element_count(view.shape);
-        expect(count.has_value() &&
-               view.bytes == static_cast<std::uint64_t>(*count) * kinetograph::tensor::bytes_per_element(view.dtype));
+        expect(kinetograph::tensor::is_whole(view));
+        const auto values = kinetograph::tensor::to_f32(view, name);
+        const auto bad = kinetograph::tensor::first_not_finite(view);
+        expect(!bad || !values || !std::isfinite(values->at(static_cast<std::size_t>(*bad))));
         expect(source->find(name) != nullptr && !source->unreadable().contains(name));
     }
     return 0;

@@ -103,7 +103,7 @@ TEST(GgufFile, HoldsADecoderInEveryTypeOfFloatingPoint) {
     }
 }
 
-TEST(GgufFile, OfBlocksOfEightBitsBecomesFloat32) {
+TEST(GgufFile, OfBlocksOfEightBitsIsReadWhereItLies) {
     std::string blocks;
     std::vector<float> wanted;
     for (int block = 0; block < 2; ++block) {
@@ -113,10 +113,41 @@ TEST(GgufFile, OfBlocksOfEightBitsBecomesFloat32) {
             wanted.push_back((block == 0 ? 0.5F : -3.0F) * static_cast<float>(i * 8 - 128));
         }
     }
-    const auto source = open_text(gguf_of({{"w", {64}, kQ8, blocks}}, {shape_of("w", {2, 2, 2, 4, 2})}));
+    const std::string file = gguf_of({{"w", {64}, kQ8, blocks}}, {shape_of("w", {2, 2, 2, 4, 2})});
+    const auto source = open_text(file);
     ASSERT_TRUE(source) << source.error().message;
-    EXPECT_EQ(source->find("w")->shape, (tensor::Shape{2, 2, 2, 4, 2}));
-    EXPECT_EQ(tensor::to_f32(*source->find("w"), "w").value(), wanted);
+    const tensor::TensorView& view = *source->find("w");
+    EXPECT_EQ(view.dtype, tensor::DType::F32);
+    EXPECT_EQ(view.shape, (tensor::Shape{2, 2, 2, 4, 2}));
+    const auto* begin = source->files().front().data();
+    EXPECT_EQ(std::string(reinterpret_cast<const char*>(view.data), view.bytes), blocks);
+    EXPECT_TRUE(view.data > begin && view.data + view.bytes <= begin + file.size()) << "a copy";
+    EXPECT_EQ(tensor::to_f32(view, "w").value(), wanted);
+    EXPECT_FALSE(tensor::first_not_finite(view));
+}
+
+TEST(GgufFile, OfBlocksOfEightBitsHoldsADecoderOfFiniteValues) {
+    const auto synthetic = vae::Checkpoint::open("synthetic:wan2.1,dim=1").value();
+    const auto name = std::string("conv2.weight");  // [16, 16, 1, 1, 1]
+    std::string blocks;
+    std::vector<float> wanted;
+    for (int block = 0; block < 8; ++block) {
+        blocks += little_endian(tensor::to_f16(0.25F)) + std::string(32, static_cast<char>(block - 4));
+        wanted.insert(wanted.end(), 32, 0.25F * static_cast<float>(block - 4));
+    }
+    auto tensors = decoder(kF32);
+    const auto packed = std::ranges::find(tensors, name, &GgufTensor::name);
+    ASSERT_NE(packed, tensors.end());
+    // Rows of 16 elements are no blocks: such a tensor is stored flat, with its shape beside it.
+    *packed = {name, {256}, kQ8, blocks};
+    const std::string shape = shape_of(name, synthetic.shape(name).value());
+    const auto opened = checkpoint_of(gguf_of(tensors, {shape}));
+    ASSERT_TRUE(opened) << opened.error().message;
+    EXPECT_EQ(opened->load(name).value(), wanted);
+
+    packed->bytes.replace(3 * 34, 2, little_endian(std::uint16_t{0x7C00}));
+    EXPECT_EQ(checkpoint_of(gguf_of(tensors, {shape})).error().message,
+              "vae.gguf: tensor \"conv2.weight\" holds a value that is not finite at index 96 of 256");
 }
 
 TEST(GgufFile, SaysWhichTensorsOfADecoderCannotBeRead) {
