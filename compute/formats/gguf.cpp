@@ -78,12 +78,16 @@ struct Described {
 
 class Reader {
   public:
-    Reader(const OwnedBytes& contents, const std::string& file)
-        : contents_(contents), rest_(contents.bytes), file_(file) {}
+    Reader(const OwnedBytes& contents, const std::string& file, const CallLimits& limits)
+        : contents_(contents), rest_(contents.bytes), file_(file), limits_(limits) {}
 
     Result<TensorSource> read() {
         KG_CHECK(read_header());
-        for (std::uint64_t i = 0; i < metadata_count_; ++i) KG_CHECK(read_metadata());
+        for (std::uint64_t i = 0; i < metadata_count_; ++i) {
+            KG_CHECK(limits_.check(file_));
+            KG_CHECK(read_metadata());
+        }
+        KG_CHECK(limits_.check(file_));
         for (std::uint64_t i = 0; i < tensor_count_; ++i) KG_CHECK(read_description());
         KG_CHECK(check_places());
         TensorSource::Contents source{
@@ -266,6 +270,7 @@ class Reader {
     const OwnedBytes& contents_;
     std::span<const std::byte> rest_;
     const std::string& file_;
+    const CallLimits& limits_;
     std::uint64_t tensor_count_ = 0, metadata_count_ = 0, alignment_ = kDefaultAlignment, begin_ = 0;
     std::map<std::string, std::string> metadata_;
     std::unordered_map<std::string, tensor::Shape> shapes_;
@@ -273,8 +278,9 @@ class Reader {
     std::vector<Described> described_;
 };
 
-Result<TensorSource> parse_gguf(const OwnedBytes& contents, const std::string& name) {
-    return Reader(contents, name).read();
+Result<TensorSource> parse_gguf(const OwnedBytes& contents, const std::string& name,
+                                const tensor::ReadOptions& options) {
+    return Reader(contents, name, options.limits).read();
 }
 
 }  // namespace

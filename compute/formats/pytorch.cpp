@@ -5,6 +5,7 @@
 #include <kinetograph/compute/formats/tensor_source.hpp>
 #include <kinetograph/compute/tensor/file_contents.hpp>
 #include <kinetograph/compute/tensor/quoted_name.hpp>
+#include <kinetograph/engine/base/host_memory.hpp>
 
 #include <algorithm>
 #include <cstring>
@@ -38,7 +39,8 @@ Result<const ArchiveEntry*> find_pickle(std::span<const ArchiveEntry> entries, c
     return &*found;
 }
 
-/// The tensors of one archive as views, or copies where PyTorch stored them in another order.
+/// The tensors of one archive as views of their storages, and of one copy for those whose elements PyTorch stored in
+/// another order.
 class Tensors {
   public:
     Tensors(std::span<const ArchiveEntry> entries, std::string folder, const std::string& file,
@@ -47,17 +49,44 @@ class Tensors {
         for (const ArchiveEntry& entry : entries) entries_.emplace(entry.name, entry.bytes);
     }
 
-    Result<tensor::NamedTensor> view(const PickledTensor& tensor) {
+    /// The tensor in its storage; of one in another order without elements, which put_in_order() adds.
+    Result<void> add(const PickledTensor& tensor) {
         KG_TRY(const auto storage, storage_of(tensor));
         KG_TRY(const std::int64_t elements, checked_elements(tensor));
         const std::uint64_t size = tensor::bytes_per_element(tensor.dtype);
         const std::byte* first = storage.data() + static_cast<std::uint64_t>(tensor.offset) * size;
         const tensor::TensorView view{tensor.dtype, tensor.shape, first, static_cast<std::uint64_t>(elements) * size};
-        if (elements == 0 || is_dense(tensor)) return tensor::NamedTensor{tensor.name, view};
-        return copied(tensor, view);
+        if (elements != 0 && !is_dense(tensor)) {
+            if (view.bytes > copies_left_)
+                return wrong(tensor, "more copies of other tensors' elements than the file is large");
+            copies_left_ -= view.bytes;
+            scattered_.push_back({tensors_.size(), &tensor});
+        }
+        tensors_.push_back({tensor.name, view});
+        return {};
     }
 
-    std::vector<std::shared_ptr<const void>> copies{};  ///< which views point into
+    /// Copies the elements of those in another order, and keeps the copy in `owners`.
+    Result<void> put_in_order(const tensor::ReadOptions& options, std::vector<std::shared_ptr<const void>>& owners) {
+        std::uint64_t bytes = 0;
+        for (const Scattered& each : scattered_) bytes += tensors_[each.index].view.bytes;
+        const std::uint64_t free = available_host_memory();
+        auto pages = bytes > free ? std::nullopt : HostPages::allocate(bytes, options.allocator);
+        if (!pages)
+            return fail(ErrorCode::OutOfMemory, "{}: {} bytes to put elements in order, {} bytes of memory are free",
+                        file_, bytes, free);
+        const auto copy = std::make_shared<const HostPages>(std::move(*pages));
+        std::byte* to = copy->bytes().data();
+        for (const Scattered& each : scattered_) {
+            tensor::TensorView& view = tensors_[each.index].view;
+            KG_CHECK(copy_in_order(*each.tensor, view, to, options.limits));
+            view.data = std::exchange(to, to + view.bytes);
+        }
+        owners.push_back(copy);
+        return {};
+    }
+
+    std::vector<tensor::NamedTensor> take() { return std::move(tensors_); }
 
   private:
     tl::unexpected<Error> wrong(const PickledTensor& tensor, std::string_view what) const {
@@ -101,46 +130,51 @@ class Tensors {
         return true;
     }
 
-    Result<tensor::NamedTensor> copied(const PickledTensor& tensor, const tensor::TensorView& view) {
-        if (view.bytes > copies_left_)
-            return wrong(tensor, "more copies of other tensors' elements than the file is large");
-        copies_left_ -= view.bytes;
-        const auto copy = std::make_shared<std::vector<std::byte>>(view.bytes);
+    /// `view` begins with the tensor's first element in its storage.
+    Result<void> copy_in_order(const PickledTensor& tensor, const tensor::TensorView& view, std::byte* to,
+                               const CallLimits& limits) const {
+        constexpr std::uint64_t kPiece = 16U << 20U;  // a multiple of every element's size
         const std::uint64_t size = tensor::bytes_per_element(view.dtype);
         std::vector<std::int64_t> at(tensor.shape.size());
         for (std::uint64_t i = 0; i < view.bytes; i += size) {
+            if (i % kPiece == 0) KG_CHECK(limits.check(file_));
             std::int64_t from = 0;
             for (std::size_t axis = 0; axis < at.size(); ++axis) from += at[axis] * tensor.strides[axis];
-            std::memcpy(copy->data() + i, view.data + static_cast<std::uint64_t>(from) * size, size);
+            std::memcpy(to + i, view.data + static_cast<std::uint64_t>(from) * size, size);
             for (std::size_t axis = at.size(); axis-- > 0 && ++at[axis] == tensor.shape[axis];) at[axis] = 0;
         }
-        copies.push_back(copy);
-        return tensor::NamedTensor{tensor.name, {view.dtype, view.shape, copy->data(), view.bytes}};
+        return {};
     }
+
+    struct Scattered {
+        std::size_t index = 0;  ///< in tensors_
+        const PickledTensor* tensor = nullptr;
+    };
 
     std::unordered_map<std::string, std::span<const std::byte>> entries_;
     std::string folder_;
     const std::string& file_;
     std::uint64_t copies_left_;
+    std::vector<tensor::NamedTensor> tensors_;
+    std::vector<Scattered> scattered_;
 };
 
-Result<TensorSource> parse_archive(const OwnedBytes& contents, const std::string& name) {
-    KG_TRY(const auto entries, torch_file::read_archive(contents.bytes, name));
+Result<TensorSource> parse_archive(const OwnedBytes& contents, const std::string& name,
+                                   const tensor::ReadOptions& options) {
+    KG_TRY(const auto entries, torch_file::read_archive(contents.bytes, name, options.limits));
     KG_TRY(const ArchiveEntry* pickle, find_pickle(entries, name));
     const std::string folder = pickle->name.substr(0, pickle->name.find('/') + 1);
     if (const ArchiveEntry* order = find(entries, folder + "byteorder");
         order != nullptr &&
         std::string_view(reinterpret_cast<const char*>(order->bytes.data()), order->bytes.size()) != "little")
         return fail(ErrorCode::Unsupported, "{}: its numbers are not little-endian", name);
-    KG_TRY(const auto described, torch_file::unpickle(pickle->bytes, name));
+    KG_TRY(const auto described, torch_file::unpickle(pickle->bytes, name, options.limits));
 
     TensorSource::Contents source{.name = name, .tensors = {}, .metadata = {}, .files = {contents.bytes}};
     Tensors tensors(entries, folder, name, contents.bytes.size());
-    for (const PickledTensor& tensor : described) {
-        KG_TRY(auto view, tensors.view(tensor));
-        source.tensors.push_back(std::move(view));
-    }
-    source.owners = std::move(tensors.copies);
+    for (const PickledTensor& tensor : described) KG_CHECK(tensors.add(tensor));
+    KG_CHECK(tensors.put_in_order(options, source.owners));
+    source.tensors = tensors.take();
     source.owners.push_back(contents.owner);
     return TensorSource(std::move(source));
 }

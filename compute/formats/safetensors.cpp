@@ -20,7 +20,7 @@ Result<TensorSource> open_file(const std::filesystem::path& path, const tensor::
     return source_of(std::move(file));
 }
 
-Result<TensorSource> parse_bytes(const OwnedBytes& contents, const std::string& name) {
+Result<TensorSource> parse_bytes(const OwnedBytes& contents, const std::string& name, const tensor::ReadOptions&) {
     KG_TRY(auto file, tensor::SafetensorsFile::parse(contents.bytes, name));
     return source_of(std::move(file), contents.owner);
 }

@@ -81,7 +81,7 @@ Result<TensorSource> open_in_format(const std::filesystem::path& path, const ten
     KG_TRY(auto whole, tensor::FileContents::open(path, options));
     KG_CHECK(whole.read_first(whole.bytes().size()));
     const auto contents = std::make_shared<const tensor::FileContents>(std::move(whole));
-    return format.parse({contents->bytes(), contents}, name);
+    return format.parse({contents->bytes(), contents}, name, options);
 }
 
 }  // namespace
@@ -109,12 +109,12 @@ Result<TensorSource> open(const std::filesystem::path& given, const tensor::Read
                          .unreadable = opened->unreadable()});
 }
 
-Result<TensorSource> parse(const OwnedBytes& contents, const std::string& name) {
+Result<TensorSource> parse(const OwnedBytes& contents, const std::string& name, const tensor::ReadOptions& options) {
     const Format& format = format_of(name, begin_of(contents.bytes));
     if (format.parse == nullptr)
         return fail(ErrorCode::Unsupported, "{}: a *{} names several files: it is opened by its path", name,
                     format.suffix);
-    return format.parse(contents, name);
+    return format.parse(contents, name, options);
 }
 
 Result<std::string> read_text(const std::filesystem::path& path) {

@@ -52,8 +52,10 @@ struct Format {
     std::string first_bytes{};  ///< of the contents
     /// Null: the whole file is read and parsed.
     Result<TensorSource> (*open)(const std::filesystem::path& path, const tensor::ReadOptions& options) = nullptr;
-    /// The same for a file's contents; null for a format of several files.
-    Result<TensorSource> (*parse)(const OwnedBytes& contents, const std::string& name) = nullptr;
+    /// The same for a file's contents; null for a format of several files. Looks at the limits between pieces of its
+    /// work; what it copies, the allocator makes.
+    Result<TensorSource> (*parse)(const OwnedBytes& contents, const std::string& name,
+                                  const tensor::ReadOptions& options) = nullptr;
 };
 
 /// Every format, by the name of its source.
@@ -67,7 +69,8 @@ Result<TensorSource> open(const std::filesystem::path& path, const tensor::ReadO
 
 /// The same for a file's contents in memory, which the source keeps; `name` stands for the path. Errors also:
 /// Unsupported (a format of several files).
-Result<TensorSource> parse(const OwnedBytes& contents, const std::string& name);
+Result<TensorSource> parse(const OwnedBytes& contents, const std::string& name,
+                           const tensor::ReadOptions& options = {});
 
 /// A small text file: an index, a configuration. Errors: NotFound; Io; Corrupt above 16 MiB.
 Result<std::string> read_text(const std::filesystem::path& path);

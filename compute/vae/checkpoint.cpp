@@ -5,6 +5,7 @@
 
 #include <xxhash.h>
 
+#include <algorithm>
 #include <charconv>
 #include <unordered_map>
 
@@ -38,7 +39,7 @@ struct Checkpoint::State {
     Result<void> read_widths();
     Result<void> check_config() const;
     Result<void> bind_tensors();
-    Result<void> check_values() const;
+    Result<void> check_values(const CallLimits& limits) const;
     void list_parameters();
 };
 
@@ -100,10 +101,19 @@ Result<Synthetic> parse_synthetic(std::string_view spec) {
 }
 
 /// XXH3-64 of all bytes, one file after the other.
-std::uint64_t hash_of(std::span<const std::span<const std::byte>> files) {
+Result<std::uint64_t> hash_of(std::span<const std::span<const std::byte>> files, std::string_view name,
+                              const CallLimits& limits) {
+    constexpr std::size_t kPiece = 16U << 20U;
     const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state(XXH3_createState(), XXH3_freeState);
     XXH3_64bits_reset(state.get());
-    for (const std::span<const std::byte> bytes : files) XXH3_64bits_update(state.get(), bytes.data(), bytes.size());
+    for (std::span<const std::byte> rest : files) {
+        while (!rest.empty()) {
+            KG_CHECK(limits.check(name));
+            const auto piece = rest.first(std::min(rest.size(), kPiece));
+            XXH3_64bits_update(state.get(), piece.data(), piece.size());
+            rest = rest.subspan(piece.size());
+        }
+    }
     return XXH3_64bits_digest(state.get());
 }
 
@@ -175,10 +185,12 @@ Result<void> Checkpoint::State::bind_tensors() {
     return {};
 }
 
-Result<void> Checkpoint::State::check_values() const {
+Result<void> Checkpoint::State::check_values(const CallLimits& limits) const {
     std::vector<std::optional<std::int64_t>> bad(entries.size());
 #pragma omp parallel for schedule(dynamic)
-    for (std::size_t i = 0; i < entries.size(); ++i) bad[i] = tensor::first_not_finite(*entries[i].stored);
+    for (std::size_t i = 0; i < entries.size(); ++i)
+        if (limits.check(name)) bad[i] = tensor::first_not_finite(*entries[i].stored);
+    KG_CHECK(limits.check(name));
     for (std::size_t i = 0; i < entries.size(); ++i) {
         if (!bad[i]) continue;
         return fail(ErrorCode::InvalidArgument, "{}: tensor \"{}\" holds a value that is not finite at index {} of {}",
@@ -203,9 +215,10 @@ Result<Checkpoint> Checkpoint::open(std::string_view spec, const tensor::ReadOpt
     return Checkpoint(std::move(state));
 }
 
-Result<Checkpoint> Checkpoint::parse(const formats::OwnedBytes& contents, const std::string& name) {
-    KG_TRY(auto file, formats::parse(contents, name));
-    return read(std::move(file));
+Result<Checkpoint> Checkpoint::parse(const formats::OwnedBytes& contents, const std::string& name,
+                                     const tensor::ReadOptions& options) {
+    KG_TRY(auto file, formats::parse(contents, name, options));
+    return read(std::move(file), options.limits);
 }
 
 Result<Checkpoint> Checkpoint::read(formats::TensorSource file, const CallLimits& limits) {
@@ -217,15 +230,13 @@ Result<Checkpoint> Checkpoint::read(formats::TensorSource file, const CallLimits
     KG_CHECK(state->check_config());
     state->list_parameters();
     KG_CHECK(state->bind_tensors());
-    KG_CHECK(limits.check(state->name));
-    KG_CHECK(state->check_values());
+    KG_CHECK(state->check_values(limits));
 
-    KG_CHECK(limits.check(state->name));
     const families::Family& family = *state->scheme.family;
     KG_TRY(state->statistics, statistics_from_metadata(state->file->metadata(), state->widths.z_dim, state->name));
     if (state->statistics.mean.empty())
         state->statistics = state->widths == family.published ? family.statistics : identity(state->widths.z_dim);
-    state->content_hash = hash_of(state->file->files());
+    KG_TRY(state->content_hash, hash_of(state->file->files(), state->name, limits));
     return Checkpoint(std::move(state));
 }
 

@@ -24,7 +24,8 @@ class Checkpoint {
     /// config.json of another decoder, or a value that is not finite; Cancelled.
     static Result<Checkpoint> open(std::string_view spec, const tensor::ReadOptions& options = {});
     /// The same for a file's contents in memory, which the checkpoint keeps; `name` stands for the path.
-    static Result<Checkpoint> parse(const formats::OwnedBytes& contents, const std::string& name);
+    static Result<Checkpoint> parse(const formats::OwnedBytes& contents, const std::string& name,
+                                    const tensor::ReadOptions& options = {});
 
     const std::string& name() const;  ///< the path or the synthetic spec, for messages
     const families::Family& family() const;

@@ -81,9 +81,34 @@ Result<StoredEntry> read_entry(void* archive, std::span<const std::byte> content
     return StoredEntry{{known, contents.subspan(begin, size)}, static_cast<std::uint32_t>(info.crc)};
 }
 
-bool intact(const StoredEntry& stored) {
-    const std::span<const std::byte> bytes = stored.entry.bytes;
-    return crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()) == stored.checksum;
+/// Whether the entry's bytes match its checksum.
+Result<bool> is_intact(const StoredEntry& stored, const std::string& file, const CallLimits& limits) {
+    constexpr std::size_t kPiece = 16U << 20U;
+    uLong checksum = 0;
+    for (std::span<const std::byte> rest = stored.entry.bytes; !rest.empty();) {
+        KG_CHECK(limits.check(file));
+        const auto piece = rest.first(std::min(rest.size(), kPiece));
+        checksum = crc32_z(checksum, reinterpret_cast<const Bytef*>(piece.data()), piece.size());
+        rest = rest.subspan(piece.size());
+    }
+    return checksum == stored.checksum;
+}
+
+/// Several entries at a time, if they are large.
+Result<void> check_contents(std::span<const StoredEntry> stored, const std::string& file, const CallLimits& limits) {
+    constexpr std::uint64_t kWorthThreads = 1U << 24U;
+    std::uint64_t bytes = 0;
+    for (const StoredEntry& each : stored) bytes += each.entry.bytes.size();
+    std::vector<Result<bool>> intact(stored.size(), true);
+#pragma omp parallel for schedule(dynamic) if (bytes > kWorthThreads)
+    for (std::size_t i = 0; i < stored.size(); ++i) intact[i] = is_intact(stored[i], file, limits);
+    for (std::size_t i = 0; i < stored.size(); ++i) {
+        KG_TRY(const bool matches, intact[i]);
+        if (!matches)
+            return fail(ErrorCode::Corrupt, "{}: the bytes of entry {} do not match their checksum: damaged", file,
+                        tensor::quoted_name(stored[i].entry.name));
+    }
+    return {};
 }
 
 /// One region under many entries would be read, and checked, once for each.
@@ -103,7 +128,8 @@ Result<void> check_places(std::span<const StoredEntry> stored, const std::string
 
 }  // namespace
 
-Result<std::vector<ArchiveEntry>> read_archive(std::span<const std::byte> contents, const std::string& file) {
+Result<std::vector<ArchiveEntry>> read_archive(std::span<const std::byte> contents, const std::string& file,
+                                               const CallLimits& limits) {
     MemoryFile memory{contents};
     zlib_filefunc64_def calls{open_memory, read_memory,  write_memory,    tell_memory,
                               seek_memory, close_memory, error_of_memory, &memory};
@@ -120,22 +146,17 @@ Result<std::vector<ArchiveEntry>> read_archive(std::span<const std::byte> conten
         if ((i == 0 ? unzGoToFirstFile(archive.get()) : unzGoToNextFile(archive.get())) != UNZ_OK)
             return fail(ErrorCode::Corrupt, "{}: its table of contents ends after {} of {} entries", file, i,
                         info.number_entry);
+        KG_CHECK(limits.check(file));
         KG_TRY(auto entry, read_entry(archive.get(), contents, file));
         if (!names.insert(entry.entry.name).second)
             return fail(ErrorCode::Corrupt, "{}: two entries {}", file, tensor::quoted_name(entry.entry.name));
         stored.push_back(std::move(entry));
     }
     KG_CHECK(check_places(stored, file));
-    std::vector<char> good(stored.size());
-#pragma omp parallel for schedule(dynamic) if (contents.size() > 1U << 24U)
-    for (std::size_t i = 0; i < stored.size(); ++i) good[i] = intact(stored[i]) ? 1 : 0;
+    KG_CHECK(check_contents(stored, file, limits));
     std::vector<ArchiveEntry> entries;
-    for (std::size_t i = 0; i < stored.size(); ++i) {
-        if (good[i] == 0)
-            return fail(ErrorCode::Corrupt, "{}: the bytes of entry {} do not match their checksum: damaged", file,
-                        tensor::quoted_name(stored[i].entry.name));
-        entries.push_back(std::move(stored[i].entry));
-    }
+    entries.reserve(stored.size());
+    for (StoredEntry& each : stored) entries.push_back(std::move(each.entry));
     return entries;
 }
 

@@ -1,6 +1,7 @@
 // The zip archive in which PyTorch stores a checkpoint: every entry uncompressed, so that its bytes are a view.
 #pragma once
 
+#include <kinetograph/engine/base/call_limits.hpp>
 #include <kinetograph/engine/base/result.hpp>
 
 #include <cstddef>
@@ -16,8 +17,9 @@ struct ArchiveEntry {
 };
 
 /// The entries of the archive in `contents`, whose views they are, in its own order. Errors: Corrupt, with the entry:
-/// no zip archive, an entry that is compressed, encrypted, beyond the end or named twice, two entries that overlap, bytes
-/// that do not match their checksum, more than 100,000 entries.
-Result<std::vector<ArchiveEntry>> read_archive(std::span<const std::byte> contents, const std::string& file);
+/// no zip archive, an entry that is compressed, encrypted, beyond the end or named twice, two entries that overlap,
+/// bytes that do not match their checksum, more than 100,000 entries; Cancelled.
+Result<std::vector<ArchiveEntry>> read_archive(std::span<const std::byte> contents, const std::string& file,
+                                               const CallLimits& limits = {});
 
 }  // namespace kinetograph::formats::torch_file

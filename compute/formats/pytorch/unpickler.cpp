@@ -77,10 +77,16 @@ const std::array<Known, 16>& known_names() {
 
 class Unpickler {
   public:
-    Unpickler(std::span<const std::byte> pickle, const std::string& file) : rest_(pickle), file_(file) {}
+    Unpickler(std::span<const std::byte> pickle, const std::string& file, const CallLimits& limits)
+        : rest_(pickle), file_(file), limits_(limits) {}
 
     Result<std::vector<PickledTensor>> run() {
-        while (!stopped_) KG_CHECK(step());
+        constexpr std::size_t kStepsBetweenLooks = 4096;
+        for (std::size_t i = 0; !stopped_; ++i) {
+            if (i % kStepsBetweenLooks == 0) KG_CHECK(limits_.check(file_));
+            KG_CHECK(step());
+        }
+        KG_CHECK(limits_.check(file_));
         KG_TRY(const Value root, pop());
         if (const auto* const* dictionary = std::get_if<Container*>(&root)) KG_CHECK(list_tensors(**dictionary, "", 1));
         return std::move(listed_);
@@ -479,6 +485,7 @@ class Unpickler {
 
     std::span<const std::byte> rest_;
     const std::string& file_;
+    const CallLimits& limits_;
     bool stopped_ = false;
     std::vector<Value> stack_;
     std::unordered_map<std::uint64_t, Value> memo_;
@@ -492,8 +499,9 @@ class Unpickler {
 
 }  // namespace
 
-Result<std::vector<PickledTensor>> unpickle(std::span<const std::byte> pickle, const std::string& file) {
-    return Unpickler(pickle, file).run();
+Result<std::vector<PickledTensor>> unpickle(std::span<const std::byte> pickle, const std::string& file,
+                                            const CallLimits& limits) {
+    return Unpickler(pickle, file, limits).run();
 }
 
 }  // namespace kinetograph::formats::torch_file

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <kinetograph/compute/tensor/tensor.hpp>
+#include <kinetograph/engine/base/call_limits.hpp>
 
 #include <span>
 #include <string>
@@ -28,7 +29,8 @@ struct PickledTensor {
 /// The tensors in the dictionaries that the pickle holds, in its order. Time and memory are bounded by its length.
 /// Errors: Corrupt, with what is wrong: a name that no checkpoint of tensors needs, an opcode that none has, a pickle
 /// that ends early or contradicts itself, two tensors of one name, dictionaries more than 16 deep, more than 100,000
-/// tensors described or listed, a name or a storage's key above 1,024 bytes.
-Result<std::vector<PickledTensor>> unpickle(std::span<const std::byte> pickle, const std::string& file);
+/// tensors described or listed, a name or a storage's key above 1,024 bytes; Cancelled.
+Result<std::vector<PickledTensor>> unpickle(std::span<const std::byte> pickle, const std::string& file,
+                                            const CallLimits& limits = {});
 
 }  // namespace kinetograph::formats::torch_file

@@ -109,7 +109,8 @@ kg_result kg_weights_parse(kg_instance* instance, const void* contents, uint64_t
         KG_CHECK(check_given(contents, "contents"));
         KG_CHECK(check_given(weights, "weights"));
         KG_TRY(auto checkpoint, vae::Checkpoint::parse({{static_cast<const std::byte*>(contents), bytes}, owner},
-                                                       name == nullptr ? "weights in memory" : name));
+                                                       name == nullptr ? "weights in memory" : name,
+                                                       {.allocator = instance->root->host, .limits = {}}));
         *weights = new kg_weights{instance->root, std::move(checkpoint)};
         return KG_OK;
     });

@@ -55,6 +55,17 @@ TEST_F(CheckpointBytes, SayWhatIsWrongUnderTheirName) {
     EXPECT_EQ(truncated.error().message.rfind("a download: ", 0), 0U) << truncated.error().message;
 }
 
+TEST_F(CheckpointBytes, AreCheckedUntilAStopIsRequested) {
+    std::stop_source source;
+    const tensor::ReadOptions options{.allocator = {}, .limits = {.until = {}, .stop = source.get_token()}};
+    ASSERT_TRUE(vae::Checkpoint::parse(owned(), "in memory", options));
+    source.request_stop();
+    const auto stopped = vae::Checkpoint::parse(owned(), "in memory", options);
+    ASSERT_FALSE(stopped);
+    EXPECT_EQ(stopped.error().code, ErrorCode::Cancelled);
+    EXPECT_EQ(stopped.error().message, "in memory: a stop was requested");
+}
+
 TEST_F(CheckpointBytes, OfAnIndexAreNotACheckpoint) {
     const auto index = vae::Checkpoint::parse(owned(), "vae.safetensors.index.json");
     ASSERT_FALSE(index);

@@ -150,6 +150,16 @@ TEST(GgufFile, OfBlocksOfEightBitsHoldsADecoderOfFiniteValues) {
               "vae.gguf: tensor \"conv2.weight\" holds a value that is not finite at index 96 of 256");
 }
 
+TEST(GgufFile, IsReadUntilAStopIsRequested) {
+    std::stop_source source;
+    source.request_stop();
+    const auto kept = std::make_shared<const std::string>(gguf_of(decoder(kF32)));
+    const auto stopped = parse({std::as_bytes(std::span(*kept)), kept}, "vae.gguf",
+                               {.allocator = {}, .limits = {.until = {}, .stop = source.get_token()}});
+    ASSERT_FALSE(stopped);
+    EXPECT_EQ(stopped.error().message, "vae.gguf: a stop was requested");
+}
+
 TEST(GgufFile, SaysWhichTensorsOfADecoderCannotBeRead) {
     auto tensors = decoder(kF32);
     tensors.front() = {"conv2.weight", {256}, kQ4K, std::string(144, '\0')};

@@ -1,4 +1,6 @@
 // Checkpoints of PyTorch's: one that PyTorch has written, and archives that must not be opened.
+#include <kinetograph/compute/formats/pytorch/archive.hpp>
+#include <kinetograph/compute/formats/pytorch/unpickler.hpp>
 #include <kinetograph/compute/vae/checkpoint.hpp>
 #include <kinetograph/tests/compute/formats/pytorch_archive.hpp>
 #include <kinetograph/tests/golden/golden.hpp>
@@ -14,9 +16,9 @@ std::string floats(const std::vector<float>& values) {
     return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)};
 }
 
-Result<TensorSource> parse_text(const std::string& bytes) {
+Result<TensorSource> parse_text(const std::string& bytes, const tensor::ReadOptions& options = {}) {
     const auto kept = std::make_shared<const std::string>(bytes);
-    return parse({std::as_bytes(std::span(*kept)), kept}, "vae.pth");
+    return parse({std::as_bytes(std::span(*kept)), kept}, "vae.pth", options);
 }
 
 /// An archive of that pickle and storages "0", "1", ...
@@ -155,15 +157,50 @@ TEST(PyTorchFile, WhoseArchiveIsDamagedIsRefused) {
               "its numbers are not little-endian");
 }
 
+/// A tensor whose elements are stored in another order.
+std::string archive_of_transposed() {
+    return test::zip_of({{"vae/data.pkl", Pickle().set("w", Pickle::tensor("0", 6, 0, {3, 2}, {1, 3})).bytes()},
+                         {"vae/data/0", floats({0, 1, 2, 3, 4, 5})}});
+}
+
+TEST(PyTorchFile, IsReadUntilAStopIsRequested) {
+    std::stop_source source;
+    const CallLimits limits{.until = {}, .stop = source.get_token()};
+    const std::string file = archive_of_transposed();
+    const std::string pickle = Pickle().set("w", Pickle::tensor("0", 1, 0, {1}, {1})).bytes();
+    const auto bytes_of = [](const std::string& text) { return std::as_bytes(std::span(text)); };
+    ASSERT_TRUE(torch_file::read_archive(bytes_of(file), "vae.pth", limits));
+    ASSERT_TRUE(torch_file::unpickle(bytes_of(pickle), "vae.pth", limits));
+    // In the middle: the allocator is asked for the copy after the archive was checked and the pickle read.
+    const HostAllocator stops{.allocate =
+                                  [&](std::size_t bytes, std::size_t alignment) {
+                                      source.request_stop();
+                                      return std::aligned_alloc(alignment, bytes);
+                                  },
+                              .release = [](void* memory, std::size_t) { std::free(memory); }};
+    EXPECT_EQ(refusal(parse_text(file, {.allocator = stops, .limits = limits})), "a stop was requested");
+    EXPECT_EQ(torch_file::read_archive(bytes_of(file), "vae.pth", limits).error().code, ErrorCode::Cancelled);
+    EXPECT_EQ(torch_file::unpickle(bytes_of(pickle), "vae.pth", limits).error().code, ErrorCode::Cancelled);
+}
+
+TEST(PyTorchFile, CopiesIntoTheCallersMemoryOnly) {
+    const HostAllocator refuses{.allocate = [](std::size_t, std::size_t) -> void* { return nullptr; },
+                                .release = [](void*, std::size_t) {}};
+    const auto refused = parse_text(archive_of_transposed(), {.allocator = refuses, .limits = {}});
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, ErrorCode::OutOfMemory);
+    EXPECT_TRUE(refusal(refused).starts_with("24 bytes to put elements in order, ")) << refused.error().message;
+}
+
 TEST(PyTorchFile, WhoseEntriesShareBytesIsRefused) {
     const std::string pickle = Pickle().set("w", Pickle::tensor("0", 1, 0, {1}, {1})).bytes();
     const test::ZipEntry storage{"vae/data/0", floats({1})};
-    EXPECT_EQ(refusal(parse_text(
-                  test::zip_of({{"vae/data.pkl", pickle}, storage, {"vae/data/1", storage.bytes, 0, true}}))),
-              "entries \"vae/data/0\" and \"vae/data/1\" overlap");
+    EXPECT_EQ(
+        refusal(parse_text(test::zip_of({{"vae/data.pkl", pickle}, storage, {"vae/data/1", storage.bytes, 0, true}}))),
+        "entries \"vae/data/0\" and \"vae/data/1\" overlap");
     // Entries without bytes share nothing.
-    EXPECT_TRUE(parse_text(
-        test::zip_of({{"vae/data.pkl", pickle}, storage, {"vae/data/1", ""}, {"vae/data/2", "", 0, true}})));
+    EXPECT_TRUE(
+        parse_text(test::zip_of({{"vae/data.pkl", pickle}, storage, {"vae/data/1", ""}, {"vae/data/2", "", 0, true}})));
 }
 
 }  // namespace
