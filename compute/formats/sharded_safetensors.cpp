@@ -109,7 +109,7 @@ Result<std::map<std::string, std::string>> parse_index(const std::string& text, 
 
 Result<TensorSource> open_index(const std::filesystem::path& path, const tensor::ReadOptions& options) {
     const std::string name = path.string();
-    KG_TRY(auto read, read_text(path));
+    KG_TRY(auto read, read_text(path, options.limits));
     const auto text = std::make_shared<const std::string>(std::move(read));
     KG_TRY(const auto shard_of, parse_index(*text, name));
 

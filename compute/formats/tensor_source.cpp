@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <system_error>
 
@@ -18,12 +16,13 @@ constexpr int kDeepestConfig = 64;
 /// Text unchanged, everything else in JSON: "[0.5,1.0]".
 std::string in_text(const nlohmann::json& field) { return field.is_string() ? field.get<std::string>() : field.dump(); }
 
-Result<void> add_config(const std::filesystem::path& path, std::map<std::string, std::string>& metadata) {
+Result<void> add_config(const std::filesystem::path& path, std::map<std::string, std::string>& metadata,
+                        const CallLimits& limits) {
     const std::filesystem::path config = path.parent_path() / "config.json";
     std::error_code ignored;
     if (!path.filename().string().starts_with("diffusion_pytorch_model") || !std::filesystem::exists(config, ignored))
         return {};
-    KG_TRY(const auto text, read_text(config));
+    KG_TRY(const auto text, read_text(config, limits));
     bool too_deep = false;  // the parser does not recurse, but what writes a value again as text does
     const auto within_depth = [&](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
         too_deep = too_deep || depth > kDeepestConfig;
@@ -99,7 +98,7 @@ Result<TensorSource> open(const std::filesystem::path& given, const tensor::Read
     KG_TRY(const auto path, checkpoint_at(given));
     KG_TRY(auto source, open_in_format(path, options));
     std::map<std::string, std::string> metadata = source.metadata();
-    KG_CHECK(add_config(path, metadata));
+    KG_CHECK(add_config(path, metadata, options.limits));
     const auto opened = std::make_shared<const TensorSource>(std::move(source));
     return TensorSource({.name = opened->name(),
                          .tensors = opened->tensors(),
@@ -117,21 +116,13 @@ Result<TensorSource> parse(const OwnedBytes& contents, const std::string& name, 
     return format.parse(contents, name, options);
 }
 
-Result<std::string> read_text(const std::filesystem::path& path) {
-    std::ifstream file(path, std::ios::binary);
-    if (!file)
-        return fail(errno == ENOENT ? ErrorCode::NotFound : ErrorCode::Io, "{}: {}", path.string(),
-                    std::generic_category().message(errno));
-    std::string text;
-    std::array<char, 4096> piece{};
-    while (file && text.size() <= kLongestText) {
-        file.read(piece.data(), piece.size());
-        text.append(piece.data(), static_cast<std::size_t>(file.gcount()));
-    }
-    if (file.bad()) return fail(ErrorCode::Io, "{}: cannot be read", path.string());
-    if (text.size() > kLongestText)
+Result<std::string> read_text(const std::filesystem::path& path, const CallLimits& limits) {
+    KG_TRY(auto file, tensor::FileContents::open(path, {.allocator = {}, .limits = limits}));
+    const std::span<const std::byte> bytes = file.bytes();
+    if (bytes.size() > kLongestText)
         return fail(ErrorCode::Corrupt, "{}: above {} bytes of text", path.string(), kLongestText);
-    return text;
+    KG_CHECK(file.read_first(bytes.size()));
+    return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
 
 }  // namespace kinetograph::formats

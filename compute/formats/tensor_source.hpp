@@ -72,7 +72,7 @@ Result<TensorSource> open(const std::filesystem::path& path, const tensor::ReadO
 Result<TensorSource> parse(const OwnedBytes& contents, const std::string& name,
                            const tensor::ReadOptions& options = {});
 
-/// A small text file: an index, a configuration. Errors: NotFound; Io; Corrupt above 16 MiB.
-Result<std::string> read_text(const std::filesystem::path& path);
+/// A small text file: an index, a configuration. Errors: those of tensor::FileContents; Corrupt above 16 MiB.
+Result<std::string> read_text(const std::filesystem::path& path, const CallLimits& limits = {});
 
 }  // namespace kinetograph::formats

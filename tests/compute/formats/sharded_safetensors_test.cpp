@@ -5,6 +5,13 @@
 
 #include <gtest/gtest.h>
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <future>
+
 namespace kinetograph::formats {
 namespace {
 
@@ -96,6 +103,15 @@ TEST_F(ShardedSafetensors, MayBeNestedAMillionDeep) {
     write();
     write_index(R"({"metadata":)" + deep + R"(,"weight_map":{)" + map_ + "}}");
     EXPECT_TRUE(vae::Checkpoint::open(index_));
+}
+
+TEST_F(ShardedSafetensors, AreNotReadFromAPipe) {
+    ASSERT_EQ(::mkfifo(index_.c_str(), 0600), 0);
+    auto sentence = std::async(std::launch::async, [this] { return refusal(); });
+    const bool in_time = sentence.wait_for(std::chrono::seconds(20)) == std::future_status::ready;
+    EXPECT_TRUE(in_time) << "it waits for a writer";
+    if (!in_time) ::close(::open(index_.c_str(), O_WRONLY | O_NONBLOCK));  // ends the wait
+    EXPECT_EQ(sentence.get(), "not a regular file");
 }
 
 TEST_F(ShardedSafetensors, RefuseWhatIsNoIndex) {
