@@ -58,6 +58,7 @@ class TimelinePanel final : public Panel {
         order_tracks(context);
         if (tracks_.empty()) return ImGui::TextDisabled("nothing has run yet");
         if (follows_) end_ = newest_;
+        clocks_ = context.profile.recorder().clocks();
         draw_head(context);
         const ImVec2 at = ImGui::GetCursorScreenPos(), available = ImGui::GetContentRegionAvail();
         lay_out(context, at, available);
@@ -73,7 +74,7 @@ class TimelinePanel final : public Panel {
         gap_.reset();
         tip_.clear();
         find_steps(context);
-        draw_axis(list);
+        draw_axis(context, list);
         for (std::size_t i = 0; i < tracks_.size(); ++i) draw_label(context, list, i);
         list.PushClipRect({area_.x, area_.y}, {area_.x + area_.width, area_.y + area_.height}, true);
         draw_frames(context, list);
@@ -185,20 +186,34 @@ class TimelinePanel final : public Panel {
                                static_cast<unsigned long long>(spike_->step.execution));
             ImGui::SameLine();
         }
-        ImGui::TextUnformatted(fmt::format("{} shown", human_time(span_)).c_str());
+        ImGui::TextUnformatted(fmt::format("{} shown, to {} {} now", human_time(span_),
+                                           human_time(std::chrono::abs(context.now - end_)),
+                                           end_ <= context.now ? "before" : "after")
+                                   .c_str());
         ImGui::SameLine();
-        const std::string clocks = "wheel zooms, drag pans" + clocks_text(context);
+        const std::string clocks = fmt::format("clocks: {}; wheel zooms, drag pans", clocks_text(context));
         ImGui::TextDisabled("%s", elided(clocks, ImGui::GetContentRegionAvail().x).c_str());
-        if (ImGui::IsItemHovered()) ImGui::SetTooltip("%s", clocks.c_str());
+        if (ImGui::IsItemHovered()) ImGui::SetTooltip("%s\nthe axis is the time since the first span", clocks.c_str());
     }
 
-    /// How far off a time on the common axis may be.
-    static std::string clocks_text(const PanelContext& context) {
+    /// How far off the times of each lane may be on the common axis.
+    std::string clocks_text(const PanelContext& context) const {
         std::string text;
-        for (const profile::TrackClock& clock : context.profile.recorder().clocks())
-            text += fmt::format("{}{} \u00b1{}", text.empty() ? "; clocks: " : ", ", context.text(clock.track),
-                                human_time(clock.error));
-        return text;
+        bool has_others = false;
+        for (const Track* track : tracks_) {
+            const profile::TrackClock* clock = clock_of(track->name);
+            has_others = has_others || clock == nullptr;
+            if (clock == nullptr) continue;
+            text += fmt::format("{}{} \u00b1{}", text.empty() ? "" : ", ", context.text(track->name),
+                                human_time(clock->error));
+        }
+        if (text.empty()) return "the host's";
+        return has_others ? text + ", others the host's" : text;
+    }
+    /// Null: the host's clock stamps it.
+    const profile::TrackClock* clock_of(profile::NameId track) const {
+        const auto found = std::ranges::find(clocks_, track, &profile::TrackClock::track);
+        return found != clocks_.end() ? &*found : nullptr;
     }
 
     void handle_input() {
@@ -257,25 +272,59 @@ class TimelinePanel final : public Panel {
                mouse.y < bottom;
     }
 
-    /// Lines at 1, 2 or 5 times a power of ten, about every hundred pixels.
-    void draw_axis(ImDrawList& list) const {
-        const double wanted = static_cast<double>(span_.count()) * 100.0 / area_.width;
-        double step = std::pow(10.0, std::floor(std::log10(wanted)));
+    /// The least of 1, 2 and 5 times a power of ten that is not less.
+    static Nanoseconds round_up(double nanoseconds) {
+        double step = std::pow(10.0, std::floor(std::log10(std::max(nanoseconds, 1.0))));
         for (const double factor : {2.0, 2.5, 2.0})
-            if (step < wanted) step *= factor;
-        const auto each = std::max<std::int64_t>(1, std::llround(step));
-        for (std::int64_t ago = each; ago < span_.count(); ago += each) {
-            const float x = x_of(end_ - Nanoseconds(ago));
-            list.AddLine({x, area_.y}, {x, area_.y + area_.height}, theme::kRaised);
-            list.AddText({x + 3, area_.y}, theme::kMuted, human_time(Nanoseconds(-ago)).c_str());
-        }
+            if (step < nanoseconds) step *= factor;
+        return Nanoseconds(std::llround(step));
+    }
+    /// Seconds, with as many digits as lines that are `apart` need.
+    static std::string axis_text(Nanoseconds time, Nanoseconds apart) {
+        int digits = 0;
+        for (std::int64_t unit = 1'000'000'000; unit > apart.count() && digits < 9; unit /= 10) ++digits;
+        return fmt::format("{:.{}f} s", static_cast<double>(time.count()) * 1e-9, digits);
     }
 
+    /// Lines at round times since the first span, which move with the spans; and where it is now.
+    void draw_axis(const PanelContext& context, ImDrawList& list) const {
+        const Nanoseconds origin = context.profile.recorder().first_begin().value_or(Nanoseconds{});
+        const double each_pixel = static_cast<double>(span_.count()) / area_.width;
+        Nanoseconds apart = round_up(100 * each_pixel);
+        const float widest =
+            std::max(width_of(axis_text(begin() - origin, apart)), width_of(axis_text(end_ - origin, apart)));
+        apart = std::max(apart, round_up((widest + 16) * each_pixel));
+        const float now = context.now >= begin() && context.now <= end_ ? x_of(context.now) : 2 * right();
+        const float now_width = width_of("now"),
+                    now_at = now + 3 + now_width <= right() ? now + 3 : now - 3 - now_width;
+        const Nanoseconds since = begin() - origin;
+        auto line = since / apart * apart + (since.count() > 0 ? apart : Nanoseconds{});
+        for (; line < end_ - origin; line += apart) {
+            const float x = x_of(origin + line);
+            list.AddLine({x, area_.y}, {x, area_.y + area_.height}, theme::kRaised);
+            const std::string text = axis_text(line, apart);
+            const float left = x + 3, to_right = left + width_of(text);
+            if (to_right > right() || (left < now_at + now_width + 4 && to_right > now_at - 4)) continue;
+            list.AddText({left, area_.y}, theme::kMuted, text.c_str());
+        }
+        if (now > right()) return;
+        list.AddLine({now, area_.y}, {now, area_.y + area_.height}, theme::kAccent);
+        list.AddText({now_at, area_.y}, theme::kAccent, "now");
+    }
+
+    /// The lane's name, and below it, where there is room, the error of its times.
     void draw_label(const PanelContext& context, ImDrawList& list, std::size_t index) const {
-        const float left = area_.x - labels_ + 4;
-        const float y = (top_of(index) + bottom_of(index) - ImGui::GetTextLineHeight()) / 2;
-        const std::string name = elided(context.text(tracks_[index]->name), area_.x - left - 4);
-        list.AddText({left, y}, theme::kText, name.c_str());
+        const float left = area_.x - labels_ + 4, line = ImGui::GetTextLineHeight();
+        const profile::TrackClock* clock = clock_of(tracks_[index]->name);
+        const bool has_two = bottom_of(index) - top_of(index) >= 2 * line;
+        const float y = (top_of(index) + bottom_of(index) - (has_two ? 2 : 1) * line) / 2;
+        const auto draw_line = [&](float at, ImU32 color, std::string_view text) {
+            list.AddText({left, at}, color, elided(text, area_.x - left - 4).c_str());
+        };
+        draw_line(y, theme::kText, context.text(tracks_[index]->name));
+        if (has_two)
+            draw_line(y + line, theme::kMuted,
+                      clock != nullptr ? fmt::format("\u00b1{}", human_time(clock->error)) : "host's clock");
     }
 
     void find_steps(const PanelContext& context) {
@@ -377,7 +426,7 @@ class TimelinePanel final : public Panel {
             const bool is_selected = context.selection.is(span->name, span->track);
             list.AddRectFilled({left, top}, {right, bottom},
                                is_selected ? theme::kSelected
-                                           : theme::faded(color, 0.72F + 0.07F * static_cast<float>(span->name % 5)));
+                                           : theme::faded(color, 0.80F + 0.05F * static_cast<float>(span->name % 5)));
             if (is_pointed(left, top, right, bottom)) pointed_at_ = &*span;
             const float from = std::max(left, area_.x) + 3, room = std::min(right, this->right()) - from - 3;
             if (room > 34 && bottom - top >= ImGui::GetTextLineHeight())
@@ -436,15 +485,16 @@ class TimelinePanel final : public Panel {
         }
     }
 
+    /// Its frame and its reason, where there is room for that; what is narrower explains itself under the pointer.
     void draw_gap(ImDrawList& list, std::size_t index, const profile::IdleGap& gap) {
         const float left = std::max(x_of(gap.begin), area_.x), to_right = std::min(x_of(gap.end), right());
         const float top = top_of(index), bottom = bottom_of(index), line = ImGui::GetTextLineHeight();
         if (to_right - left < kLabelledGap) return;
-        list.AddRect({left + 2, top + 1}, {to_right - 2, bottom - 1}, theme::kLine, 2.0F);
-        const float room = to_right - left - 12;
-        if (bottom - top >= line && room >= std::min(width_of(gap.reason), kElidedGap))
-            list.AddText({left + 6, (top + bottom - line) / 2}, theme::kMuted, elided(gap.reason, room).c_str());
         if (is_pointed(left, top, to_right, bottom)) gap_ = gap;
+        const float room = to_right - left - 12;
+        if (bottom - top < line || room < std::min(width_of(gap.reason), kElidedGap)) return;
+        list.AddRect({left + 2, top + 1}, {to_right - 2, bottom - 1}, theme::kLine, 2.0F);
+        list.AddText({left + 6, (top + bottom - line) / 2}, theme::kMuted, elided(gap.reason, room).c_str());
     }
 
     ImVec2 begin_of(const SpanRecord& span) const { return {x_of(span.begin), middle_of(span)}; }
@@ -584,10 +634,9 @@ class TimelinePanel final : public Panel {
             if (mouse.y >= top_of(i) && mouse.y < bottom_of(i)) explain_lane(context, *tracks_[i]);
     }
 
-    static void explain_lane(const PanelContext& context, const Track& track) {
-        const auto clocks = context.profile.recorder().clocks();
-        const auto clock = std::ranges::find(clocks, track.name, &profile::TrackClock::track);
-        const std::string stamps = clock == clocks.end()
+    void explain_lane(const PanelContext& context, const Track& track) const {
+        const profile::TrackClock* clock = clock_of(track.name);
+        const std::string stamps = clock == nullptr
                                        ? std::string("stamped by the host's clock")
                                        : fmt::format("its clock is known to \u00b1{}; it drifts by {:.2f} ppm",
                                                      human_time(clock->error), clock->drift_ppm);
@@ -597,10 +646,11 @@ class TimelinePanel final : public Panel {
     static void explain(const PanelContext& context, const SpanRecord& span) {
         const profile::PassProfile* pass = context.profile.find(span.name, span.track);
         const std::string_view name = context.text(span.name), track = context.text(span.track);
-        std::string text = fmt::format("{} on {}\n{}, median {}\nstep {}", name, track, human_time(span.length()),
-                                       human_time(pass->quantile(0.5)), span.execution);
-        if (const auto facts = context.profile.facts(*pass); facts != nullptr && !facts->kernel.empty())
-            text += fmt::format("\n{}: {}", facts->kernel, facts->reason);
+        std::string text = fmt::format("{} on {}\n{}", name, track, human_time(span.length()));
+        if (pass != nullptr) text += fmt::format(", median {}", human_time(pass->quantile(0.5)));
+        text += fmt::format("\nstep {}", span.execution);
+        const auto facts = pass != nullptr ? context.profile.facts(*pass) : nullptr;
+        if (facts != nullptr && !facts->kernel.empty()) text += fmt::format("\n{}: {}", facts->kernel, facts->reason);
         ImGui::SetTooltip("%s", text.c_str());
     }
 
@@ -614,6 +664,7 @@ class TimelinePanel final : public Panel {
     }
 
     std::vector<const Track*> tracks_;
+    std::vector<profile::TrackClock> clocks_;
     std::vector<ShownStep> steps_;  // in the picture, by begin
     std::map<MarkedStep, StepMarks> marks_;
     Nanoseconds span_ = std::chrono::milliseconds(500), end_{}, newest_{};

@@ -5,6 +5,7 @@
 #include <kinetograph/engine/ui/elide.hpp>
 #include <kinetograph/engine/ui/filter.hpp>
 #include <kinetograph/engine/ui/panels.hpp>
+#include <kinetograph/engine/ui/theme.hpp>
 
 #include <imgui_internal.h>
 
@@ -13,8 +14,9 @@
 #include <time.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
-#include <set>
+#include <map>
 
 namespace kinetograph::ui {
 namespace {
@@ -175,26 +177,60 @@ class Panels : public ::testing::Test {
     void select(const char* pass, const char* track) {
         host_.selection().select(recorder_.names().intern(pass), recorder_.names().intern(track), plan_);
     }
+    static const ImGuiWindow& window_of(const char* panel) {
+        return *ImGui::FindWindowByName(PanelHost::window_name(panel).c_str());
+    }
     struct Letter {
         ImRect place, clip;
+        ImWchar letter = 0;
     };
     /// As a window was drawn last: every glyph that can be seen in part.
     static std::vector<Letter> letters_of(const char* panel) {
-        std::set<std::pair<float, float>> corners;  // of glyphs in the font's texture
-        for (const ImFontGlyph& glyph : ImGui::GetIO().Fonts->Fonts[0]->Glyphs) corners.emplace(glyph.U0, glyph.V0);
+        std::map<std::pair<float, float>, ImWchar> corners;  // of glyphs in the font's texture
+        for (const ImFontGlyph& glyph : ImGui::GetIO().Fonts->Fonts[0]->Glyphs)
+            corners.emplace(std::pair(glyph.U0, glyph.V0), static_cast<ImWchar>(glyph.Codepoint));
         std::vector<Letter> letters;
-        const ImDrawList& list = *ImGui::FindWindowByName(PanelHost::window_name(panel).c_str())->DrawList;
+        const ImDrawList& list = *window_of(panel).DrawList;
         for (const ImDrawCmd& command : list.CmdBuffer)
             for (unsigned i = 0; i + 6 <= command.ElemCount; i += 3) {
                 const ImDrawIdx* index = &list.IdxBuffer[static_cast<int>(command.IdxOffset + i)];
                 const ImDrawVert &low = list.VtxBuffer[index[0]], &high = list.VtxBuffer[index[2]];
-                if (index[2] != index[0] + 2 || !corners.contains({low.uv.x, low.uv.y})) continue;
-                Letter letter{{low.pos, high.pos}, ImRect(command.ClipRect)};
-                letter.place.Expand(-0.6F);
+                const auto corner = corners.find({low.uv.x, low.uv.y});
+                if (index[2] != index[0] + 2 || corner == corners.end()) continue;
+                Letter letter{{low.pos, high.pos}, ImRect(command.ClipRect), corner->second};
+                letter.place.Expand(-0.4F);  // a full stop is a pixel wide
                 if (letter.place.GetWidth() > 0 && letter.clip.Overlaps(letter.place)) letters.push_back(letter);
                 i += 3;
             }
         return letters;
+    }
+    struct Text {
+        std::string text;
+        ImRect place;
+    };
+    /// The same letters put together: a text is drawn from left to right, with one space at most between two words.
+    static std::vector<Text> texts_of(const char* panel) {
+        constexpr float kAdvance = 7.0F;  // of the font's letters
+        std::vector<Text> texts;
+        for (const Letter& each : letters_of(panel)) {
+            const float gap = texts.empty() ? -1.0F : each.place.Min.x - texts.back().place.Max.x;
+            const bool goes_on = gap > 0 && gap < 2 * kAdvance && each.place.Min.y < texts.back().place.Max.y + 3 &&
+                                 each.place.Max.y > texts.back().place.Min.y - 3;
+            if (!goes_on) texts.push_back({"", each.place});
+            if (goes_on && gap > kAdvance + 1) texts.back().text += ' ';
+            std::array<char, 5> letter{};
+            ImTextCharToUtf8(letter.data(), each.letter);
+            texts.back().text += letter.data();
+            texts.back().place.Add(each.place);
+        }
+        return texts;
+    }
+    static constexpr float kNowhere = -1000.0F;
+    /// The left end of a text's first letter, or kNowhere.
+    static float place_of(const char* panel, const char* text) {
+        for (const Text& each : texts_of(panel))
+            if (each.text == text) return each.place.Min.x;
+        return kNowhere;
     }
     static bool has_tooltip() {
         const ImGuiWindow* tip = ImGui::FindWindowByName("##Tooltip_00");
@@ -409,6 +445,50 @@ TEST_F(Panels, TimelineNamesTheStepOfAnotherGraphThatALaneWaitedFor) {
     EXPECT_TRUE(explained) << reason;
 }
 
+TEST_F(Panels, TheAxisOfTheTimelineMovesWithTheSpansAndShowsWhereItIsNow) {
+    const Overheard& panel = open(make_timeline_panel());
+    expect_all(panel.text, {"500 ms shown, to 50.0 ms before now"});
+    const float x = panel.place.Min.x + 400, y = panel.place.Min.y + 300;
+    // The first span began at 150 ms; the newest ended at 1.45 s.
+    const float before = place_of("Timeline", "1.1 s");
+    drag(x, y, 31);
+    EXPECT_NEAR(place_of("Timeline", "1.1 s"), before + 31, 1.1F);
+    EXPECT_EQ(place_of("Timeline", "now"), kNowhere) << "it is later now than what is shown";
+    const float width = panel.place.GetWidth() - 96 - 16, right = panel.place.Max.x - 8;
+    drag(x, y, -31 - 80 - width * 50 / 500);
+    EXPECT_NEAR(place_of("Timeline", "now"), right - 80 + 3, 2);
+    expect_all(panel.text, {"after now"});
+}
+
+TEST_F(Panels, TheTimelineNamesTheErrorOfEveryLane) {
+    recorder_.note_clock("graphics", std::chrono::microseconds(16), 0.5);
+    const Overheard& panel = open(make_timeline_panel());
+    expect_all(panel.text, {"clocks: graphics \u00b116 us, others the host's"});
+    EXPECT_NEAR(place_of("Timeline", "\u00b116 us"), place_of("Timeline", "graphics"), 3);
+    EXPECT_NEAR(place_of("Timeline", "host's clock"), place_of("Timeline", "accelerator"), 3);
+}
+
+TEST_F(Panels, TheTimelineFramesNoIdleTimeWithoutItsName) {
+    const Overheard& panel = open(make_timeline_panel());
+    const auto framed = [&] {  // corners of frames within the first lane
+        std::size_t corners = 0;
+        for (const ImDrawVert& vertex : window_of("Timeline").DrawList->VtxBuffer)
+            corners += vertex.col == theme::kLine && vertex.pos.y > panel.place.Min.y + 80 &&
+                               vertex.pos.y < panel.place.Min.y + 130
+                           ? 1
+                           : 0;
+        return corners;
+    };
+    EXPECT_GT(framed(), 0U);
+    EXPECT_NE(place_of("Timeline", "between steps"), kNowhere);
+    wheel(panel.place.Min.x + 400, panel.place.Min.y + 300, -3);  // half as wide: 56 pixels
+    EXPECT_EQ(place_of("Timeline", "between steps"), kNowhere);
+    EXPECT_EQ(framed(), 0U);
+    EXPECT_TRUE(explains(panel, {panel.place.Min.x + 120, panel.place.Min.y + 105},
+                         {panel.place.Max.x - 8, panel.place.Min.y + 105},
+                         "accelerator idle for 80.0 ms\nbetween steps"));
+}
+
 TEST_F(Panels, TimelineMarksAStepAnewThatHasTheNumberOfAnother) {
     const Overheard& panel = open(make_timeline_panel());
     record(10);
@@ -493,7 +573,8 @@ TEST_F(Panels, TheBarShowsTheNewestValueOfEveryCounter) {
     now_ += milliseconds(300);
     picture(2);  // windows measure themselves first
     ImGui::NewFrame();
-    ImGui::Begin(PanelHost::window_name("Profiler").c_str());  // the bar's window: what it says is overheard until the bar ends it
+    ImGui::Begin(PanelHost::window_name("Profiler")
+                     .c_str());  // the bar's window: what it says is overheard until the bar ends it
     ImGui::LogToClipboard(10);
     host_.draw(profile_, now_);
     ImGui::End();
@@ -533,8 +614,8 @@ TEST_F(Panels, ADragThatBeginsOnAPassSelectsNothing) {
         Maker panel;
         float x, y;  // of something that a click selects
     };
-    for (const auto& [make, x, y] : {Place{make_timeline_panel, 720, 100}, Place{make_graph_panel, 40, 88},
-                                     Place{make_memory_panel, 40, 300}}) {
+    for (const auto& [make, x, y] :
+         {Place{make_timeline_panel, 720, 100}, Place{make_graph_panel, 40, 88}, Place{make_memory_panel, 40, 300}}) {
         host_ = {};
         const Overheard& panel = open(make());
         const float left = panel.place.Min.x + x, top = panel.place.Min.y + y;
