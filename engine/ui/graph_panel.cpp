@@ -207,7 +207,7 @@ class GraphPanel final : public Panel {
                 const bool crosses = plan.passes[each.from].track != plan.passes[each.to].track;
                 const ImU32 color = is_near   ? (each.to == selected ? theme::kGood : theme::kAccent)
                                     : crosses ? theme::kMuted
-                                              : theme::kLine;
+                                              : theme::kCurve;
                 if (is_small && !is_near)
                     draw_straight(list, curve, color);
                 else
@@ -279,7 +279,7 @@ class GraphPanel final : public Panel {
             list.AddRectFilled(low, high,
                                is_selected ? theme::kSelected : theme::faded(colors_[lane], is_kept ? 1.0F : kFaded),
                                rounding);
-            draw_inside(context, list, pass, low, high);
+            draw_inside(context, list, pass, is_kept ? theme::kGroundSolid : theme::kMuted, low, high);
             if (!is_pointed(low, high)) continue;
             tip_ = explain(context, plan, i);
             if (!pointer_.is_clicked()) continue;
@@ -310,20 +310,26 @@ class GraphPanel final : public Panel {
         list_.draw(context, height, {.tip = [&](const ListedPass& row) { return explain(context, plan, row.index); }});
     }
 
-    /// A title over every column of boxes.
+    /// A title over every column of boxes: the lane, and what the boxes say, where there is room.
     void draw_lanes(const PanelContext& context, ImDrawList& list, const PlanFacts& plan) const {
         const float y = origin_.y - ImGui::GetTextLineHeight() - 4, width = kColumn * zoom_ - 4;
+        constexpr std::string_view kInside = "barriers, pass, median";
+        const float inside = width_of(kInside), box = kBoxWidth * zoom_;
         for (std::uint32_t first = 0; first < plan.passes.size(); first += rows_)
-            for (std::size_t lane = 0; lane < lanes_.size(); ++lane)
-                list.AddText({corner_of(lane, first).x, y}, theme::kText,
-                             elided(context.text(lanes_[lane]), width).c_str());
+            for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
+                const float x = corner_of(lane, first).x;
+                const std::string_view name = context.text(lanes_[lane]);
+                list.AddText({x, y}, theme::kText, elided(name, width).c_str());
+                if (kBoxHeight * zoom_ >= ImGui::GetTextLineHeight() - 1 && width_of(name) + 12 + inside <= box)
+                    list.AddText({x + box - inside, y}, theme::kMuted, kInside.data());
+            }
         if (!plan.culled.empty())
             list.AddText({corner_of(lanes_.size(), 0).x, y}, theme::kMuted, elided("culled", width).c_str());
     }
 
     /// Where there is room: how many barriers are in front of it, its name, and its median time.
-    static void draw_inside(const PanelContext& context, ImDrawList& list, const PassFacts& pass, ImVec2 low,
-                            ImVec2 high) {
+    static void draw_inside(const PanelContext& context, ImDrawList& list, const PassFacts& pass, ImU32 color,
+                            ImVec2 low, ImVec2 high) {
         const float line = ImGui::GetTextLineHeight(), y = (low.y + high.y - line) / 2;
         if (high.y - low.y < line - 1) return;
         const profile::PassProfile* timed = context.profile.find(pass.name, pass.track);
@@ -331,15 +337,18 @@ class GraphPanel final : public Panel {
         const float time_width = width_of(time);
         float left = low.x + 4, right = high.x - 4;
         if (right - left > 3 * time_width) {
-            list.AddText({right - time_width, y}, theme::kGroundSolid, time.c_str());
+            list.AddText({right - time_width, y}, color, time.c_str());
             right -= time_width + 8;
         }
         const std::string barriers = pass.barriers > 0 ? fmt::format("{}", pass.barriers) : std::string();
         if (right - left > 60) {
-            list.AddText({left, y}, IM_COL32(120, 24, 16, 255), barriers.c_str());
-            left += width_of("00") + 6;
+            const float digits = width_of("00");
+            list.AddRectFilled(low, {left + digits + 3, high.y}, IM_COL32(255, 255, 255, 72), 3.0F,
+                               ImDrawFlags_RoundCornersLeft);
+            list.AddText({left + digits - width_of(barriers), y}, color, barriers.c_str());
+            left += digits + 8;
         }
-        list.AddText({left, y}, theme::kGroundSolid, elided(context.text(pass.name), right - left, Cut::Begin).c_str());
+        list.AddText({left, y}, color, elided(context.text(pass.name), right - left, Cut::Begin).c_str());
     }
 
     /// In a column of their own; the reason is under the pointer.

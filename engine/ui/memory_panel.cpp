@@ -18,19 +18,6 @@ namespace {
 using profile::PlanFacts;
 using profile::ResourceFacts;
 
-/// A colour of its own for every resource; neighbours differ.
-ImU32 color_of(std::size_t resource) {
-    constexpr std::size_t kHues = 13, kValues = 3;
-    static const std::array<ImU32, kHues* kValues> kPalette = [] {
-        std::array<ImU32, kHues * kValues> colors{};
-        for (std::size_t i = 0; i < colors.size(); ++i)
-            colors[i] = ImColor::HSV(static_cast<float>(i % kHues) / static_cast<float>(kHues), 0.45F,
-                                     0.75F - 0.1F * static_cast<float>(i % kValues));
-        return colors;
-    }();
-    return kPalette[resource % kPalette.size()];
-}
-
 bool is_in(const ResourceFacts& resource, const profile::ArenaFacts& arena) {
     return !resource.imported && !resource.culled && resource.domain == arena.domain &&
            resource.first_pass != profile::kNone;
@@ -92,6 +79,7 @@ class MemoryPanel final : public Panel {
     static constexpr float kLeastArena = 100.0F;  // pixels at scale 1
     static constexpr float kParted = 3.0F;        // pixels of a block's shorter side
     static constexpr float kFaded = 0.25F;        // of a block that the filter leaves out
+    static constexpr float kBand = 0.25F;         // of the column of the selected pass
 
     /// In as many columns as there is room for: what the application tells (weights, heaps and their budgets), and what
     /// is counted of devices (memory in use, a decoder's part of it, its peak and its budget).
@@ -150,6 +138,11 @@ class MemoryPanel final : public Panel {
         const NameFilter filter(context.selection.filter);
         const std::uint32_t selected = plan.find(context.selection.pass, context.selection.track);
         const std::vector<bool> of_selected = resources_of(plan, selected);
+        if (selected != profile::kNone) {  // below the blocks: their names stay readable
+            const float x = at.x + pass * static_cast<float>(selected);
+            list.AddRectFilled({x, at.y}, {x + std::max(pass, 2.0F), at.y + size.y},
+                               theme::faded(theme::kSelected, kBand));
+        }
         for (std::size_t i = 0; i < plan.resources.size(); ++i) {
             const ResourceFacts& resource = plan.resources[i];
             if (!is_in(resource, arena)) continue;
@@ -159,25 +152,22 @@ class MemoryPanel final : public Panel {
             const bool is_kept = filter.passes(resource.name);
             // A pixel of the ground at two sides parts it from its neighbours.
             const float gap = std::min(high.x - low.x, high.y - low.y) > kParted ? 1.0F : 0.0F;
-            list.AddRectFilled(low, {high.x - gap, high.y - gap}, theme::faded(color_of(i), is_kept ? 1.0F : kFaded));
-            if (is_kept) draw_name(list, resource.name, low, high);
+            const ImU32 color = theme::resource_color(i);
+            list.AddRectFilled(low, {high.x - gap, high.y - gap}, theme::faded(color, is_kept ? 1.0F : kFaded));
+            if (is_kept) draw_name(list, resource.name, theme::text_on(color), low, high);
             if (of_selected[i]) list.AddRect(low, high, theme::kSelected, 0.0F, 0, 2.0F);
             if (!is_hovered || mouse.x < low.x || mouse.x >= high.x || mouse.y < low.y || mouse.y >= high.y) continue;
             list.AddRect(low, high, theme::kText);
             const profile::PassFacts& made_by = plan.passes[resource.first_pass];
-            if (pointer_.is_clicked())
-                context.selection.select(made_by.name, made_by.track, plan.id);
+            if (pointer_.is_clicked()) context.selection.select(made_by.name, made_by.track, plan.id);
             ImGui::SetTooltip("%s", explain(context, plan, arena, resource).c_str());
         }
-        if (selected == profile::kNone) return;
-        const float x = at.x + pass * static_cast<float>(selected);
-        list.AddRect({x, at.y}, {x + std::max(pass, 2.0F), at.y + size.y}, theme::kSelected);
     }
 
-    static void draw_name(ImDrawList& list, const std::string& name, ImVec2 low, ImVec2 high) {
+    static void draw_name(ImDrawList& list, const std::string& name, ImU32 color, ImVec2 low, ImVec2 high) {
         const float line = ImGui::GetTextLineHeight();
         if (high.y - low.y < line || high.x - low.x < 40) return;
-        list.AddText({low.x + 4, (low.y + high.y - line) / 2}, theme::kGroundSolid,
+        list.AddText({low.x + 4, (low.y + high.y - line) / 2}, color,
                      elided(name, high.x - low.x - 8, Cut::Begin).c_str());
     }
 

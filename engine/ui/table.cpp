@@ -12,6 +12,20 @@ namespace {
 constexpr float kWideName = 250.0F, kWideText = 130.0F;  // pixels at scale 1 of columns of texts in a wide table
 constexpr float kArrow = 0.65F;                          // of the font's size: ImGui's mark of the sorted column
 
+float row_height() { return ImGui::GetTextLineHeight() + 2 * ImGui::GetStyle().CellPadding.y; }
+
+/// The header and whole rows: what of `height` they fill.
+float whole_rows(float height) {
+    const float available = height > 0.0F ? height : ImGui::GetContentRegionAvail().y;
+    return std::max(2.0F, std::floor(available / row_height())) * row_height();
+}
+
+/// No row is half hidden under the header.
+void scroll_by_whole_rows() {
+    const float row = row_height(), at = ImGui::GetScrollY(), whole = std::round(at / row) * row;
+    if (at != whole && at < ImGui::GetScrollMaxY()) ImGui::SetScrollY(whole);
+}
+
 float arrow_width() { return std::floor(ImGui::GetFontSize() * kArrow + ImGui::GetStyle().FramePadding.x); }
 
 }  // namespace
@@ -23,7 +37,8 @@ bool begin(const char* id, std::size_t columns, const TableLook& look, float hei
                                 ImGuiTableFlags_BordersInnerV | ImGuiTableFlags_SizingFixedFit
                           : ImGuiTableFlags_SizingStretchProp;
     if (look.sorting.column == Sorting::kNone) flags |= ImGuiTableFlags_SortTristate;
-    if (!ImGui::BeginTable(id, static_cast<int>(columns), flags, {0, height})) return false;
+    if (!ImGui::BeginTable(id, static_cast<int>(columns), flags, {0, whole_rows(height)})) return false;
+    scroll_by_whole_rows();
     ImGui::TableSetupScrollFreeze(look.is_wide ? 1 : 0, 1);
     return true;
 }
@@ -98,7 +113,7 @@ void bring_into_view() {
 
 void draw_cell(const std::string& text, bool is_number) {
     const float room = ImGui::GetContentRegionAvail().x;
-    if (!is_number) return ImGui::TextUnformatted(elided(text, room).c_str());
+    if (!is_number) return ImGui::TextUnformatted(elided(text, room, Cut::Begin).c_str());
     const float left = room - width_of(text);
     if (left > 0.0F) ImGui::SetCursorPosX(ImGui::GetCursorPosX() + left);
     ImGui::TextUnformatted(text.c_str());

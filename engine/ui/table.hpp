@@ -71,6 +71,7 @@ bool read_sorting(Sorting& sorting);
 bool begin_row(const PanelContext& context, const TableRow& row, bool is_chosen, const TableLook& look);
 /// Scrolls until the row that was begun last can be seen whole.
 void bring_into_view();
+/// A text that is too long loses its beginning: names of a checkpoint differ at their ends.
 void draw_cell(const std::string& text, bool is_number);
 /// A click is under way: rows stay under the pointer until it is over.
 bool is_held();
@@ -123,7 +124,7 @@ class Table {
         });
         return order_.size();
     }
-    /// `height` in pixels, 0: the rest of the window.
+    /// `height` in pixels, 0: the rest of the window; of that, whole rows are drawn.
     void draw(const PanelContext& context, float height, const Hooks& hooks = {}) {
         arrange(context);
         if (!table::begin(id_, columns_.size(), look_, height)) return;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <utility>
 
 namespace kinetograph::ui::theme {
@@ -19,6 +20,33 @@ ImU32 track_color(std::string_view track) {
         if (name == track) return color;
     return IM_COL32(170, 178, 192, 255);
 }
+
+ImU32 resource_color(std::size_t resource) {
+    constexpr std::size_t kHues = 13, kValues = 3;
+    static const std::array<ImU32, kHues* kValues> kPalette = [] {
+        std::array<ImU32, kHues * kValues> colors{};
+        for (std::size_t i = 0; i < colors.size(); ++i)
+            colors[i] = ImColor::HSV(static_cast<float>(i % kHues) / static_cast<float>(kHues), 0.4F,
+                                     0.95F - 0.1F * static_cast<float>(i % kValues));
+        return colors;
+    }();
+    return kPalette[resource % kPalette.size()];
+}
+
+double contrast(ImU32 a, ImU32 b) {
+    const auto luminance = [](ImU32 color) {
+        const auto linear = [&](int shift) {
+            const double value = static_cast<double>((color >> shift) & 0xffU) / 255.0;
+            return value <= 0.04045 ? value / 12.92 : std::pow((value + 0.055) / 1.055, 2.4);
+        };
+        return 0.2126 * linear(IM_COL32_R_SHIFT) + 0.7152 * linear(IM_COL32_G_SHIFT) +
+               0.0722 * linear(IM_COL32_B_SHIFT);
+    };
+    const auto [low, high] = std::minmax({luminance(a), luminance(b)});
+    return (high + 0.05) / (low + 0.05);
+}
+
+ImU32 text_on(ImU32 color) { return contrast(color, kGroundSolid) >= contrast(color, kText) ? kGroundSolid : kText; }
 
 std::size_t track_rank(std::string_view track) {
     static constexpr std::array<std::string_view, 6> kOrder{"accelerator", "transfer", "async_compute",

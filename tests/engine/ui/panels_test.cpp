@@ -743,6 +743,87 @@ TEST_F(Panels, OneFilterHoldsInAllPanels) {
     EXPECT_NE(host_.selection().filter.find('s'), std::string::npos) << host_.selection().filter;
 }
 
+TEST_F(Panels, TextsThatAreTooLongInATableLoseTheirBeginning) {
+    const std::string stem = "decoder.upsamples.of.a.very.long.name.that.does.not.fit.into.any.column.";
+    profile::PlanFacts plan;
+    for (const char* end : {"residual.2", "residual.6"}) {
+        plan.passes.push_back({.name = recorder_.names().intern(stem + end),
+                               .track = recorder_.names().intern("accelerator"),
+                               .batch = 0});
+        const auto pass = static_cast<std::uint32_t>(plan.passes.size() - 1);
+        plan.resources.push_back(
+            {.name = end, .domain = "accelerator", .bytes = 1U << 20U, .first_pass = pass, .last_pass = pass});
+    }
+    plan.batches = {{.track = recorder_.names().intern("accelerator"), .first_pass = 0, .last_pass = 1}};
+    plan.arenas = {{"accelerator", 1U << 20U}};
+    plan.batches_told = 1;
+    host_.selection().plan = recorder_.plans().add(plan);
+    const Overheard& panel = open(make_memory_panel());
+    expect_all(panel.text, {"| ...n.residual.2 |", "| ...n.residual.6 |"});
+}
+
+TEST_F(Panels, NoRowOfATableIsHiddenInPartUnderItsHeader) {
+    record_a_thousand_passes();
+    const Overheard& panel = open(make_passes_panel());
+    ImGuiTable* table = nullptr;
+    for (int i = 0; i < GImGui->Tables.GetMapSize(); ++i)
+        if (ImGuiTable* each = GImGui->Tables.TryGetMapData(i)) table = each;
+    ASSERT_NE(table, nullptr);
+    const float row = ImGui::GetFontSize() + 2 * ImGui::GetStyle().CellPadding.y;
+    const auto is_whole = [&](float pixels) { return std::abs(pixels / row - std::round(pixels / row)) < 0.01F; };
+    EXPECT_TRUE(is_whole(table->OuterRect.GetHeight())) << table->OuterRect.GetHeight();
+    for (const float notches : {-1.0F, -2.0F, -7.0F, 3.0F}) {
+        wheel(panel.place.Min.x + 60, panel.place.Min.y + 300, notches);
+        picture(2);
+        EXPECT_GT(table->InnerWindow->Scroll.y, 0);
+        EXPECT_TRUE(is_whole(table->InnerWindow->Scroll.y)) << table->InnerWindow->Scroll.y;
+    }
+    for (const char* pass : {"pass 500", "pass 17", "pass 901"}) {
+        select(pass, "accelerator");
+        picture(5);
+        EXPECT_TRUE(is_whole(table->InnerWindow->Scroll.y)) << table->InnerWindow->Scroll.y;
+    }
+}
+
+TEST_F(Panels, TextOnEveryColourStandsOut) {
+    constexpr double kReadable = 4.5;  // WCAG 2, level AA
+    EXPECT_NEAR(theme::contrast(IM_COL32(0, 0, 0, 255), IM_COL32(255, 255, 255, 255)), 21.0, 1e-9);
+    EXPECT_NEAR(theme::contrast(IM_COL32(119, 119, 119, 255), IM_COL32(255, 255, 255, 255)), 4.48, 0.01);
+    for (std::size_t resource = 0; resource < 39; ++resource) {
+        const ImU32 color = theme::resource_color(resource);
+        EXPECT_GE(theme::contrast(color, theme::text_on(color)), kReadable) << resource;
+        EXPECT_NE(color, theme::resource_color(resource + 1));
+    }
+    for (const char* track : {"graphics", "async_compute", "transfer", "accelerator", "host", "present", "another"})
+        EXPECT_GE(theme::contrast(theme::track_color(track), theme::kGroundSolid), kReadable) << track;
+    EXPECT_EQ(theme::text_on(IM_COL32(20, 20, 80, 255)), theme::kText);
+}
+
+TEST_F(Panels, TheGraphSaysWhatItsBoxesSayAndItsCurvesCanBeSeen) {
+    open(make_graph_panel());
+    ImGui::GetIO().DisplaySize = {1600, kSide};
+    host_.arrange(0, 0, 1600, kSide);
+    picture(3);
+    EXPECT_NE(place_of("Graph", "barriers, pass, median"), kNowhere);
+    std::size_t curves = 0;
+    for (const ImDrawVert& vertex : window_of("Graph").DrawList->VtxBuffer)
+        curves += vertex.col == theme::kCurve ? 1 : 0;
+    EXPECT_GT(curves, 10U);
+    EXPECT_GE(theme::kCurve >> IM_COL32_A_SHIFT, 90U);
+}
+
+TEST_F(Panels, TheBandOfTheSelectedPassIsBelowTheBlocksOfTheArena) {
+    open(make_memory_panel());
+    select("up2.conv1", "accelerator");
+    picture(2);
+    const auto& vertices = window_of("Memory").DrawList->VtxBuffer;
+    const auto first = [&](ImU32 color) {
+        return std::ranges::find(vertices, color, &ImDrawVert::col) - vertices.begin();
+    };
+    ASSERT_LT(first(theme::resource_color(0)), vertices.size());
+    EXPECT_LT(first(theme::faded(theme::kSelected, 0.25F)), first(theme::resource_color(0)));
+}
+
 TEST_F(Panels, TablesScrollToAPassThatIsSelectedElsewhere) {
     record_a_thousand_passes();
     host_.add(make_passes_panel());
