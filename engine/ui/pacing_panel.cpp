@@ -28,9 +28,9 @@ constexpr std::array kParts{
     Part{"decode", "the step that made the frame", &Pacing::decode},
     Part{"queue", "from decoded to taken for the screen", &Pacing::queued},
     Part{"present", "recording, submitting and presenting", &Pacing::present},
-    Part{"latency", "from latents to the presentation engine", &Pacing::latency},
-    Part{"display", "from its recording to the screen", &Pacing::display},
-    Part{"to screen", "from latents to the screen", &Pacing::to_screen},
+    Part{"latency", "from the begin of the step that made the frame until it was presented", &Pacing::latency},
+    Part{"display", "from presented to on the screen", &Pacing::display},
+    Part{"to screen", "from the begin of the step that made the frame to the screen", &Pacing::to_screen},
 };
 
 /// A part of a frame's time, over all frames but the first.
@@ -62,7 +62,8 @@ struct LateRow : TableRow {
 };
 
 constexpr std::array kLateColumns{
-    Column<LateRow>{"pass that took too long", "what exceeded its median most in the newest step"},
+    Column<LateRow>{"pass that took too long",
+                    "what exceeded its median most in the steps that made and drew the frame"},
     Column<LateRow>{"over its median", "by how much", [](const LateRow& row) { return sort_key(row.over); },
                     [](const LateRow& row) { return human_time(row.over); }},
     Column<LateRow>{"late frame", "its number", [](const LateRow& row) { return static_cast<double>(row.frame); },
@@ -118,12 +119,13 @@ class PacingPanel final : public Panel {
                        [&](std::size_t i) {
                            const FrameTimes& frame = pacing.newest[i + 1];
                            return fmt::format("frame {}{}\n{} after the one before\ndecode {}, queue {}, present {}",
-                                              frame.index, frame.late ? ", late" : "",
-                                              human_time(Nanoseconds(static_cast<std::int64_t>(intervals[i]))),
+                                              frame.index, frame.late ? ", late" : "", human_level(intervals[i]),
                                               human_time(frame.decode), human_time(frame.queued),
                                               human_time(frame.present));
                        },
-                   .color_of = [&](std::size_t i) { return pacing.newest[i + 1].late ? theme::kBad : theme::kGood; }});
+                   .color_of = [&](std::size_t i) { return pacing.newest[i + 1].late ? theme::kBad : theme::kGood; },
+                   .level = human_level,
+                   .clips = true});
     }
 
     void draw_parts(const PanelContext& context, const Pacing& pacing) {

@@ -190,16 +190,19 @@ class PassesPanel final : public Panel {
                    .line = static_cast<float>(median.count()),
                    .least = "oldest",
                    .most = "newest",
-                   .tip = [&](std::size_t i) {
-                       const double times = median > Nanoseconds{} ? static_cast<double>(pass.history[i].count()) /
-                                                                         static_cast<double>(median.count())
-                                                                   : 1.0;
-                       const std::size_t ago = pass.history.size() - 1 - i;
-                       return fmt::format(
-                           "{} took {},\n{:.2f} times the median of {}",
-                           ago == 0 ? "the newest call" : fmt::format("the call {} before the newest", ago),
-                           human_time(pass.history[i]), times, human_time(median));
-                   }});
+                   .tip =
+                       [&](std::size_t i) {
+                           const double times = median > Nanoseconds{} ? static_cast<double>(pass.history[i].count()) /
+                                                                             static_cast<double>(median.count())
+                                                                       : 1.0;
+                           const std::size_t ago = pass.history.size() - 1 - i;
+                           return fmt::format(
+                               "{} took {},\n{:.2f} times the median of {}",
+                               ago == 0 ? "the newest call" : fmt::format("the call {} before the newest", ago),
+                               human_time(pass.history[i]), times, human_time(median));
+                       },
+                   .level = human_level,
+                   .clips = true});
     }
 
     /// Of all calls but the first.
@@ -220,10 +223,12 @@ class PassesPanel final : public Panel {
              .color = theme::kGood,
              .least = human_time(low),
              .most = human_time(pass.later.max()),
-             .tip = [&](std::size_t i) {
-                 return fmt::format("{} of {} calls took from {} to {}", bins[i], pass.later.count(), edge(i),
-                                    edge(i + 1));
-             }});
+             .tip =
+                 [&](std::size_t i) {
+                     return fmt::format("{} of {} calls took from {} to {}", bins[i], pass.later.count(), edge(i),
+                                        edge(i + 1));
+                 },
+             .level = [](float calls) { return fmt::format("{:.0f}", calls); }});
     }
 
     Table<Row> table_{"passes", kColumns, {.is_wide = true}};

@@ -5,6 +5,7 @@
 #include <kinetograph/engine/ui/elide.hpp>
 #include <kinetograph/engine/ui/filter.hpp>
 #include <kinetograph/engine/ui/panels.hpp>
+#include <kinetograph/engine/ui/plot.hpp>
 #include <kinetograph/engine/ui/theme.hpp>
 
 #include <imgui_internal.h>
@@ -563,6 +564,41 @@ TEST_F(Panels, PacingSaysWhatTellsOfTheScreenOrThatNothingDoes) {
     recorder_.add_on_screen({9, profile_.pacing().newest.back().shown + milliseconds(12)});
     picture();
     expect_all(panel.text, {"display", "12.0 ms", "to screen", "on the screen: as VK_KHR_present_wait tells"});
+}
+
+TEST_F(Panels, PacingExplainsItsLatenciesFromTheBeginOfTheStepAndItsLateFramesFromTheirOwnSteps) {
+    record(10, milliseconds(90));
+    const Overheard& panel = open(make_pacing_panel());
+    const float x = panel.place.Min.x + 30, top = panel.place.Min.y + 60, bottom = panel.place.Max.y;
+    EXPECT_TRUE(explains(panel, {x, top}, {x, bottom},
+                         "latency: from the begin of the step that made the frame until it was presented"));
+    EXPECT_TRUE(explains(panel, {x, top}, {x, bottom},
+                         "what exceeded its median most in the steps that made and drew the frame"));
+}
+
+TEST(Plots, AreCutAboveNearlyAllValuesOnlyWhereTheyClip) {
+    std::vector<float> values(200, 10.0F);
+    EXPECT_EQ(plot_top(values, {.clips = true}), 10.0F);
+    values[7] = 1000.0F;
+    values[8] = 12.0F;
+    EXPECT_EQ(plot_top(values, {}), 1000.0F);
+    EXPECT_EQ(plot_top(values, {.clips = true}), 12.5F);
+    EXPECT_EQ(plot_top(values, {.line = 40.0F, .clips = true}), 40.0F);
+    for (std::size_t i = 0; i < 100; ++i) values[i] = 1000.0F;  // no outliers: half of them
+    EXPECT_EQ(plot_top(values, {.clips = true}), 1000.0F);
+    EXPECT_GT(plot_top({}, {}), 0.0F);
+}
+
+TEST_F(Panels, OneLongFrameDoesNotFlattenThePlotOfTheOthersAndIsMarked) {
+    for (std::uint64_t step = 10; step < 120; ++step) {
+        recorder_.add_frame({.index = step, .shown = now_ += milliseconds(step == 60 ? 4000 : 16)});
+        profile_.update(now_);
+    }
+    const Overheard& panel = open(make_pacing_panel());
+    expect_all(panel.text, {"frame times, to 4.00 s; line: median 16.1 ms; red: late; 1 longer, marked"});
+    EXPECT_NE(place_of("Pacing", "188 ms"), kNowhere) << "1.25 times the 150 ms of the steps";
+    EXPECT_NE(place_of("Pacing", "93.8 ms"), kNowhere);
+    EXPECT_NE(place_of("Pacing", "0"), kNowhere);
 }
 
 TEST_F(Panels, TheBarShowsTheNewestValueOfEveryCounter) {
