@@ -7,12 +7,14 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace kinetograph::ui {
 namespace {
 
 constexpr float kWidth = 260.0F, kSparkline = 28.0F;
 constexpr std::size_t kFrames = 120;
+constexpr int kParts = 2;
 
 void draw_sparkline(Canvas& canvas, const profile::Pacing& pacing, float left, float top, float width, float height) {
     const auto& frames = pacing.newest;
@@ -29,7 +31,24 @@ void draw_sparkline(Canvas& canvas, const profile::Pacing& pacing, float left, f
     }
 }
 
+/// Medians of the parts of a frame's time that the application tells: decode and the next one, as there is room.
+std::string parts_text(const profile::Pacing& pacing) {
+    std::string text;
+    int parts = 0;
+    for (const auto& [name, sketch] : {std::pair("decode", &pacing.decode), std::pair("queue", &pacing.queued),
+                                       std::pair("latency", &pacing.latency), std::pair("present", &pacing.present)}) {
+        if (sketch->max() == Nanoseconds{} || parts == kParts) continue;
+        text += fmt::format("{}{} {}", parts++ > 0 ? "   " : "", name, human_time(sketch->quantile(0.5)));
+    }
+    return parts > 0 ? text : "no step is named";
+}
+
 }  // namespace
+
+void draw_compact_hud(profile::Profile& profile, Nanoseconds now, const CompactHudOptions& options) {
+    profile.update(now);
+    draw_compact_hud(profile, options);
+}
 
 void draw_compact_hud(const profile::Profile& profile, const CompactHudOptions& options) {
     Canvas canvas(*ImGui::GetForegroundDrawList(), options.fonts, options.scale);
@@ -38,19 +57,23 @@ void draw_compact_hud(const profile::Profile& profile, const CompactHudOptions& 
     canvas.box(options.x, options.y, width, 3 * line + canvas.px(kSparkline) + 2 * padding, theme::kGround,
                canvas.px(theme::kRounding));
     const auto dearest = std::ranges::max_element(profile.passes(), {}, &profile::PassProfile::share);
-    const std::string pass = dearest == profile.passes().end()
-                                 ? "no pass has run"
-                                 : fmt::format("{:.0f}% {}", 100.0 * dearest->share, profile.text(dearest->name));
     float y = options.y + padding;
     const float left = options.x + padding, inside = width - 2 * padding;
     for (const std::string& text : {fmt::format("{:.1f} fps (1 s)   1% low {:.1f}   late {}",
                                                 pacing.rate(profile.updated()), pacing.low(0.01), pacing.late),
-                                    fmt::format("decode {}   queue {}", human_time(pacing.decode.quantile(0.5)),
-                                                human_time(pacing.queued.quantile(0.5))),
-                                    pass}) {
+                                    parts_text(pacing)}) {
         canvas.text_within(left, y, inside, theme::kText, text);
         y += line;
     }
+    if (dearest == profile.passes().end()) {
+        canvas.text(left, y, theme::kText, "no pass has run");
+    } else {
+        const std::string share = fmt::format("{:.0f}% of busy time: ", 100.0 * dearest->share);
+        const float name = canvas.width_of(share);
+        canvas.text(left, y, theme::kText, share);
+        canvas.text_within(left + name, y, inside - name, theme::kText, profile.text(dearest->name), Cut::Begin);
+    }
+    y += line;
     draw_sparkline(canvas, pacing, left, y, inside, canvas.px(kSparkline));
 }
 

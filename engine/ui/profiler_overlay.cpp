@@ -74,7 +74,9 @@ void ProfilerOverlay::draw(const OverlayFigures& figures, Nanoseconds now, const
 }
 
 void ProfilerOverlay::draw_figures(Canvas& canvas, Cursor& cursor, const OverlayFigures& figures) const {
-    canvas.text_within(cursor.left, cursor.y, cursor.width, theme::kMuted, figures.title);
+    const float hint = figures.hint.empty() ? 0.0F : canvas.width_of(figures.hint) + canvas.px(12);
+    canvas.text_within(cursor.left, cursor.y, cursor.width - hint, theme::kMuted, figures.title);
+    canvas.text(cursor.right(), cursor.y, theme::kMuted, figures.hint, Align::Right);
     cursor.y += canvas.line() + canvas.px(10);
 
     const bool keeps_up = figures.real_time_factor >= 1.0;
@@ -156,6 +158,7 @@ void ProfilerOverlay::draw_table(Canvas& canvas, Cursor& cursor, const OverlayOp
     cursor.y += canvas.px(4);
 
     const std::size_t rows = std::min(options.table_rows, passes_.size());
+    const double largest = passes_.empty() ? 0.0 : passes_.front().share;  // its bar is full
     double rest = 0.0;
     for (std::size_t i = 0; i < passes_.size(); ++i) {
         const profile::PassStatistics& pass = passes_[i];
@@ -166,7 +169,8 @@ void ProfilerOverlay::draw_table(Canvas& canvas, Cursor& cursor, const OverlayOp
         const ImU32 color = theme::track_color(pass.track);
         const float bar_left = share_right - share + canvas.px(12), bar_top = cursor.y + canvas.px(6);
         canvas.box(bar_left, bar_top, bars, canvas.px(5), theme::kRaised, canvas.px(2));
-        canvas.box(bar_left, bar_top, std::max(1.0F, bars * static_cast<float>(pass.share)), canvas.px(5), color,
+        const double part = largest > 0.0 ? pass.share / largest : 0.0;
+        canvas.box(bar_left, bar_top, std::max(1.0F, bars * static_cast<float>(part)), canvas.px(5), color,
                    canvas.px(2));
         canvas.box(cursor.left, cursor.y + canvas.px(4), canvas.px(7), canvas.px(7), color, canvas.px(2));
         canvas.text_within(cursor.left + canvas.px(14), cursor.y, name_width, theme::kText, pass.name, Cut::Begin);

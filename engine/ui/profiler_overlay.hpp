@@ -15,6 +15,7 @@ class Canvas;
 /// What the application knows and a recorder does not.
 struct OverlayFigures {
     std::string title;                                ///< what decodes where: "Wan 2.1 · bf16 · cpu"
+    std::string hint{};                               ///< what else there is, on the right of it: "P panels"
     double fps = 0.0;                                 ///< frames shown a second
     double real_time_factor = 0.0;                    ///< seconds of clip that a second of decoding makes
     std::size_t queue_depth = 0, queue_capacity = 0;  ///< decoded frames waiting

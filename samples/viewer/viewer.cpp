@@ -368,6 +368,7 @@ void Viewer::tell_live(Nanoseconds now) {
 ui::OverlayFigures Viewer::figures(Nanoseconds now, const stream::FrameStreamStats& decoding) const {
     ui::OverlayFigures figures;
     figures.title = session_.description();
+    figures.hint = "P panels   H compact   ? help";
     figures.fps = rate_.rate(now);
     figures.frame_age = frame_age_;
     figures.late = session_.counters().late;

@@ -111,7 +111,7 @@ TEST_F(Viewing, InMemoryTheOverlaysTextIsThere) {
     const present::Picture picture = run();
     EXPECT_GT(psnr(picture, fake_pixels(1280, 720, 2), 1280, {600, 0, 1280, 660}), 50.0);
     const present::Picture panel = crop(picture, kPanel);
-    for (const char* text : {"real time", "queue", "dropped", "share", "fake decoder"})
+    for (const char* text : {"real time", "queue", "dropped", "share", "fake decoder", "P panels   H compact"})
         EXPECT_GT(find_text(panel, text, ui::kTextSize).correlation, 0.9) << text;
     EXPECT_LT(find_text(panel, "no such words", ui::kTextSize).correlation, 0.8);
     EXPECT_GT(find_text(crop(picture, {0, 670, 400, 720}), "frame 3 of 13", ui::kTextSize).correlation, 0.9);

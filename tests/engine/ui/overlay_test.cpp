@@ -40,6 +40,7 @@ void fill(profile::Recorder& recorder, Nanoseconds now) {
 
 OverlayFigures figures() {
     return {.title = "Wan 2.1 test",
+            .hint = "P panels",
             .fps = 23.9,
             .real_time_factor = 1.25,
             .queue_depth = 12,
@@ -142,6 +143,15 @@ TEST_F(Overlay, ItsFiguresAndPassesCanBeReadInThePicture) {
     for (const char* text : {"fps", "real time", "queue", "step", "dropped", "accelerator", "graphics", "average",
                              "share", "decoder.head.2", "picture"})
         EXPECT_GT(find_text(picture, text, kTextSize).correlation, 0.9) << text;
+    EXPECT_GT(find_text(picture, "P panels", kTextSize).correlation, 0.9);
+    // The bar of the largest share is full, another one is not.
+    const auto is_filled = [&](const char* pass) {
+        const std::uint32_t y = find_text(picture, pass, kTextSize).y + 8, x = 16 + 540 - 14 - 104 + 12 + 38;
+        const std::uint8_t* const pixel = &picture.rgba[(std::size_t{y} * picture.width + x) * 4];
+        return pixel[0] > 200 && pixel[2] < 150;  // the accelerator's orange
+    };
+    EXPECT_TRUE(is_filled("decoder.head.2"));
+    EXPECT_FALSE(is_filled("decoder.conv1"));
     // 220 of the 240 ms since the first span began, not of three seconds.
     EXPECT_GT(find_text(picture, "92%", kTextSize).correlation, 0.95);
     for (const char* figure : {"23.9", "1.25x", "12/16", "133 ms"})

@@ -186,12 +186,12 @@ class Panels : public ::testing::Test {
         ImWchar letter = 0;
     };
     /// As a window was drawn last: every glyph that can be seen in part.
-    static std::vector<Letter> letters_of(const char* panel) {
+    static std::vector<Letter> letters_of(const char* panel) { return letters_of(*window_of(panel).DrawList); }
+    static std::vector<Letter> letters_of(const ImDrawList& list) {
         std::map<std::pair<float, float>, ImWchar> corners;  // of glyphs in the font's texture
         for (const ImFontGlyph& glyph : ImGui::GetIO().Fonts->Fonts[0]->Glyphs)
             corners.emplace(std::pair(glyph.U0, glyph.V0), static_cast<ImWchar>(glyph.Codepoint));
         std::vector<Letter> letters;
-        const ImDrawList& list = *window_of(panel).DrawList;
         for (const ImDrawCmd& command : list.CmdBuffer)
             for (unsigned i = 0; i + 6 <= command.ElemCount; i += 3) {
                 const ImDrawIdx* index = &list.IdxBuffer[static_cast<int>(command.IdxOffset + i)];
@@ -210,10 +210,11 @@ class Panels : public ::testing::Test {
         ImRect place;
     };
     /// The same letters put together: a text is drawn from left to right, with one space at most between two words.
-    static std::vector<Text> texts_of(const char* panel) {
+    static std::vector<Text> texts_of(const char* panel) { return texts_of(*window_of(panel).DrawList); }
+    static std::vector<Text> texts_of(const ImDrawList& list) {
         constexpr float kAdvance = 7.0F;  // of the font's letters
         std::vector<Text> texts;
-        for (const Letter& each : letters_of(panel)) {
+        for (const Letter& each : letters_of(list)) {
             const float gap = texts.empty() ? -1.0F : each.place.Min.x - texts.back().place.Max.x;
             const bool goes_on = gap > 0 && gap < 2 * kAdvance && each.place.Min.y < texts.back().place.Max.y + 3 &&
                                  each.place.Max.y > texts.back().place.Min.y - 3;
@@ -983,12 +984,42 @@ TEST_F(Panels, KeysOfAPanelAreTypedLettersThatItTakesOnlyWithTheFocus) {
 }
 
 TEST_F(Panels, TheCompactHudNeedsOneCall) {
-    profile_.update(now_);
+    profile::Recorder recorder;
+    profile::Profile profile(recorder);
+    const profile::PlanId plan = recorder.plans().add(decoder_and_display(recorder.names()));
+    const auto hud = [&](Nanoseconds now) {
+        ImGui::GetIO().DeltaTime = 0.1F;
+        ImGui::NewFrame();
+        draw_compact_hud(profile, now);
+        ImGui::Render();
+        std::vector<std::string> texts;
+        for (const Text& text : texts_of(*ImGui::GetForegroundDrawList())) texts.push_back(text.text);
+        return texts;
+    };
+    EXPECT_EQ(hud(milliseconds(1)).back(), "no pass has run");
+    for (std::uint64_t step = 1; step <= 9; ++step) {
+        record_step(recorder, plan, step, milliseconds(150) * step);
+        recorder.add_frame({.index = step, .shown = milliseconds(150) * (step + 1), .made_by = {plan, step}});
+    }
+    const std::vector<std::string> texts = hud(milliseconds(1500));
+    EXPECT_NE(std::ranges::find(texts, "decode 100 ms"), texts.end()) << ::testing::PrintToString(texts);
+    EXPECT_NE(std::ranges::find(texts, "queue 50.0 ms"), texts.end()) << ::testing::PrintToString(texts);
+    EXPECT_NE(std::ranges::find(texts, "63% of busy time: up2.conv1"), texts.end()) << ::testing::PrintToString(texts);
+}
+
+TEST_F(Panels, TheCompactHudLeavesOutWhatTheApplicationDoesNotTell) {
+    profile::Recorder recorder;
+    profile::Profile profile(recorder);
+    for (std::uint64_t frame = 1; frame <= 9; ++frame)
+        recorder.add_frame({.index = frame, .shown = milliseconds(16) * frame, .present = milliseconds(3)});
     ImGui::GetIO().DeltaTime = 0.1F;
     ImGui::NewFrame();
-    draw_compact_hud(profile_);
+    draw_compact_hud(profile, milliseconds(200));
     ImGui::Render();
-    EXPECT_GT(ImGui::GetDrawData()->TotalVtxCount, 200);
+    std::string all;
+    for (const Text& text : texts_of(*ImGui::GetForegroundDrawList())) all += text.text + "\n";
+    EXPECT_NE(all.find("present 3.00 ms"), std::string::npos) << all;
+    for (const char* untold : {"queue", "decode", "0 ns"}) EXPECT_EQ(all.find(untold), std::string::npos) << all;
 }
 
 TEST_F(Panels, AThousandPassesAreDrawnAtEveryZoom) {
