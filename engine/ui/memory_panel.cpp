@@ -52,8 +52,12 @@ class MemoryPanel final : public Panel {
     std::string_view name() const override { return "Memory"; }
 
     void draw(const PanelContext& context) override {
-        draw_figures(context);
-        const auto plan = choose_plan(context);
+        const profile::Spike* const kept = context.selection.spike.get();
+        if (kept != nullptr)
+            draw_figures(context, kept->memory, kept->counters);
+        else
+            draw_figures(context, context.profile.memory(), context.profile.counters());
+        const auto plan = kept != nullptr ? plan_of(*kept) : choose_plan(context);
         if (plan == nullptr) return;
         ImGui::SameLine();
         draw_filter(context, ImGui::GetContentRegionAvail().x);
@@ -81,18 +85,31 @@ class MemoryPanel final : public Panel {
     static constexpr float kFaded = 0.25F;        // of a block that the filter leaves out
     static constexpr float kBand = 0.25F;         // of the column of the selected pass
 
+    /// Of a step that was kept.
+    static std::shared_ptr<const PlanFacts> plan_of(const profile::Spike& kept) {
+        ImGui::AlignTextToFramePadding();
+        ImGui::TextColored(ImColor(theme::kBad), "step %llu of plan %u, kept: all as it was then",
+                           static_cast<unsigned long long>(kept.step.execution), kept.step.plan);
+        return kept.plan;
+    }
+
     /// In as many columns as there is room for: what the application tells (weights, heaps and their budgets), and what
-    /// is counted of devices (memory in use, a decoder's part of it, its peak and its budget).
-    static void draw_figures(const PanelContext& context) {
+    /// is counted of devices (memory in use, a decoder's part of it, its peak and its budget), but for what the
+    /// application tells too.
+    static void draw_figures(const PanelContext& context, const std::vector<profile::MemoryUse>& uses,
+                             const std::vector<profile::CounterSample>& counters) {
         const float column = 280 * context.scale;
         const int columns = std::max(1, static_cast<int>(ImGui::GetContentRegionAvail().x / column));
         if (!ImGui::BeginTable("figures", columns, ImGuiTableFlags_SizingStretchSame)) return;
-        for (const profile::MemoryUse& use : context.profile.memory()) {
+        for (const profile::MemoryUse& use : uses) {
             ImGui::TableNextColumn();
             draw_use(use);
         }
-        for (const profile::CounterSample& counter : context.profile.counters()) {
-            if (context.text(counter.unit) != "MiB") continue;
+        for (const profile::CounterSample& counter : counters) {
+            const auto is_it = [&](const profile::MemoryUse& use) {
+                return use.what == context.text(counter.name) && use.device == context.text(counter.device);
+            };
+            if (context.text(counter.unit) != "MiB" || std::ranges::any_of(uses, is_it)) continue;
             ImGui::TableNextColumn();
             draw_text(fmt::format("{}: {} {}", context.text(counter.device), context.text(counter.name),
                                   human_value(counter.value, "MiB")));

@@ -1,6 +1,6 @@
 #include <kinetograph/engine/ui/panel.hpp>
 
-#include <kinetograph/engine/ui/human_units.hpp>
+#include <kinetograph/engine/ui/counters_text.hpp>
 #include <kinetograph/engine/ui/panels.hpp>
 
 #include <fmt/core.h>
@@ -8,27 +8,11 @@
 
 #include <algorithm>
 #include <string>
-#include <utility>
 
 namespace kinetograph::ui {
 namespace {
 
 constexpr float kBarHeight = 58.0F, kGap = 6.0F;
-
-/// One line: counters of no device first, then device by device.
-std::string counters_text(const PanelContext& context) {
-    std::string text;
-    std::vector<profile::CounterSample> counters = context.profile.counters();
-    std::ranges::stable_sort(counters, {}, &profile::CounterSample::device);
-    profile::NameId device = 0;
-    for (const profile::CounterSample& counter : counters) {
-        if (!text.empty()) text += "   ";
-        if (std::exchange(device, counter.device) != counter.device) text += fmt::format("{}: ", context.text(device));
-        text +=
-            fmt::format("{} {}", context.text(counter.name), human_value(counter.value, context.text(counter.unit)));
-    }
-    return text;
-}
 
 }  // namespace
 
@@ -124,7 +108,7 @@ void PanelHost::draw_bar(const PanelContext& context) {
             if (ImGui::SmallButton("Arrange")) place_shown();
             if (ImGui::IsItemHovered()) ImGui::SetTooltip("The panels that are shown fill the picture");
         }
-        ImGui::TextUnformatted(counters_text(context).c_str());
+        ImGui::TextUnformatted(counters_text(context, context.profile.counters()).c_str());
     }
     ImGui::End();
 }

@@ -1,6 +1,8 @@
+#include <kinetograph/engine/ui/counters_text.hpp>
 #include <kinetograph/engine/ui/elide.hpp>
 #include <kinetograph/engine/ui/human_units.hpp>
 #include <kinetograph/engine/ui/panels.hpp>
+#include <kinetograph/engine/ui/plot.hpp>
 #include <kinetograph/engine/ui/table.hpp>
 #include <kinetograph/engine/ui/theme.hpp>
 
@@ -114,7 +116,7 @@ class SpikesPanel final : public Panel {
         draw_threshold(context);
         draw_captures(context);
         draw_steps(context);
-        if (context.selection.spike != nullptr) draw_passes(context, *context.selection.spike);
+        if (context.selection.spike != nullptr) draw_chosen(context, *context.selection.spike);
         if (!before_) return;
         ImGui::Separator();
         draw_changes(context);
@@ -122,6 +124,8 @@ class SpikesPanel final : public Panel {
 
   private:
     static constexpr float kLeastFactor = 1.01F, kMostFactor = 20.0F;
+    static constexpr float kBeside = 640.0F;  // pixels of a panel that has room for two columns
+    static constexpr float kPlot = 32.0F;
 
     /// From now on.
     static void draw_threshold(const PanelContext& context) {
@@ -190,7 +194,99 @@ class SpikesPanel final : public Panel {
         chosen = is_chosen(context, row) || spike == spikes.end() ? nullptr : std::make_shared<const Spike>(*spike);
     }
 
-    /// Those of the chosen step, and where its lanes were idle.
+    /// Its passes, beside them what else was going on, and below where its lanes were idle.
+    void draw_chosen(const PanelContext& context, const Spike& spike) {
+        ImGui::Separator();
+        const bool beside = ImGui::GetContentRegionAvail().x >= kBeside * context.scale;
+        if (!beside || !ImGui::BeginTable("chosen", 2, ImGuiTableFlags_SizingStretchSame)) {
+            draw_passes(context, spike);
+            draw_moment(context, spike);
+        } else {
+            ImGui::TableNextColumn();
+            draw_passes(context, spike);
+            ImGui::TableNextColumn();
+            draw_moment(context, spike);
+            ImGui::EndTable();
+        }
+        for (const profile::IdleGap& gap : gaps_)
+            draw_line("", fmt::format("{} idle for {}: {}", context.text(gap.track), human_time(gap.end - gap.begin),
+                                      gap.reason));
+    }
+
+    /// With the whole text under the pointer.
+    static void draw_line(const char* title, const std::string& text) {
+        if (text.empty()) return;
+        if (*title != 0) {
+            ImGui::TextUnformatted(title);
+            ImGui::SameLine();
+        }
+        ImGui::TextDisabled("%s", elided(text, ImGui::GetContentRegionAvail().x).c_str());
+        if (ImGui::IsItemHovered()) ImGui::SetTooltip("%s", text.c_str());
+    }
+
+    /// The counters, the memory and the pacing when it was kept, and the frame that it made or drew.
+    static void draw_moment(const PanelContext& context, const Spike& spike) {
+        draw_line("counters", counters_text(context, spike.counters));
+        draw_line("memory", memory_text(spike));
+        const profile::PacingFigures& pacing = spike.pacing;
+        if (pacing.frames > 0) {
+            draw_line("pacing",
+                      fmt::format("{:.1f} fps, lows: 1% {:.1f}, 0.1% {:.1f}; {} of {} frames late", pacing.rate,
+                                  pacing.low_1_percent, pacing.low_01_percent, pacing.late, pacing.frames));
+            draw_line("medians",
+                      fmt::format("interval {}, decode {}, queue {}, present {}, latency {}",
+                                  human_time(pacing.interval), human_time(pacing.decode), human_time(pacing.queued),
+                                  human_time(pacing.present), human_time(pacing.latency)));
+        }
+        draw_line("frames", frames_text(context, spike));
+        draw_frames(context, pacing);
+    }
+
+    static std::string memory_text(const Spike& spike) {
+        std::string text;
+        if (spike.plan != nullptr)
+            for (const profile::ArenaFacts& arena : spike.plan->arenas)
+                text +=
+                    fmt::format("{}arena of {} {}", text.empty() ? "" : "   ", arena.domain, human_bytes(arena.bytes));
+        for (const profile::MemoryUse& use : spike.memory)
+            text += fmt::format("{}{} {} {}{}", text.empty() ? "" : "   ", use.device, use.what, human_bytes(use.bytes),
+                                use.budget > 0 ? fmt::format(" of {}", human_bytes(use.budget)) : "");
+        return text;
+    }
+
+    /// A step is kept before its frames are shown: those are looked up among the newest.
+    static std::string frames_text(const PanelContext& context, const Spike& spike) {
+        std::string text;
+        for (const profile::FrameTimes& frame : context.profile.pacing().newest) {
+            const bool was_made = frame.made_by == spike.step.key();
+            if (!was_made && frame.drawn_by != spike.step.key()) continue;
+            text += fmt::format("{}frame {} {} by it{}: decode {}, queue {}, present {}, latency {}",
+                                text.empty() ? "" : "\n", frame.index, was_made ? "made" : "drawn",
+                                frame.late ? ", late" : "", human_time(frame.decode), human_time(frame.queued),
+                                human_time(frame.present), human_time(frame.latency));
+        }
+        return text;
+    }
+
+    /// The frame times until then.
+    static void draw_frames(const PanelContext& context, const profile::PacingFigures& pacing) {
+        if (pacing.newest.size() < 2) return;
+        std::vector<float> intervals;
+        for (std::size_t i = 1; i < pacing.newest.size(); ++i)
+            intervals.push_back(static_cast<float>((pacing.newest[i].shown - pacing.newest[i - 1].shown).count()));
+        plot_bars(fmt::format("{} frame times until then; red: late", intervals.size()).c_str(), intervals,
+                  {.height = kPlot * context.scale,
+                   .line = static_cast<float>(pacing.interval.count()),
+                   .tip =
+                       [&](std::size_t i) {
+                           return fmt::format("frame {}{}\n{} after the one before", pacing.newest[i + 1].index,
+                                              pacing.newest[i + 1].late ? ", late" : "", human_level(intervals[i]));
+                       },
+                   .color_of = [&](std::size_t i) { return pacing.newest[i + 1].late ? theme::kBad : theme::kGood; },
+                   .level = human_level,
+                   .clips = true});
+    }
+
     void draw_passes(const PanelContext& context, const Spike& spike) {
         if (passes_.wants_rows(context, spike.step.execution ^ (std::uint64_t{spike.step.plan} << 32U))) {
             std::vector<PassRow> rows;
@@ -205,21 +301,15 @@ class SpikesPanel final : public Panel {
             passes_.set_rows(std::move(rows));
             gaps_.clear();
             if (spike.plan != nullptr)
-                gaps_ =
-                    idle_gaps(spike.step, *spike.plan, context.profile.recorder().names(), spike.step.length() / 20);
+                gaps_ = idle_gaps(spike.step, *spike.plan, context.profile.recorder().names(), spike.step.length() / 20,
+                                  spike.around);
         }
-        constexpr std::size_t kRows = 5;
-        ImGui::Separator();
+        constexpr std::size_t kRows = 7;
         passes_.draw(context, height_of(std::min(kRows, spike.step.spans.size())), {.tip = [&](const PassRow& row) {
                          return fmt::format(
                              "{} on {} took {} in the chosen step;\nhalf of its calls take no longer than {}", row.name,
                              context.text(row.track), human_time(row.took), human_time(row.median));
                      }});
-        for (const profile::IdleGap& gap : gaps_)
-            ImGui::TextDisabled("%s", elided(fmt::format("{} idle for {}: {}", context.text(gap.track),
-                                                         human_time(gap.end - gap.begin), gap.reason),
-                                             ImGui::GetContentRegionAvail().x)
-                                          .c_str());
     }
 
     /// A is what ran until it was kept; B, or now, is what ran since.
