@@ -5,6 +5,7 @@
 #include <kinetograph/engine/base/thread_safety.hpp>
 #include <kinetograph/engine/profile/recorder.hpp>
 
+#include <string>
 #include <thread>
 
 namespace kinetograph::accel {
@@ -14,11 +15,14 @@ struct DeviceWatchOptions {
     SensorSources sources{};
 };
 
+/// "NVIDIA H200 at 3b:00": the device's name with its place on the PCI bus, so that equal GPUs have their own counters.
+std::string counted_name_of(const DeviceInfo& device);
+
 /// Asks at once, then every period on a thread of its own, and once more at its end.
 class DeviceWatch {
   public:
-    /// Counts what the sensors say, and the memory that `device` has handed out, its peak and its budget. Where there
-    /// are no sensors, the device's log says why. `recorder` outlives the watch.
+    /// Counts what the sensors say, and the memory that `device` has handed out, its peak and its budget, under
+    /// counted_name_of() it. Where there are no sensors, the device's log says why. `recorder` outlives the watch.
     DeviceWatch(std::shared_ptr<const Device> device, profile::Recorder& recorder,
                 const DeviceWatchOptions& options = {});
     DeviceWatch(const DeviceWatch&) = delete;
@@ -33,6 +37,7 @@ class DeviceWatch {
     std::shared_ptr<const Device> device_;
     profile::Recorder& recorder_;
     Nanoseconds period_;
+    std::string label_;                 // of the device, in every counter
     std::unique_ptr<Sensors> sensors_;  ///< null: none
     Mutex mutex_;
     bool ends_ KG_GUARDED_BY(mutex_) = false;

@@ -97,7 +97,8 @@ constexpr std::array kChangeColumns{
                       [](const ChangeRow& row) { return std::abs(mean_of(row.after) - mean_of(row.before)); },
                       [](const ChangeRow& row) {
                           const double more = mean_of(row.after) - mean_of(row.before);
-                          return (more < 0 ? "-" : "+") + human_time(Nanoseconds(std::llround(std::abs(more))));
+                          return fmt::format("{}{}", more < 0 ? "-" : "+",
+                                             human_time(Nanoseconds(std::llround(std::abs(more)))));
                       }},
     Column<ChangeRow>{"change", "of the mean, of A's", [](const ChangeRow& row) { return std::abs(row.ratio - 1.0); },
                       [](const ChangeRow& row) {

@@ -9,6 +9,7 @@
 #include <kinetograph/engine/ui/profiler_overlay.hpp>
 #include <kinetograph/engine/vulkan/clock.hpp>
 #include <kinetograph/engine/vulkan/memory_pool.hpp>
+#include <kinetograph/samples/viewer/heap_uses.hpp>
 #include <kinetograph/samples/viewer/hud.hpp>
 #include <kinetograph/samples/viewer/session.hpp>
 #include <kinetograph/samples/viewer/stage.hpp>
@@ -319,10 +320,8 @@ std::vector<profile::MemoryUse> Viewer::memory_uses() const {
                 {"decoder", "arena of a step", clip->memory.transients},
                 {"decoder", "histories", clip->memory.histories},
                 {"decoder", "staging and frames", clip->memory.io + clip->memory.stream}};
-    for (const vulkan::MemoryHeap& heap : stage_->device().memory().heaps())
-        if (heap.budget > 0)
-            uses.push_back({stage_->device().report().name, heap.device_local ? "device heap" : "host heap", heap.used,
-                            heap.budget});
+    const auto heaps = heap_uses(stage_->device().report().name, stage_->device().memory().heaps());
+    uses.insert(uses.end(), heaps.begin(), heaps.end());
     return uses;
 }
 

@@ -139,6 +139,16 @@ TEST_F(SensorFiles, AreCountedByAWatchWithTheMemoryOfTheDevice) {
     EXPECT_EQ(recorder.newest_counters()[0].value, 1500.0);
 }
 
+TEST(DeviceWatches, CountEqualGpusApart) {
+    DeviceInfo gpu = gpu_at(Kind::Cuda, 0x3b);
+    EXPECT_EQ(counted_name_of(gpu), "a GPU at 3b:00");
+    EXPECT_EQ(counted_name_of(gpu_at(Kind::Cuda, 0x5e)), "a GPU at 5e:00");
+    gpu.pci->domain = 1;
+    EXPECT_EQ(counted_name_of(gpu), "a GPU at 0001:3b:00");
+    gpu.pci.reset();
+    EXPECT_EQ(counted_name_of(gpu), "a GPU");
+}
+
 TEST_F(SensorFiles, AreAskedAgainEveryPeriod) {
     const std::shared_ptr<Device> device = cpu::create_device();
     profile::Recorder recorder(8);

@@ -73,8 +73,8 @@ TEST_F(ViewOnCuda, DrawsFramesWhereTheLaneLeavesThemAndSaysHowTheyCome) {
     EXPECT_NE(result.messages.find("info: staged: Stand-in H200"), std::string::npos) << result.messages;
     const std::string spans = read_text(trace);
     for (const char* pass :
-         {"\"decoder.head.2\"", "\"frames to images\"", "\"picture\"", "\"Stand-in H200 clock (MHz)\"",
-          "\"Stand-in H200 power (W)\"", "\"Stand-in H200 memory of the decoder (MiB)\""})
+         {"\"decoder.head.2\"", "\"frames to images\"", "\"picture\"", "\"Stand-in H200 at 3b:00 clock (MHz)\"",
+          "\"Stand-in H200 at 3b:00 power (W)\"", "\"Stand-in H200 at 3b:00 memory of the decoder (MiB)\""})
         EXPECT_NE(spans.find(pass), std::string::npos) << pass;
     EXPECT_EQ(spans.find("\"upload\""), std::string::npos);
     EXPECT_TRUE(present::read_png(shot));
