@@ -8,8 +8,10 @@
 #include <backends/imgui_impl_vulkan.h>
 #include <imgui.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 struct Host::Vulkan {
     VkDescriptorPool descriptors = VK_NULL_HANDLE;
@@ -160,6 +162,27 @@ bool Host::begin_picture() {
     ImGui_ImplGlfw_NewFrame();
     ImGui::NewFrame();
     return true;
+}
+
+std::vector<Host::Heap> Host::heaps() const {
+    std::uint32_t count = 0;
+    check(vkEnumerateDeviceExtensionProperties(graphics_.physical, nullptr, &count, nullptr));
+    std::vector<VkExtensionProperties> extensions(count);
+    check(vkEnumerateDeviceExtensionProperties(graphics_.physical, nullptr, &count, extensions.data()));
+    const bool tells = std::any_of(extensions.begin(), extensions.end(), [](const VkExtensionProperties& extension) {
+        return std::strcmp(extension.extensionName, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME) == 0;
+    });
+    if (!tells) return {};
+    VkPhysicalDeviceMemoryBudgetPropertiesEXT budget{};
+    budget.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT;
+    VkPhysicalDeviceMemoryProperties2 memory{};
+    memory.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2;
+    memory.pNext = &budget;
+    vkGetPhysicalDeviceMemoryProperties2(graphics_.physical, &memory);
+    std::vector<Heap> heaps;
+    for (std::uint32_t i = 0; i < memory.memoryProperties.memoryHeapCount; ++i)
+        heaps.push_back({"heap " + std::to_string(i), budget.heapUsage[i], budget.heapBudget[i]});
+    return heaps;
 }
 
 void Host::end_picture() {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 struct GLFWwindow;
 
@@ -35,6 +36,13 @@ class Host {
         std::mutex queue_mutex;  ///< of all who submit
     };
     Graphics& graphics() { return graphics_; }
+    /// What the process uses of a heap, and what it may use, in bytes.
+    struct Heap {
+        std::string name;
+        std::uint64_t used = 0, budget = 0;
+    };
+    /// As the driver tells now; none if it does not.
+    std::vector<Heap> heaps() const;
 
   private:
     struct Vulkan;

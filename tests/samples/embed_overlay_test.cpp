@@ -14,6 +14,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <fstream>
 #include <functional>
 
@@ -205,17 +206,28 @@ TEST(EmbedOverlaySample, ShowsItsPicturesAndCountsThePasses) {
     const auto result =
         run_program(SAMPLE_EMBED_OVERLAY, {write_latents(folder, "clip.safetensors"), "synthetic:wan2.1,dim=2", "6"});
     ASSERT_EQ(result.exit_code, 0) << result.messages;
-    EXPECT_EQ(result.out.rfind("6 frames, ", 0), 0U) << result.out;
+    int frames = 0, passes = 0;
+    double present = 0, latency = 0;
+    ASSERT_EQ(std::sscanf(result.out.c_str(), "%d frames, %d passes, present %lf ms, latency %lf ms", &frames, &passes,
+                          &present, &latency),
+              4)
+        << result.out;
+    EXPECT_EQ(frames, 6);
+    EXPECT_GT(passes, 20) << "the decoder's, the copies' and the application's own";
+    EXPECT_GT(present, 0);
+    EXPECT_GE(latency, present);
 }
 
+/// With the profiler and all that an application tells it, a hundred.
 TEST(EmbedSamples, TakeLessThanSixtyLinesOfTheApplicationsEach) {
-    for (const std::string_view sample : {"embed/main.cpp", "embed_c/main.c", "embed_cuda/main.cpp",
-                                          "embed_overlay/main.cpp", "embed_vulkan/main.cpp"}) {
+    for (const auto& [sample, most] :
+         {std::pair("embed/main.cpp", 60), std::pair("embed_c/main.c", 60), std::pair("embed_cuda/main.cpp", 60),
+          std::pair("embed_overlay/main.cpp", 100), std::pair("embed_vulkan/main.cpp", 60)}) {
         std::ifstream file(source_tree() / "samples" / sample);
         ASSERT_TRUE(file) << sample;
         int lines = 0;
         for (std::string line; std::getline(file, line);) ++lines;
-        EXPECT_LT(lines, 60) << sample;
+        EXPECT_LT(lines, most) << sample;
     }
 }
 
