@@ -1,6 +1,8 @@
 // Convolution's gfx950 back ends, from a ConvProblem to numbers, against the fp64 reference on the host.
 #include <kinetograph/compute/conv/conv_run.hpp>
 #include <kinetograph/compute/conv/dispatch.hpp>
+#include <kinetograph/compute/conv/known_devices.hpp>
+#include <kinetograph/kernels/hip/gfx950/plan.hpp>
 #include <kinetograph/tests/compute/hip/hip_lane.hpp>
 
 #include <algorithm>
@@ -22,6 +24,8 @@ class HipConvolution : public test::HipLane {
             problem.output_dtype == DType::F32 ? 2e-6 : (problem.output_dtype == DType::F16 ? 3e-4 : 2.5e-3);
         EXPECT_LE(run->relative_l2, limit) << problem.to_string();
         EXPECT_LE(run->max_abs_error, 4 * limit * run->max_abs_reference) << problem.to_string();
+        EXPECT_EQ(run->normed_relative_l2.has_value(), problem.norm != Norm::None);
+        EXPECT_LE(run->normed_relative_l2.value_or(0), 2 * limit) << problem.to_string();
     }
 };
 
@@ -46,6 +50,52 @@ TEST_F(HipConvolution, OfEveryElementTypeAgrees) {
     p.dtype = DType::F8E4M3;
     p.output_dtype = DType::BF16;
     expect_agrees(p, "four-wave-gfx950");
+}
+
+/// "conv", "conv + join", ...: whether K is split and a norm is a pass of its own.
+std::string course_of(const accel::Device& device, const ConvProblem& problem) {
+    std::string course = "conv";
+    for (const KernelName& kernel : gfx950::plan_four_wave(problem, chip_of(device.info())).kernels) {
+        if (kernel.kernel.find("join_sums") != std::string::npos) course += " + join";
+        if (kernel.kernel.find("rms_norm") != std::string::npos) course += " + norm";
+    }
+    return course;
+}
+
+/// alpha and the channels' factors, with K whole and in parts, with a norm and without.
+TEST_F(HipConvolution, ScalesTheSumsOfEveryElementType) {
+    struct Form {
+        const char* course;  ///< on the whole chip
+        std::int64_t c_in, taps;
+        Norm norm;
+    };
+    constexpr Form kForms[] = {{"conv", 64, 1, Norm::None},
+                               {"conv", 64, 1, Norm::Beside},
+                               {"conv + join", 192, 3, Norm::None},
+                               {"conv + join + norm", 384, 3, Norm::Beside},
+                               {"conv + join + norm", 384, 3, Norm::Instead}};
+    for (const DType dtype : {DType::BF16, DType::F16, DType::F8E4M3}) {
+        for (const Form& form : kForms) {
+            ConvProblem p = causal(dtype == DType::F8E4M3 ? 2 * form.c_in : form.c_in, 96);
+            p.h = 5;
+            p.w = 6;
+            p.d = form.taps + 1;  // two frames
+            p.filter = {96, form.taps, form.taps, form.taps};
+            if (form.taps == 1) p.pad = {};
+            p.dtype = dtype;
+            p.output_dtype = dtype == DType::F16 ? DType::F16 : DType::BF16;
+            p.norm = form.norm;
+            p.residual = true;
+            p.alpha = 0.375F;
+            p.channel_scales = true;
+            if (control_ != nullptr) {
+                EXPECT_EQ(course_of(*device_, p), form.course) << p.to_string();
+            }
+            expect_agrees(p, "four-wave-gfx950", "four-wave-gfx950");
+            p.channel_scales = false;
+            if (form.norm == Norm::None) expect_agrees(p, "four-wave-gfx950", "four-wave-gfx950");
+        }
+    }
 }
 
 TEST_F(HipConvolution, StoresFloat32WhereTheProblemWantsIt) {
