@@ -59,6 +59,7 @@ WRITERS = {
     "decode_h200.json": ["tools/compare_pytorch.py", "tools/pytorch_decoder.py", "tools/kinetograph/bench_decode.cpp",
                          BENCH],
     "decoder_sm90_h200.json": [SELF],
+    "emulator_gfx950.json": [SELF, "tests/kernels/emulator/run_problems.py"],
     "families_beside_h200.json": ["tools/compare_families.py", "tools/peer_rates.py", "tools/pytorch_decoder.py",
                                   "tools/kinetograph/bench_decode.cpp", BENCH],
     "families_h200.json": [SELF, "tools/kinetograph/bench_decode.cpp", BENCH],

@@ -11,7 +11,7 @@ import record_results  # noqa: E402
 
 # Objects whose keys are names of what was measured, not of figures.
 NAMED = {"calls_a_step", "host_us_a_step", "sizes", "results", "fps_steady", "fps_steady_rounds", "ratio_to_pytorch", "psnr_db", "fps_clip",
-         "families", "decoders", "goals", "limits", "peers", "parts", "processor_seconds_per_step_bf16"}
+         "families", "decoders", "goals", "limits", "peers", "parts", "processor_seconds_per_step_bf16", "suites"}
 
 
 def keys_of(value):
@@ -75,6 +75,18 @@ class Tables(unittest.TestCase):
         record = json.loads((ROOT / "bench/results/profiler_cpu.json").read_text())
         for name in ("draw_panels/1000", "draw_a_kept_step/1000"):
             self.assertLess(record["results"][name]["cpu_us_median"], record["limits"]["draw_panels_us"], name)
+
+    def test_the_gfx950_page_says_what_the_emulator_has_executed(self):
+        record = json.loads((ROOT / "bench/results/emulator_gfx950.json").read_text())
+        suites = record["suites"]
+        self.assertEqual({suite["failed"] + suite["kernels_without_a_problem"] for suite in suites.values()}, {0})
+        text = (ROOT / "docs/kernels-gfx950.md").read_text()
+        wave, conv, passes = (suites[kind]["problems"] for kind in ("wave", "conv", "pass"))
+        for sentence in (f"{wave} problems of instruction wrappers", f"{conv} of FourWaveConv, {suites['conv']['drawn']} of them drawn",
+                         f"{passes} of the passes, {suites['pass']['drawn']} of them drawn",
+                         f"the emulator's {wave + conv + passes} problems", record["commit"][:9], record["emulator_commit"][:7],
+                         f"all {suites['conv']['kernels'] + suites['pass']['kernels']} compiled kernels"):
+            self.assertIn(sentence, text)
 
     def test_the_readme_says_what_the_records_say(self):
         text = (ROOT / "README.md").read_text()
