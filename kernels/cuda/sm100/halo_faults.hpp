@@ -14,7 +14,8 @@ enum class HaloFault : uint8_t {
     ExpectsOneCta,       ///< the bytes that the pair's second CTA loads are not announced
     ReleasesHaloEarly,   ///< a halo is released after its first filters instead of its last
     OneReaderOfFilters,  ///< filters that two pairs share are free after the first one's products
-    OneReaderOfHalos,    ///< likewise halos
+    FirstHalfOfFilters,  ///< ... or both pairs load the first half of them
+    OneReaderOfHalos,    ///< a halo that two pairs share is free after the first one's products
     RowShiftOffByOne,    ///< a tap's descriptor starts one pixel late
     WrongPitch,          ///< groups of pixels take the packed distance of 8 rows instead of the halo's pitch
     WrongParity,         ///< all four sub-pixel positions read the same halo

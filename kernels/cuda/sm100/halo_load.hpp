@@ -50,8 +50,8 @@ struct HaloLoadRole {
             const HaloTile tile = walk.tile();
             const uint32_t parity = kFault == HaloFault::FirstParityFilters ? 0 : tile.parity;
             const uint32_t slice = c.sharing == HaloSharing::Filters ? Walk::pair() * loaded_filters(c) : 0;
-            const auto first_filter =
-                static_cast<int32_t>(tile.n + Walk::rank() % c.cta_group * cta_filters(c) + slice);
+            const uint32_t half = kFault == HaloFault::FirstHalfOfFilters ? 0 : slice;
+            const auto first_filter = static_cast<int32_t>(tile.n + Walk::rank() % c.cta_group * cta_filters(c) + half);
             const sm90::FrameTaps& taps = p.taps[tile.frame];
             for (uint32_t tap = 0; tap < taps.count; ++tap) {
                 const uint32_t q = kFault == HaloFault::FirstTemporalTaps ? tap : taps.q[tap];

@@ -79,6 +79,9 @@ TEST(HaloFaults, FiltersThatAreReplacedBeforeBothPairsHaveReadThemAreCaught) {
         caught += outcome<HaloFault::OneReaderOfFilters, kShared>(conv, seed).empty() ? 0 : 1;
     EXPECT_EQ(caught, 1U);
 }
+TEST(HaloFaults, OneHalfOfTheFiltersFromBothPairsIsCaught) {
+    expect_caught_in<HaloFault::FirstHalfOfFilters, kShared>(ConvCase{sm80::same2d(1, 9, 20, 64, 192, 3, 3)});
+}
 TEST(HaloFaults, ARowShiftThatIsOffByOneIsCaught) { expect_caught<HaloFault::RowShiftOffByOne>(); }
 TEST(HaloFaults, AWrongPitchIsCaught) { expect_caught<HaloFault::WrongPitch>(); }
 TEST(HaloFaults, OneHaloForAllSubPixelsIsCaught) {
