@@ -28,25 +28,14 @@ std::vector<std::byte> pack_filter(const ConvProblem& p, std::span<const float> 
         const int64_t row = ((k * p.c_in + c) * p.filter.q + tap_q) * p.filter.r + tap_r;
         return filter[static_cast<size_t>(row * p.filter.s + tap_s)];
     };
-    const auto folded = [&](int64_t parity, int64_t k, int64_t c, int64_t tap_q, int64_t tap_r, int64_t tap_s) {
-        const conv::FoldedTaps rows = conv::folded_taps(parity / 2, tap_r),
-                               columns = conv::folded_taps(parity % 2, tap_s);
-        float sum = 0;
-        for (int64_t row = rows.first; row < rows.end; ++row) {
-            for (int64_t column = columns.first; column < columns.end; ++column) {
-                sum += given(k, c, tap_q, row, column);
-            }
-        }
-        return sum;
-    };
     const int64_t taps = p.filter.q * r * s;
     for (int64_t row = 0; row < parities * p.filter.k; ++row) {
         const int64_t parity = row / p.filter.k, k = row % p.filter.k;
         for (int64_t tap = 0; tap < taps; ++tap) {
             const int64_t tap_q = tap / (r * s), tap_r = tap / s % r, tap_s = tap % s;
             for (int64_t c = 0; c < p.c_in; ++c) {
-                const float value =
-                    folds ? folded(parity, k, c, tap_q, tap_r, tap_s) : given(k, c, tap_q, tap_r, tap_s);
+                const float value = folds ? conv::sub_pixel_weight(p, filter, {parity, k, c, tap_q, tap_r, tap_s})
+                                          : given(k, c, tap_q, tap_r, tap_s);
                 const uint16_t bits = rounded(p.dtype, value);
                 std::memcpy(packed.data() + ((row * taps + tap) * channels + c) * 2, &bits, 2);
             }

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <kinetograph/kernels/conv/problem.hpp>
+#include <kinetograph/kernels/conv/sub_pixel.hpp>
 
 /// How the kernel doubles its input while loading it.
 namespace kinetograph::sm80 {
@@ -12,12 +12,10 @@ enum class Upsample : uint8_t {
     SubPixel,   ///< the same result from four 2 x 2 filters on the stored image
 };
 
-/// SubPixel where it applies: 3 x 3 taps, padding 1, stride 1 and dilation 1 in rows and columns.
+/// SubPixel where it applies.
 inline Upsample upsample_of(const conv::ConvProblem& p) {
     if (!p.upsample) return Upsample::None;
-    const bool plain = p.stride.h == 1 && p.stride.w == 1 && p.dilation.h == 1 && p.dilation.w == 1;
-    const bool around = p.pad.top == 1 && p.pad.bottom == 1 && p.pad.left == 1 && p.pad.right == 1;
-    return p.filter.r == 3 && p.filter.s == 3 && plain && around ? Upsample::SubPixel : Upsample::Nearest2x;
+    return conv::is_sub_pixel(p) ? Upsample::SubPixel : Upsample::Nearest2x;
 }
 
 }  // namespace kinetograph::sm80
