@@ -1,5 +1,6 @@
 #include <kinetograph/compute/conv/convolution.hpp>
 #include <kinetograph/compute/conv/dispatch.hpp>
+#include <kinetograph/compute/conv/doubled_before.hpp>
 #include <kinetograph/compute/conv/known_devices.hpp>
 #include <kinetograph/compute/conv/norm_after.hpp>
 #include <kinetograph/compute/conv/planned.hpp>
@@ -98,10 +99,11 @@ std::string reason_of(std::span<const DispatchRow> rows, const DispatchRow& take
 /// Rows of a larger convolution take the method that this one takes.
 Result<std::vector<DispatchRow>> open_rows(const accel::DeviceInfo& device, const ConvProblem& problem,
                                            const ConvOptions& options) {
-    std::vector<DispatchRow> rows = explain(device, problem, options.sums);
+    std::vector<DispatchRow> rows = explain(device, problem, options.sums, options.preferred);
+    if (!options.preferred.empty()) KG_CHECK(row_of(options.preferred, rows));
     std::string_view backend = options.backend;
     if (backend.empty() && options.part_of != nullptr && *options.part_of != problem) {
-        const std::vector<DispatchRow> whole = explain(device, *options.part_of, options.sums);
+        const std::vector<DispatchRow> whole = explain(device, *options.part_of, options.sums, options.preferred);
         if (!whole.front().open) return fail(nothing_open(*options.part_of, whole));
         backend = whole.front().candidate;
     }
@@ -123,14 +125,26 @@ Result<std::unique_ptr<Convolution>> create_bare(const Candidate& candidate, acc
                           candidate.name, weights);
 }
 
+/// Adds a pass that doubles the input if the method does not.
+Result<std::unique_ptr<Convolution>> create_on_input(const Candidate& candidate, accel::Device& device,
+                                                     const ConvProblem& problem, Weights& weights,
+                                                     std::string_view kernel) {
+    if (!problem.upsample || candidate.upsamples) return create_bare(candidate, device, problem, weights, kernel);
+    const ConvProblem doubled = on_doubled_input(problem);
+    KG_CHECK(validate(doubled));
+    KG_TRY(auto made, create_bare(candidate, device, doubled, weights, kernel));
+    return create_doubled_before(problem, std::move(made), candidate.name);
+}
+
 /// Adds a pass of RMS norm if the method does not norm its output.
 Result<std::unique_ptr<Convolution>> create_from(const Candidate& candidate, accel::Device& device,
                                                  const ConvProblem& problem, Weights& weights,
                                                  std::string_view kernel) {
-    if (problem.norm == Norm::None || candidate.norms) return create_bare(candidate, device, problem, weights, kernel);
+    if (problem.norm == Norm::None || candidate.norms)
+        return create_on_input(candidate, device, problem, weights, kernel);
     ConvProblem bare = problem;
     bare.norm = Norm::None;
-    KG_TRY(auto made, create_bare(candidate, device, bare, weights, kernel));
+    KG_TRY(auto made, create_on_input(candidate, device, bare, weights, kernel));
     return create_norm_after(problem, std::move(made), weights.gamma());
 }
 

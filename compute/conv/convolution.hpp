@@ -27,8 +27,9 @@ enum class Packing : std::uint8_t {
 };
 
 struct ConvOptions {
-    std::string_view backend = {};  ///< "candidate" or "candidate:kernel" (dispatch.hpp); empty: the best open one
-    Sums sums = Sums::Exact;        ///< where no name is given
+    std::string_view backend = {};    ///< "candidate" or "candidate:kernel" (dispatch.hpp); empty: the best open one
+    Sums sums = Sums::Exact;          ///< where no name is given
+    std::string_view preferred = {};  ///< a candidate that is taken where it is open, although another may be better
     /// The convolution of which the problem computes some rows: its method is taken, so that they get the same bits.
     const ConvProblem* part_of = nullptr;
     Packing packing = Packing::Now;

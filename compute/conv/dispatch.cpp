@@ -6,6 +6,7 @@
 #include <kinetograph/compute/conv/onednn/convolution.hpp>
 #include <kinetograph/compute/conv/reference/convolution.hpp>
 #include <kinetograph/kernels/conv/chips.hpp>
+#include <kinetograph/kernels/conv/sub_pixel.hpp>
 
 #include <fmt/format.h>
 
@@ -53,8 +54,31 @@ constexpr Gate kAvx512Bf16{
     [](const Subject& s) { return s.problem.dtype == Element::F32 || has_feature(s, "avx512_bf16"); }, features};
 
 constexpr Gate kDirectGates[] = {
-    kOnCpu,        kF32OrBf16, kNoUpsampling, kUnscaled, kAvx512, kAvx512Bf16,
+    kOnCpu,
+    kF32OrBf16,
+    {"3x3 taps of stride 1 and padding 1 on an input to upsample",
+     [](const Subject& s) { return !s.problem.upsample || is_sub_pixel(s.problem); },
+     [](const Subject& s) {
+         const ConvProblem& p = s.problem;
+         return fmt::format("{}x{}, stride {}, dilation {}, pad {},{},{},{}", p.filter.r, p.filter.s, met(p.stride),
+                            met(p.dilation), p.pad.top, p.pad.bottom, p.pad.left, p.pad.right);
+     }},
+    kUnscaled,
+    kAvx512,
+    kAvx512Bf16,
     kEvenChannels,  // VDPBF16PS multiplies two at a time
+    kUngrouped,
+};
+
+constexpr Gate kDoubledGates[] = {
+    kOnCpu,
+    kF32OrBf16,
+    {"an input to upsample", [](const Subject& s) { return s.problem.upsample; },
+     [](const Subject&) { return std::string("one as it lies in memory"); }},
+    kUnscaled,
+    kAvx512,
+    kAvx512Bf16,
+    kEvenChannels,
     kUngrouped,
 };
 
@@ -91,12 +115,13 @@ std::int64_t reach(std::int64_t taps, std::int64_t dilation) { return (taps - 1)
 constexpr Gate kFitsImage{"a filter no larger than the image",
                           [](const Subject& s) {
                               const ConvProblem& p = s.problem;
-                              return reach(p.filter.r, p.dilation.h) <= p.h && reach(p.filter.s, p.dilation.w) <= p.w;
+                              return reach(p.filter.r, p.dilation.h) <= p.h_seen() &&
+                                     reach(p.filter.s, p.dilation.w) <= p.w_seen();
                           },
                           [](const Subject& s) {
                               const ConvProblem& p = s.problem;
                               return fmt::format("{}x{} on {}x{}", reach(p.filter.r, p.dilation.h),
-                                                 reach(p.filter.s, p.dilation.w), p.h, p.w);
+                                                 reach(p.filter.s, p.dilation.w), p.h_seen(), p.w_seen());
                           }};
 
 bool has_residual(const Subject& s) { return s.problem.residual && s.problem.beta != 0; }
@@ -113,7 +138,6 @@ constexpr Gate kWholeVectors{"AVX-512 for groups of channels that are not a mult
 constexpr Gate kOneDnnGates[] = {
     kOnCpu,
     kF32OrBf16,
-    kNoUpsampling,
     kUnscaled,
     kMeetsInput,
     kFitsImage,
@@ -131,7 +155,6 @@ constexpr Gate kOneDnnGates[] = {
 
 constexpr Gate kWidenedGates[] = {
     kOnCpu,
-    kNoUpsampling,
     kUnscaled,
     kMeetsInput,
     kFitsImage,
@@ -152,12 +175,15 @@ constexpr Gate kReferenceGates[] = {
 
 constexpr Candidate kCpu[] = {
     {"winograd-time-cpu", "F(2,3) along time in our AVX-512 loops, frames transformed row by row", kWinogradGates,
-     nullptr, direct::create_winograd, true, Rounding::Operands},
-    {"direct-cpu", "our AVX-512 loops, frames read in place", kDirectGates, nullptr, direct::create},
+     nullptr, direct::create_winograd, true, true, Rounding::Operands},
+    {"direct-cpu", "our AVX-512 loops, frames read in place; four 2x2 filters on an input to upsample", kDirectGates,
+     nullptr, direct::create},
+    {"doubled-direct-cpu", "a pass doubles the input, then our AVX-512 loops", kDoubledGates, nullptr, direct::create,
+     true, false},
     {"onednn-cpu", "generated code in the problem's own dtype, frames read in place", kOneDnnGates, nullptr,
-     onednn::create, false},
+     onednn::create, false, false},
     {"onednn-f32-cpu", "bf16 widened to float32 frame by frame, then generated float32 code", kWidenedGates, nullptr,
-     onednn::create_widened, false},
+     onednn::create_widened, false, false},
     {"reference-cpu", "plain loops, sums in fp64", kReferenceGates, nullptr, reference::create, false},
 };
 
@@ -165,7 +191,7 @@ std::vector<Candidate> all_candidates() {
     std::vector<Candidate> all;
     for (const ChipKernels& chip : chips())
         for (const ConvMethod& method : chip.methods())
-            all.push_back({method.name, method.summary, method.gates, method.plan, nullptr, true, method.rounding,
+            all.push_back({method.name, method.summary, method.gates, method.plan, nullptr, true, true, method.rounding,
                            method.choice});
     all.insert(all.end(), std::begin(kCpu), std::end(kCpu));
     return all;
@@ -201,7 +227,7 @@ double seconds_a_frame(const Candidate& candidate, const Chip& chip, const ConvP
 
 }  // namespace
 
-std::vector<DispatchRow> explain(const Chip& chip, const ConvProblem& problem, Sums sums) {
+std::vector<DispatchRow> explain(const Chip& chip, const ConvProblem& problem, Sums sums, std::string_view preferred) {
     const Subject subject{problem, chip};
     std::vector<DispatchRow> rows;
     for (const Candidate& candidate : candidates()) {
@@ -215,14 +241,16 @@ std::vector<DispatchRow> explain(const Chip& chip, const ConvProblem& problem, S
         }
         rows.push_back(std::move(row));
     }
-    std::ranges::stable_sort(rows, {}, [sums](const DispatchRow& row) {
-        return row.open ? std::pair(allows(sums, row.rounding) ? 0 : 1, row.seconds_a_frame) : std::pair(2, 0.0);
+    std::ranges::stable_sort(rows, {}, [&](const DispatchRow& row) {
+        if (!row.open) return std::pair(3, 0.0);
+        return std::pair(row.candidate == preferred ? 0 : allows(sums, row.rounding) ? 1 : 2, row.seconds_a_frame);
     });
     return rows;
 }
 
-std::vector<DispatchRow> explain(const accel::DeviceInfo& device, const ConvProblem& problem, Sums sums) {
-    return explain(chip_of(device), problem, sums);
+std::vector<DispatchRow> explain(const accel::DeviceInfo& device, const ConvProblem& problem, Sums sums,
+                                 std::string_view preferred) {
+    return explain(chip_of(device), problem, sums, preferred);
 }
 
 namespace {

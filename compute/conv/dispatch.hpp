@@ -20,7 +20,8 @@ struct Candidate {
     ConvPlan (*plan)(const ConvProblem&, const Chip&) = nullptr;
     /// Makes the convolution. Unsupported from here is a decline too: a library's own refusal.
     Result<std::unique_ptr<Convolution>> (*create)(accel::Device&, const ConvProblem&, Weights&) = nullptr;
-    bool norms = true;  ///< norms its output; others get a pass over it
+    bool norms = true;      ///< norms its output; others get a pass over it
+    bool upsamples = true;  ///< reads an input to upsample as it lies; others get a pass that doubles it
     Rounding rounding = Rounding::Once;
     KernelChoice choice = {};
 };
@@ -43,9 +44,12 @@ struct DispatchRow {
 /// What dispatch would decide: the open rows first, by predicted seconds a frame (in the list's order where they are
 /// equal or there is no model; after them those whose rounding `sums` does not allow), then the closed ones in the
 /// list's order. The first row is the choice, if it is open. Methods add in different orders: ranked by a frame alone,
-/// the choice among Sums::Exact and so the bits of a frame do not depend on how many frames a step takes.
-std::vector<DispatchRow> explain(const Chip& chip, const ConvProblem& problem, Sums sums = Sums::Exact);
-std::vector<DispatchRow> explain(const accel::DeviceInfo& device, const ConvProblem& problem, Sums sums = Sums::Exact);
+/// the choice among Sums::Exact and so the bits of a frame do not depend on how many frames a step takes. The candidate
+/// that `preferred` names goes first where it is open.
+std::vector<DispatchRow> explain(const Chip& chip, const ConvProblem& problem, Sums sums = Sums::Exact,
+                                 std::string_view preferred = {});
+std::vector<DispatchRow> explain(const accel::DeviceInfo& device, const ConvProblem& problem, Sums sums = Sums::Exact,
+                                 std::string_view preferred = {});
 /// The rows as a table for a terminal.
 std::string to_string(std::span<const DispatchRow> rows);
 

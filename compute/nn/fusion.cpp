@@ -10,11 +10,7 @@ namespace {
 class Fusion {
   public:
     Fusion(const Network& network, const FusionOptions& options)
-        : nodes_(network.nodes()),
-          options_(options),
-          made_(nodes_.size() + 1),
-          users_(nodes_.size() + 1),
-          taken_(nodes_.size()) {
+        : nodes_(network.nodes()), made_(nodes_.size() + 1), users_(nodes_.size() + 1), taken_(nodes_.size()) {
         for (std::size_t i = 0; i < nodes_.size(); ++i) {
             const Node& node = nodes_[i];
             taken_[i] = !runs(node.steps, options.first_step);
@@ -80,7 +76,7 @@ class Fusion {
     void begin(std::size_t i, const primitive::UpsampleSpace& upsample) {
         const std::vector<std::size_t>& users = users_[i + 1];
         const auto* conv = users.size() == 1 ? at<primitive::Conv>(users.front()) : nullptr;
-        if (options_.upsample_in_conv && conv != nullptr && conv->filter.q == 1 && !repeated_.contains(input_of(i)))
+        if (conv != nullptr && conv->filter.q == 1 && !repeated_.contains(input_of(i)))
             doubled_[i + 1] = input_of(i);
         else
             place_repeated(i, UpsamplePass{&upsample, input_of(i), i + 1});
@@ -180,7 +176,6 @@ class Fusion {
     }
 
     const std::vector<Node>& nodes_;
-    const FusionOptions& options_;
     std::vector<Value> made_;                      ///< [Value] -> the same, or what passes through a skipped primitive
     std::vector<std::vector<std::size_t>> users_;  ///< [Value] -> primitives that read it
     std::vector<bool> taken_;                      ///< [primitive] belongs to a pass, or is skipped

@@ -67,16 +67,15 @@ inline Value input_of(const Pass& pass) {
 
 struct FusionOptions {
     bool first_step = false;
-    bool upsample_in_conv = true;  ///< a 2-D convolution doubles its input on the way
 };
 
 /// The passes of one step in order. They point into `network`. A convolution takes along, in this order: the doubling
-/// before it; a time shuffle after it; an activation; without a shuffle also the sum whose first operand it makes, a
-/// ReLU of that, and a norm, which replaces the output where nothing else reads that. Values in passes are those that a
-/// step makes: what a skipped primitive would make is its input. Errors: Unsupported, naming the primitive: an
-/// activation, sum or shuffle that follows no convolution (an activation: nor a norm), a sum after a ReLU, a soft limit
-/// that is not the network's first primitive, and repeated frames that something other than UpsampleSpace or
-/// DepthToSpace reads.
+/// before it, if it is 2-D and alone reads that; a time shuffle after it; an activation; without a shuffle also the sum
+/// whose first operand it makes, a ReLU of that, and a norm, which replaces the output where nothing else reads that.
+/// Values in passes are those that a step makes: what a skipped primitive would make is its input. Errors: Unsupported,
+/// naming the primitive: an activation, sum or shuffle that follows no convolution (an activation: nor a norm), a sum
+/// after a ReLU, a soft limit that is not the network's first primitive, and repeated frames that something other than
+/// UpsampleSpace or DepthToSpace reads.
 Result<std::vector<Pass>> fuse(const Network& network, const FusionOptions& options);
 
 /// The soft limit of the network's input, as the step stores that; 0: none.

@@ -85,6 +85,7 @@ Result<std::shared_ptr<Model>> Model::create(accel::Device& device, const Checkp
                         .one_step = checkpoint.family().one_latent_frame,
                         .dtype = *dtype,
                         .sums = options.sums,
+                        .preferred_backend = options.preferred_backend,
                         .clamp = options.clamp};
     if (options.latents == LatentScale::Normalized) {
         network.scale = checkpoint.latents_std();
@@ -240,7 +241,7 @@ Result<const StepPlans*> Model::find_fitting(const StepPlans& whole, const CallL
 double Model::work_ratio(const StackSize& size) const {
     if (size.bands.count == 1) return 1.0;
     const StepKind kind = kinds_of_steps(network_, size).front();
-    const auto passes = fused_passes(network_.network, device_.info().kind, kind.first);
+    const auto passes = nn::fuse(network_.network, {.first_step = kind.first});
     if (!passes) return 1.0;  // declaring the step says why
     const auto cut = find_cut(*passes, size.bands.upsampling);
     if (!cut) return 1.0;

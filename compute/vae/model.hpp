@@ -34,6 +34,8 @@ struct StepFrames {
 struct ModelOptions {
     Precision precision = Precision::Bf16;
     conv::Sums sums = conv::Sums::Exact;
+    /// Of convolutions: taken wherever it is open, although another may be better. Empty: none.
+    std::string preferred_backend{};
     LatentScale latents = LatentScale::Normalized;
     bool clamp = true;  ///< frames clamped to [-1, 1]
 };
@@ -100,7 +102,7 @@ class Model {
         : device_(device),
           name_(std::move(name)),
           network_(std::move(network)),
-          parameters_(device, std::move(load), network_.sums) {}
+          parameters_(device, std::move(load), network_.sums, network_.preferred_backend) {}
     template <class Upload>
     auto counting_device_bytes(const Upload& upload) KG_REQUIRES(mutex_);
     Result<const StepPlans*> compiled(const StackSize& size, const CallLimits& limits) KG_REQUIRES(mutex_);

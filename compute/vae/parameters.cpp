@@ -25,8 +25,9 @@ Result<const conv::Convolution*> Parameters::convolution(const nn::primitive::Co
     const auto made = std::ranges::find_if(
         convolutions, [&](const Made& one) { return one.convolution->problem() == problem && one.whole == whole; });
     if (made != convolutions.end()) return made->convolution.get();
-    auto created = conv::Convolution::create(device_, problem, *layer->second.weights,
-                                             {.sums = sums_, .part_of = &whole, .packing = conv::Packing::Later});
+    auto created = conv::Convolution::create(
+        device_, problem, *layer->second.weights,
+        {.sums = sums_, .preferred = preferred_, .part_of = &whole, .packing = conv::Packing::Later});
     if (!created) return fail(std::move(created.error()), key);
     return convolutions.emplace_back(Made{whole, std::move(*created)}).convolution.get();
 }
@@ -34,7 +35,7 @@ Result<const conv::Convolution*> Parameters::convolution(const nn::primitive::Co
 std::string_view Parameters::method_of(const conv::ConvProblem& problem) {
     const auto known = std::ranges::find(methods_, problem, &decltype(methods_)::value_type::first);
     if (known != methods_.end()) return known->second;
-    const conv::DispatchRow first = conv::explain(device_.info(), problem, sums_).front();
+    const conv::DispatchRow first = conv::explain(device_.info(), problem, sums_, preferred_).front();
     return methods_.emplace_back(problem, first.open ? first.candidate : "").second;
 }
 

@@ -17,9 +17,10 @@ namespace kinetograph::vae {
 
 class Parameters {
   public:
-    /// `load` is called whenever a tensor is packed; `device` outlives the object.
-    Parameters(accel::Device& device, LoadTensor load, conv::Sums sums)
-        : device_(device), load_(std::move(load)), sums_(sums) {}
+    /// `load` is called whenever a tensor is packed; `device` outlives the object. `sums` and `preferred` are
+    /// ConvOptions'.
+    Parameters(accel::Device& device, LoadTensor load, conv::Sums sums, std::string preferred)
+        : device_(device), load_(std::move(load)), sums_(sums), preferred_(std::move(preferred)) {}
 
     /// The convolution `problem` with the parameters of `conv`, and `norm_key`.gamma where the problem has a norm;
     /// to be enqueued after pack(). `whole` is the problem itself, or the one that it computes some rows of
@@ -56,6 +57,7 @@ class Parameters {
     accel::Device& device_;
     LoadTensor load_;
     conv::Sums sums_;
+    std::string preferred_;
     std::multimap<std::string, Layer> layers_;
     std::vector<std::pair<conv::ConvProblem, std::string_view>> methods_;
     std::map<std::string, std::unique_ptr<accel::Memory>> constants_;

@@ -40,7 +40,7 @@ class StepDeclaration {
         KG_TRY(const Tensor input, unpack_latents(context(), latents, input_extent(), anew));
         made(nn::stored_input(network_.network), input);
         KG_TRY(written_, begin_output(context(), whole_.back(), output));
-        KG_TRY(const auto passes, fused_passes(network_.network, parameters_.device().info().kind, kind_.first));
+        KG_TRY(const auto passes, nn::fuse(network_.network, {.first_step = kind_.first}));
         if (!network_.one_step) find_summed(passes);
         if (size_.bands.count == 1) {
             declare_from(passes, 0);
@@ -561,10 +561,6 @@ class StepDeclaration {
 };
 
 }  // namespace
-
-Result<std::vector<nn::Pass>> fused_passes(const nn::Network& network, accel::Kind device, bool first_step) {
-    return nn::fuse(network, {.first_step = first_step, .upsample_in_conv = device != accel::Kind::Cpu});
-}
 
 nn::Extent output_shape(const NetworkDesc& network, const StackSize& size, StepKind kind) {
     return nn::extents(network.network, {kind.frames, size.height, size.width, network.network.input_channels()},

@@ -30,6 +30,7 @@ struct NetworkDesc {
     bool one_step = false;                      ///< a clip is one step: nothing is kept for another
     tensor::DType dtype = tensor::DType::BF16;  ///< of activations and filters
     conv::Sums sums = conv::Sums::Exact;        ///< of convolutions
+    std::string preferred_backend{};            ///< of convolutions (ConvOptions::preferred); empty: none
     bool clamp = false;                         ///< output limited to [-1, 1]
     std::vector<float> scale{}, shift{};        ///< input * scale + shift per channel; empty: as it is
 };
@@ -75,9 +76,6 @@ struct ClipValues {
 
 using StepOutput = std::variant<ClipFrames, ClipValues>;
 
-/// The passes of a step; they point into `network`. On a GPU a convolution doubles its input on the way; on the CPU a
-/// pass does, whose output the back ends there read in place. Errors: those of nn::fuse.
-Result<std::vector<nn::Pass>> fused_passes(const nn::Network& network, accel::Kind device, bool first_step);
 /// What comes out of a step.
 nn::Extent output_shape(const NetworkDesc& network, const StackSize& size, StepKind kind);
 /// In memory: what goes in, and, as float32, what comes out.

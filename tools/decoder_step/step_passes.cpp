@@ -19,7 +19,7 @@ class StepWalk {
           dtype_(dtype),
           bytes_(tensor::bytes_per_element(dtype)),
           extents_(nn::extents(network, {kind.frames, size.height, size.width, network.input_channels()}, kind.first)),
-          passes_(fused_passes(network, planner.device, kind.first).value()),
+          passes_(nn::fuse(network, {.first_step = kind.first}).value()),
           last_bytes_(bytes_) {
         const auto later = nn::extents(network, {1, size.height, size.width, network.input_channels()}, false);
         frames_a_latent_ = later.back().frames;

@@ -47,7 +47,7 @@ struct LayerResult {
     }
 };
 
-Result<std::vector<DecoderConvolution>> wanted_convolutions(const ConvBench& bench, const accel::DeviceInfo& device) {
+Result<std::vector<DecoderConvolution>> wanted_convolutions(const ConvBench& bench) {
     if (bench.one_problem) {
         const conv::ConvProblem& problem = bench.problem;
         KG_CHECK(conv::validate(problem));
@@ -58,8 +58,7 @@ Result<std::vector<DecoderConvolution>> wanted_convolutions(const ConvBench& ben
     if (bench.dim > 0) widths.dim = bench.dim;
     KG_TRY(const auto size, bench.size.latents(family));
     const nn::Network network = family.decoder(widths);
-    KG_TRY(auto all, decoder_convolutions(network, family.one_latent_frame, size, bench.problem.dtype,
-                                          device.kind != accel::Kind::Cpu));
+    KG_TRY(auto all, decoder_convolutions(network, family.one_latent_frame, size, bench.problem.dtype));
     std::vector<std::string> names(all.size());
     std::ranges::transform(all, names.begin(), &DecoderConvolution::name);
     std::erase_if(all, [&](const DecoderConvolution& one) { return one.name.find(bench.layer) == std::string::npos; });
@@ -171,7 +170,7 @@ Result<void> run(const ConvBench& bench) {
     KG_TRY(auto report, BenchReport::create(bench.json));
     KG_TRY(auto device, open_lane(bench.lane));
     const accel::DeviceInfo& info = device->info();
-    KG_TRY(auto convolutions, wanted_convolutions(bench, info));
+    KG_TRY(auto convolutions, wanted_convolutions(bench));
 
     std::vector<LayerResult> layers;
     std::optional<Error> failure;

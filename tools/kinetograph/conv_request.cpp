@@ -30,6 +30,16 @@ CLI::Option* add_fields(CLI::App& command, const std::string& name, const std::a
     });
 }
 
+/// "" if there is such a method.
+std::string complaint_of(const std::string& name) {
+    const auto candidates = conv::candidates();
+    if (std::ranges::find(candidates, name, &conv::Candidate::name) != candidates.end()) return "";
+    std::string names;
+    for (const conv::Candidate& candidate : candidates)
+        names += fmt::format("{}{}", names.empty() ? "" : ", ", candidate.name);
+    return fmt::format("no back end is called {}; there are {}", name, names);
+}
+
 }  // namespace
 
 ProblemOptions add_conv_options(CLI::App& command, conv::ConvProblem& p) {
@@ -66,16 +76,15 @@ ProblemOptions add_conv_options(CLI::App& command, conv::ConvProblem& p) {
 }
 
 void add_backend_option(CLI::App& command, std::string& backend, const std::string& description) {
-    const auto check = [](const std::string& words) -> std::string {
-        const auto candidates = conv::candidates();
-        const std::string name = words.substr(0, words.find(':'));
-        if (std::ranges::find(candidates, name, &conv::Candidate::name) != candidates.end()) return "";
-        std::string names;
-        for (const conv::Candidate& candidate : candidates)
-            names += fmt::format("{}{}", names.empty() ? "" : ", ", candidate.name);
-        return fmt::format("no back end is called {}; there are {}", name, names);
-    };
+    const auto check = [](const std::string& words) { return complaint_of(words.substr(0, words.find(':'))); };
     command.add_option("--backend", backend, description)->type_name("NAME[:KERNEL]")->check(check);
+}
+
+void add_preferred_backend_option(CLI::App& command, std::string& backend) {
+    command
+        .add_option("--backend", backend, "Take this candidate for the convolutions that it is open to, best or not")
+        ->type_name("NAME")
+        ->check(complaint_of);
 }
 
 }  // namespace kinetograph::cli

@@ -23,4 +23,7 @@ ProblemOptions add_conv_options(CLI::App& command, conv::ConvProblem& problem);
 /// must outlive the parse.
 void add_backend_option(CLI::App& command, std::string& backend, const std::string& description);
 
+/// Adds --backend, a method's name alone, which is taken for the convolutions that it is open to. As above.
+void add_preferred_backend_option(CLI::App& command, std::string& backend);
+
 }  // namespace kinetograph::cli

@@ -3,6 +3,7 @@
 #include <kinetograph/compute/nn/operators.hpp>
 #include <kinetograph/compute/session/session.hpp>
 #include <kinetograph/engine/accel/open.hpp>
+#include <kinetograph/tools/kinetograph/conv_request.hpp>
 #include <kinetograph/tools/kinetograph/decode_request.hpp>
 #include <kinetograph/tools/kinetograph/option_kinds.hpp>
 
@@ -45,6 +46,7 @@ void add_decode_options(CLI::App& command, DecodeRequest& request) {
     add_lane_option(command, request.lane);
     add_choice(command, "--precision", request.model.precision, kPrecisions, "Of the arithmetic (default bf16)");
     add_sums_option(command, request.model.sums);
+    add_preferred_backend_option(command, request.model.preferred_backend);
     add_choice(command, "--latents", request.model.latents, kScales,
                "normalized: apply z * std + mean (default); raw: already the decoder's scale");
     command.add_flag_callback(

@@ -21,8 +21,8 @@ void add_lane_option(CLI::App& command, std::string& lane);
 /// Adds --sums. `sums` must outlive the parse.
 void add_sums_option(CLI::App& command, conv::Sums& sums);
 
-/// Adds --weights, --lane, --precision, --sums, --latents, --no-clamp and --memory-budget. `request` must outlive the
-/// parse.
+/// Adds --weights, --lane, --precision, --sums, --backend, --latents, --no-clamp and --memory-budget. `request` must
+/// outlive the parse.
 void add_decode_options(CLI::App& command, DecodeRequest& request);
 
 /// The spelling on the command line.

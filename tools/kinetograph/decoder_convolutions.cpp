@@ -12,9 +12,8 @@ std::string convolution_name(const conv::ConvProblem& problem) {
 }
 
 Result<std::vector<DecoderConvolution>> decoder_convolutions(const nn::Network& network, bool first_step,
-                                                             vae::LatentSize size, tensor::DType dtype,
-                                                             bool fuse_upsample) {
-    KG_TRY(const auto passes, nn::fuse(network, {.first_step = first_step, .upsample_in_conv = fuse_upsample}));
+                                                             vae::LatentSize size, tensor::DType dtype) {
+    KG_TRY(const auto passes, nn::fuse(network, {.first_step = first_step}));
     const auto extents = nn::extents(network, {1, size.height, size.width, network.input_channels()}, first_step);
     std::vector<DecoderConvolution> found;
     for (const nn::Pass& pass : passes) {

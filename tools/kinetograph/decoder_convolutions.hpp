@@ -19,11 +19,9 @@ struct DecoderConvolution {
 std::string convolution_name(const conv::ConvProblem& problem);
 
 /// The convolutions of the network in a step on one latent frame, a clip's first or a later one, in the order in which
-/// they first run. With `fuse_upsample` a convolution doubles its own input, as decoders on a GPU do. The convolution
-/// of a temporal upsampling is listed whole, although decoders run its parts one after the other. Errors: those of
-/// nn::fuse.
+/// they first run. The convolution of a temporal upsampling is listed whole, although decoders run its parts one after
+/// the other. Errors: those of nn::fuse.
 Result<std::vector<DecoderConvolution>> decoder_convolutions(const nn::Network& network, bool first_step,
-                                                             vae::LatentSize size, tensor::DType dtype,
-                                                             bool fuse_upsample);
+                                                             vae::LatentSize size, tensor::DType dtype);
 
 }  // namespace kinetograph::cli

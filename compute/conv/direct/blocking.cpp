@@ -59,7 +59,7 @@ void add_wide_blocks(const ConvProblem& problem, Blocking& blocking) {
 
 }  // namespace
 
-Blocking choose_blocking(const ConvProblem& problem) {
+Blocking choose_blocking(const ConvProblem& problem, std::int64_t rows_a_tile) {
     Blocking blocking;
     problem.filter.k <= kMaxNarrow ? add_narrow_block(problem, blocking) : add_wide_blocks(problem, blocking);
     const std::int64_t rows = problem.filter.q * problem.filter.r;
@@ -67,8 +67,8 @@ Blocking choose_blocking(const ConvProblem& problem) {
         block.filter_offset = blocking.filter_bytes;
         blocking.filter_bytes += rows * block.row_bytes;
     }
-    blocking.rows_a_chunk = std::clamp<std::int64_t>(kChunkBytes / blocking.blocks.front().row_bytes, 1, rows);
-    blocking.chunks = (rows + blocking.rows_a_chunk - 1) / blocking.rows_a_chunk;
+    blocking.rows_a_chunk = std::clamp<std::int64_t>(kChunkBytes / blocking.blocks.front().row_bytes, 1, rows_a_tile);
+    blocking.chunks = (rows_a_tile + blocking.rows_a_chunk - 1) / blocking.rows_a_chunk;
     return blocking;
 }
 

@@ -21,12 +21,13 @@ struct ChannelBlock {
 struct Blocking {
     std::vector<ChannelBlock> blocks;
     Arrangement arrangement = Arrangement::Wide;
-    std::int64_t rows_a_chunk = 0;  ///< rows of taps (of Q * R) whose filter stays in the second-level cache
-    std::int64_t chunks = 0;
+    std::int64_t rows_a_chunk = 0;  ///< rows of taps whose filter stays in the second-level cache
+    std::int64_t chunks = 0;        ///< of the rows that a tile adds up
     std::int64_t filter_bytes = 0;  ///< of all blocks
 };
 
-Blocking choose_blocking(const ConvProblem& problem);
+/// A tile adds up `rows_a_tile` of the Q * R rows of taps.
+Blocking choose_blocking(const ConvProblem& problem, std::int64_t rows_a_tile);
 
 /// [k][c][q][r][s] to, block by block, rows of taps [q][r] as TapRow::filter wants them; channels beyond k are zero.
 /// `packed` has filter_bytes.

@@ -1,5 +1,6 @@
 #include <kinetograph/compute/conv/direct/convolution.hpp>
 #include <kinetograph/compute/conv/direct/tiled_convolution.hpp>
+#include <kinetograph/kernels/conv/sub_pixel.hpp>
 
 #include <omp.h>
 
@@ -13,15 +14,36 @@ constexpr std::int64_t kInputBytes = 768 << 10;  // of input rows under the taps
 constexpr std::int64_t kSumsBytes = 256 << 10;   // of a thread, when sums wait for the next chunk of taps
 constexpr std::int64_t kNormBytes = 128 << 10;   // of output rows that wait in the cache to be normed
 
+constexpr std::int64_t kParities = 4;  // of an output row and column
+
+/// The problem with the filter that is packed: where the input is doubled, one of 2 x 2 taps for each parity of output
+/// row and column, in place of Q temporal taps Q for each parity.
+ConvProblem packed_problem(ConvProblem problem) {
+    if (problem.upsample) {
+        problem.filter.q *= kParities;
+        problem.filter.r = problem.filter.s = 2;
+    }
+    return problem;
+}
+
+const char* layout_of(const ConvProblem& problem) {
+    const bool bf16 = problem.dtype == tensor::DType::BF16;
+    if (problem.upsample) return bf16 ? "sub-pixel blocks of bf16" : "sub-pixel blocks of f32";
+    return bf16 ? "blocks of bf16" : "blocks of f32";
+}
+
 class DirectConvolution final : public TiledConvolution {
   public:
     DirectConvolution(accel::Device& device, const ConvProblem& problem, Weights& weights)
-        : TiledConvolution(device, problem, problem,
-                           problem.dtype == tensor::DType::BF16 ? "blocks of bf16" : "blocks of f32", weights) {
+        : TiledConvolution(device, problem, packed_problem(problem),
+                           problem.filter.q * (problem.upsample ? 2 : problem.filter.r), layout_of(problem), weights),
+          parities_(problem.upsample ? kParities : 1),
+          step_(problem.upsample ? 2 : 1),
+          tap_rows_(problem.upsample ? 2 : problem.filter.r) {
         // Enough tasks to balance the threads, but few enough rows per task that the last frame's input is still in the
         // cache.
         const std::int64_t even = problem.n * problem.h_out() / (8 * threads());
-        const std::int64_t cached = kInputBytes / (problem.filter.q * input_row_bytes()) - problem.filter.r + 1;
+        const std::int64_t cached = step_ * (kInputBytes / (problem.filter.q * input_row_bytes()) - tap_rows_ + 1);
         rows_a_task_ = std::clamp<std::int64_t>(std::min(even, cached), 1, kMaxRows);
         if (problem.norm != Norm::None) {
             rows_a_task_ = std::clamp<std::int64_t>(kNormBytes / output_row_bytes(), 1, rows_a_task_);
@@ -59,21 +81,48 @@ class DirectConvolution final : public TiledConvolution {
         std::int64_t most = 0;
         for (const ChannelBlock& block : blocking().blocks) {
             const std::int64_t pixels = kernel(block).pixels;
-            const std::int64_t tiles = (problem().w_out() + pixels - 1) / pixels;
+            const std::int64_t tiles = (columns_of(0).count + pixels - 1) / pixels;
             most = std::max<std::int64_t>(most, tiles * kTileElements * 4);
         }
         return most;
     }
 
     std::vector<float> product_filter(std::span<const float> filter) const override {
-        return {filter.begin(), filter.end()};
+        if (!problem().upsample) return {filter.begin(), filter.end()};
+        std::vector<float> folded;
+        folded.reserve(filter.size() / 9 * 4 * kParities);
+        const ConvProblem& p = problem();
+        SubPixelTap tap;
+        for (tap.k = 0; tap.k < p.filter.k; ++tap.k)
+            for (tap.c = 0; tap.c < p.c_in; ++tap.c)
+                for (tap.parity = 0; tap.parity < kParities; ++tap.parity)
+                    for (tap.q = 0; tap.q < p.filter.q; ++tap.q)
+                        for (tap.r = 0; tap.r < 2; ++tap.r)
+                            for (tap.s = 0; tap.s < 2; ++tap.s) folded.push_back(sub_pixel_weight(p, filter, tap));
+        return folded;
+    }
+
+    // ---- the pixels of a parity: all of them, where the input is not doubled ---------------------------------------
+
+    Columns columns_of(std::int64_t parity) const {
+        if (!problem().upsample) return all_columns();
+        return {.first_tap = parity % 2 - 1, .first = parity % 2, .step = 2, .count = problem().w};
+    }
+    /// The first of the task's rows; every step_-th follows.
+    std::int64_t first_row(const Rows& task, std::int64_t parity) const {
+        return task.first + (task.first + parity / 2) % step_;
+    }
+    /// The input row under row `r` of the taps of output row `y`; in the padding outside the input.
+    std::int64_t input_row(std::int64_t y, std::int64_t r) const {
+        const ConvProblem& p = problem();
+        return p.upsample ? (y + 1) / 2 - 1 + r : y * p.stride.h + r * p.dilation.h - p.pad.top;
     }
 
     void run(const Frames& frames) const override {
         const ConvProblem& p = problem();
 #pragma omp parallel num_threads(threads())
         {
-            std::vector<TapRow> taps(p.filter.q * p.filter.r);
+            std::vector<TapRow> taps(p.filter.q * tap_rows_);
             std::byte* own = frames.workspace + omp_get_thread_num() * thread_bytes();
             // A task is the same rows of all frames of a sample: each next frame finds most of its input in the cache.
             const std::int64_t tasks = (p.h_out() + rows_a_task_ - 1) / rows_a_task_;
@@ -93,10 +142,12 @@ class DirectConvolution final : public TiledConvolution {
 
     void run_rows(const Frames& frames, const Rows& task, std::vector<TapRow>& taps) const {
         for (const ChannelBlock& block : blocking().blocks) {
-            if (blocking().chunks == 1) {
-                run_whole(frames, task, block, taps);
-            } else {
-                run_chunks(frames, task, block, taps);
+            for (std::int64_t parity = 0; parity < parities_; ++parity) {
+                if (blocking().chunks == 1) {
+                    run_whole(frames, task, block, parity, taps);
+                } else {
+                    run_chunks(frames, task, block, parity, taps);
+                }
             }
         }
         if (problem().norm == Norm::None) return;
@@ -104,50 +155,55 @@ class DirectConvolution final : public TiledConvolution {
     }
 
     /// For filters whose blocks fit the cache: every tile is finished while its sums are in registers.
-    void run_whole(const Frames& frames, const Rows& task, const ChannelBlock& block, std::vector<TapRow>& taps) const {
+    void run_whole(const Frames& frames, const Rows& task, const ChannelBlock& block, std::int64_t parity,
+                   std::vector<TapRow>& taps) const {
         alignas(64) float sums[kTileElements];
         const TileKernel tile_kernel = kernel(block);
-        for (std::int64_t y = task.first; y < task.last; ++y) {
-            Tile tile = tile_over(frames, output_row(task, y), block, 0, taps);
+        const Columns columns = columns_of(parity);
+        for (std::int64_t y = first_row(task, parity); y < task.last; y += step_) {
+            Tile tile = tile_over(frames, output_row(task, y), block, parity, 0, taps);
             tile.sums = sums;
-            for (std::int64_t x = 0; x < problem().w_out(); x += tile_kernel.pixels) {
-                run_tile(tile_kernel, tile, x);
-                finish_tile(frames, output_row(task, y), x, block, tile);
+            for (std::int64_t x = 0; x < columns.count; x += tile_kernel.pixels) {
+                run_tile(tile_kernel, tile, columns, x);
+                finish_tile(frames, output_row(task, y), columns, x, block, tile);
             }
         }
     }
 
     /// For filters cut into chunks of taps: each chunk stays in the cache while all rows of the task are processed.
-    void run_chunks(const Frames& frames, const Rows& task, const ChannelBlock& block,
+    void run_chunks(const Frames& frames, const Rows& task, const ChannelBlock& block, std::int64_t parity,
                     std::vector<TapRow>& taps) const {
         const TileKernel tile_kernel = kernel(block);
+        const Columns columns = columns_of(parity);
         for (std::int64_t chunk = 0; chunk < blocking().chunks; ++chunk) {
-            for (std::int64_t y = task.first; y < task.last; ++y) {
-                Tile tile = tile_over(frames, output_row(task, y), block, chunk, taps);
+            for (std::int64_t y = first_row(task, parity); y < task.last; y += step_) {
+                const OutputRow row = output_row(task, y);
+                Tile tile = tile_over(frames, row, block, parity, chunk, taps);
                 tile.sums = task.sums + (y - task.first) * row_sums_bytes() / 4;
                 tile.add = chunk > 0;
-                for (std::int64_t x = 0; x < problem().w_out(); x += tile_kernel.pixels, tile.sums += kTileElements) {
-                    run_tile(tile_kernel, tile, x);
-                    if (chunk + 1 == blocking().chunks) finish_tile(frames, output_row(task, y), x, block, tile);
+                for (std::int64_t x = 0; x < columns.count; x += tile_kernel.pixels, tile.sums += kTileElements) {
+                    run_tile(tile_kernel, tile, columns, x);
+                    if (chunk + 1 == blocking().chunks) finish_tile(frames, row, columns, x, block, tile);
                 }
             }
         }
     }
 
     /// The tile of a row, over those input rows and filter rows of a chunk that are inside the input.
-    Tile tile_over(const Frames& frames, const OutputRow& row, const ChannelBlock& block, std::int64_t chunk,
-                   std::vector<TapRow>& taps) const {
+    Tile tile_over(const Frames& frames, const OutputRow& row, const ChannelBlock& block, std::int64_t parity,
+                   std::int64_t chunk, std::vector<TapRow>& taps) const {
         const ConvProblem& p = problem();
         const std::int64_t t = row.frame % p.d_out(), sample = row.frame / p.d_out();
+        const std::int64_t rows = p.filter.q * tap_rows_;
         const std::int64_t first = chunk * blocking().rows_a_chunk;
-        const std::int64_t last = std::min(first + blocking().rows_a_chunk, p.filter.q * p.filter.r);
+        const std::int64_t last = std::min(first + blocking().rows_a_chunk, rows);
+        const std::byte* filter = packed().filter + block.filter_offset + parity * rows * block.row_bytes;
         std::int64_t count = 0;
         for (std::int64_t i = first; i < last; ++i) {
-            const std::int64_t t_in = input_frame(p, t, i / p.filter.r);
-            const std::int64_t y_in = row.y * p.stride.h + i % p.filter.r * p.dilation.h - p.pad.top;
+            const std::int64_t t_in = input_frame(p, t, i / tap_rows_), y_in = input_row(row.y, i % tap_rows_);
             if (t_in < 0 || t_in >= p.d || y_in < 0 || y_in >= p.h) continue;
             taps[count++] = {frames.input[sample * p.d + t_in] + y_in * input_row_bytes(),
-                             packed().filter + block.filter_offset + i * block.row_bytes};
+                             filter + i * block.row_bytes};
         }
         Tile tile = tile_of_row();
         tile.rows = taps.data();
@@ -155,6 +211,9 @@ class DirectConvolution final : public TiledConvolution {
         return tile;
     }
 
+    std::int64_t parities_;  ///< for each of which there is a filter
+    std::int64_t step_;      ///< between output rows of a parity, and columns
+    std::int64_t tap_rows_;  ///< of a temporal tap
     std::int64_t rows_a_task_ = 1;
 };
 

@@ -6,8 +6,10 @@
 namespace kinetograph::conv::direct {
 
 /// Every tap is read in place, so a ring's seam, padding and interleaved outputs cost nothing. Sums in float32; bf16
-/// products by VDPBF16PS. Needs AVX-512, for bf16 AVX512_BF16; groups 1; an even c_in for bf16. workspace: only for
-/// filters larger than the cache, sums of the rows in progress.
+/// products by VDPBF16PS. Needs AVX-512, for bf16 AVX512_BF16; groups 1; an even c_in for bf16; of inputs to upsample
+/// those that is_sub_pixel() takes (kernels/conv/sub_pixel.hpp), whose filters are folded in float32 and rounded once
+/// when packed. workspace: only for filters larger than the cache, sums of the rows in progress; with Norm::Instead the
+/// rows to norm.
 Result<std::unique_ptr<Convolution>> create(accel::Device& device, const ConvProblem& problem, Weights& weights);
 
 }  // namespace kinetograph::conv::direct

@@ -11,13 +11,13 @@ namespace kinetograph::conv::direct {
 using tensor::DType;
 
 TiledConvolution::TiledConvolution(accel::Device& device, const ConvProblem& problem, const ConvProblem& products,
-                                   const char* layout, Weights& weights)
+                                   std::int64_t rows_a_tile, const char* layout, Weights& weights)
     : Convolution(problem),
       device_(device),
       layout_(layout),
       weights_(&weights),
       products_(products),
-      blocking_(choose_blocking(products)),
+      blocking_(choose_blocking(products, rows_a_tile)),
       threads_(omp_get_max_threads()) {
     weights.expect(layout_, packed_bytes());
 }
@@ -77,10 +77,14 @@ Result<void> TiledConvolution::enqueue_checked(accel::Stream& stream, std::strin
     return {};
 }
 
+TiledConvolution::Columns TiledConvolution::all_columns() const {
+    return {.first_tap = -problem().pad.left, .count = problem().w_out()};
+}
+
 Tile TiledConvolution::tile_of_row() const {
     const ConvProblem& p = problem();
     Tile tile;
-    tile.taps = p.filter.s;
+    tile.taps = products_.filter.s;
     tile.tap_step = p.dilation.w;
     tile.pixel_step = p.stride.w;
     tile.width = p.w;
@@ -89,10 +93,10 @@ Tile TiledConvolution::tile_of_row() const {
     return tile;
 }
 
-void TiledConvolution::run_tile(const TileKernel& tile_kernel, Tile& tile, std::int64_t x) const {
-    const ConvProblem& p = problem();
-    tile.first_column = x * p.stride.w - p.pad.left;
-    tile.pixels = std::min<std::int64_t>(tile_kernel.pixels, p.w_out() - x);
+void TiledConvolution::run_tile(const TileKernel& tile_kernel, Tile& tile, const Columns& columns,
+                                std::int64_t x) const {
+    tile.first_column = x * tile.pixel_step + columns.first_tap;
+    tile.pixels = std::min<std::int64_t>(tile_kernel.pixels, columns.count - x);
     tile_kernel.run(tile);
 }
 
@@ -101,10 +105,11 @@ std::byte* TiledConvolution::address(const Frames& frames, const OutputRow& row)
     return frames.output[row.frame] + row.y * output_row_bytes();
 }
 
-void TiledConvolution::finish_tile(const Frames& frames, const OutputRow& row, std::int64_t x,
+void TiledConvolution::finish_tile(const Frames& frames, const OutputRow& row, const Columns& columns, std::int64_t x,
                                    const ChannelBlock& block, const Tile& tile) const {
     const ConvProblem& p = problem();
-    const std::int64_t at = (x * p.filter.k + block.first) * tensor::bytes_per_element(p.output_dtype);
+    const std::int64_t column = columns.first + x * columns.step;
+    const std::int64_t at = (column * p.filter.k + block.first) * tensor::bytes_per_element(p.output_dtype);
     const EpilogueSpan span{
         tile.sums,
         block.sums_pitch,
@@ -113,7 +118,7 @@ void TiledConvolution::finish_tile(const Frames& frames, const OutputRow& row, s
         packed_->bias.data() + (p.bias ? 0 : p.filter.k) + block.first,
         frames.residual.empty() ? nullptr : frames.residual[row.frame] + row.y * output_row_bytes() + at,
         address(frames, row) + at,
-        p.filter.k,
+        columns.step * p.filter.k,
         p.beta,
         p.activation,
         p.negative_slope};

@@ -39,10 +39,17 @@ class TiledConvolution : public Convolution {
         std::int64_t frame = 0, y = 0;
         std::byte* bare = nullptr;  ///< output_row_bytes() in the workspace, with Norm::Instead: it is not stored
     };
+    /// The filter that the tiles of a row take, and the pixels that they make.
+    struct Columns {
+        std::int64_t first_tap = 0;        ///< input column under tap 0 of the first of them
+        std::int64_t first = 0, step = 1;  ///< output columns
+        std::int64_t count = 0;
+    };
 
-    /// `products` is the problem with the temporal taps that the packed filter has; `layout` names that filter.
-    TiledConvolution(accel::Device& device, const ConvProblem& problem, const ConvProblem& products, const char* layout,
-                     Weights& weights);
+    /// `products` is the problem with the taps that the packed filter has, of which a tile adds up `rows_a_tile` rows;
+    /// `layout` names that filter.
+    TiledConvolution(accel::Device& device, const ConvProblem& problem, const ConvProblem& products,
+                     std::int64_t rows_a_tile, const char* layout, Weights& weights);
 
     const Packed& packed() const { return *packed_; }
     const Blocking& blocking() const { return blocking_; }
@@ -51,18 +58,20 @@ class TiledConvolution : public Convolution {
     std::int64_t output_row_bytes() const;
     TileKernel kernel(const ChannelBlock& block) const;
 
+    /// All columns of the output.
+    Columns all_columns() const;
     /// What the tiles of an output row share, but for the rows under them, their filter and their sums.
     Tile tile_of_row() const;
-    /// Adds up the tile whose first pixel is in output column `x`.
-    void run_tile(const TileKernel& tile_kernel, Tile& tile, std::int64_t x) const;
+    /// Adds up the tile whose first pixel is the one at index `x` of `columns`.
+    void run_tile(const TileKernel& tile_kernel, Tile& tile, const Columns& columns, std::int64_t x) const;
     /// From the sums of that tile to stored pixels.
-    void finish_tile(const Frames& frames, const OutputRow& row, std::int64_t x, const ChannelBlock& block,
-                     const Tile& tile) const;
+    void finish_tile(const Frames& frames, const OutputRow& row, const Columns& columns, std::int64_t x,
+                     const ChannelBlock& block, const Tile& tile) const;
     /// Runs while the row is still in the cache.
     void norm_row(const Frames& frames, const OutputRow& row) const;
 
   private:
-    /// [k][c][q][r][s] with the temporal taps of `products`.
+    /// [k][c][q][r][s] with the taps of `products`.
     virtual std::vector<float> product_filter(std::span<const float> filter) const = 0;
     virtual void run(const Frames& frames) const = 0;
 

@@ -25,7 +25,7 @@ ConvProblem products_of(ConvProblem problem) {
 class WinogradConvolution final : public TiledConvolution {
   public:
     WinogradConvolution(accel::Device& device, const ConvProblem& problem, Weights& weights)
-        : TiledConvolution(device, problem, products_of(problem),
+        : TiledConvolution(device, problem, products_of(problem), problem.filter.r,
                            problem.dtype == tensor::DType::BF16 ? "Winograd along time, blocks of bf16"
                                                                 : "Winograd along time, blocks of f32",
                            weights),
@@ -151,19 +151,20 @@ class WinogradConvolution final : public TiledConvolution {
     void run_products(const Frames& frames, const Pair& pair, std::int64_t y, std::int64_t first, std::int64_t last,
                       const ChannelBlock& block, std::array<Tile, kProducts>& tiles, const Buffers& buffers) const {
         const TileKernel tile_kernel = kernel(block);
+        const Columns columns = all_columns();
         const std::int64_t tile_sums = tile_kernel.pixels * block.sums_pitch;
         float* second = buffers.sums + kTilesAProduct * kTileElements;
         const auto for_tiles = [&](Product product, float* sums, const auto& then) {
             Tile& tile = tiles[product];
             tile.sums = sums;
             for (std::int64_t x = first; x < last; x += tile_kernel.pixels, tile.sums += kTileElements) {
-                run_tile(tile_kernel, tile, x);
+                run_tile(tile_kernel, tile, columns, x);
                 then(x, tile);
             }
         };
         const auto finish = [&](std::int64_t frame) {
             return [&, row = OutputRow{pair.first + frame, y, buffers.bare[frame]}](std::int64_t x, const Tile& tile) {
-                finish_tile(frames, row, x, block, tile);
+                finish_tile(frames, row, columns, x, block, tile);
             };
         };
         for_tiles(kSum, buffers.sums, [](std::int64_t, const Tile&) {});

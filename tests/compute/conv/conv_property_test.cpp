@@ -14,6 +14,7 @@ namespace {
 using tensor::DType;
 
 constexpr int kShapes = test::kAddressSanitized ? 60 : 480;
+constexpr int kDoubledShapes = test::kAddressSanitized ? 40 : 160;
 constexpr int kShapesInTime = test::kAddressSanitized ? 32 : 160;
 
 std::vector<ConvShape> shapes(std::uint64_t seed, int count) {
@@ -81,6 +82,49 @@ TEST_P(ConvInTimeProperty, HoldsWhereARowIsManyTilesAndManyBlocksOfChannels) {
     shape.problem.norm = Norm::None;
     EXPECT_EQ(expect_places(*device_, GetParam(), std::array{shape}), 1);
 }
+
+class ConvDoubledProperty : public CpuBackendTest {};
+
+TEST_P(ConvDoubledProperty, AgreesWithTheFp64ReferenceOnAwkwardShapes) {
+    const int tested = expect_agreement(*device_, GetParam(), doubled(shapes(29, kDoubledShapes)));
+    RecordProperty("shapes", tested);
+    EXPECT_GE(tested, kDoubledShapes * 3 / 8);
+}
+
+TEST_P(ConvDoubledProperty, IsExactOnSmallIntegersWithOneRoundingAtTheEnd) {
+    EXPECT_GE(expect_exactness(*device_, GetParam(), doubled(shapes(31, kDoubledShapes / 2))), kDoubledShapes * 3 / 16);
+}
+
+TEST_P(ConvDoubledProperty, TakesEveryNumberFromItsOwnPlace) {
+    EXPECT_GE(expect_places(*device_, GetParam(), doubled(shapes(37, kDoubledShapes / 2))), kDoubledShapes * 3 / 16);
+}
+
+/// In both types the filter of a parity is more than stays in the cache at a time.
+TEST_P(ConvDoubledProperty, HoldsWhereARowIsManyTilesAndTheFilterIsManyChunks) {
+    ConvShape shape;
+    ConvProblem& p = shape.problem;
+    p.d = 3;
+    p.h = 3;
+    p.w = 31;
+    p.c_in = 1024;
+    p.filter = {80, 2, 3, 3};  // two blocks of channels
+    p.pad = {0, 0, 1, 1, 1, 1};
+    p.upsample = true;
+    p.norm = Norm::Instead;
+    EXPECT_EQ(expect_agreement(*device_, GetParam(), std::array{shape}), 1);
+    shape.problem.norm = Norm::None;
+    EXPECT_EQ(expect_places(*device_, GetParam(), std::array{shape}), 1);
+}
+
+INSTANTIATE_TEST_SUITE_P(AllBackends, ConvDoubledProperty,
+                         testing::Values(Combination{"direct-cpu", DType::F32, DType::F32},
+                                         Combination{"direct-cpu", DType::BF16, DType::BF16},
+                                         Combination{"direct-cpu", DType::BF16, DType::F32},
+                                         Combination{"doubled-direct-cpu", DType::F32, DType::F32},
+                                         Combination{"doubled-direct-cpu", DType::BF16, DType::BF16},
+                                         Combination{"onednn-cpu", DType::F32, DType::F32},
+                                         Combination{"onednn-f32-cpu", DType::BF16, DType::BF16}),
+                         name_of);
 
 INSTANTIATE_TEST_SUITE_P(AllBackends, ConvInTimeProperty,
                          testing::Values(Combination{"winograd-time-cpu", DType::F32, DType::F32},

@@ -99,6 +99,20 @@ std::vector<ConvShape> ring_shapes() {
     return shapes;
 }
 
+std::vector<ConvShape> doubled(std::vector<ConvShape> shapes) {
+    for (std::size_t i = 0; i < shapes.size(); ++i) {
+        ConvProblem& p = shapes[i].problem;
+        p.upsample = true;
+        p.groups = 1;
+        if (p.filter.k < 16) p.norm = Norm::None;  // of one channel it is a sign, which a rounding of the filter turns
+        if (i % 2 != 0) continue;
+        p.filter.r = p.filter.s = 3;
+        p.stride.h = p.stride.w = p.dilation.h = p.dilation.w = 1;
+        p.pad.top = p.pad.bottom = p.pad.left = p.pad.right = 1;
+    }
+    return shapes;
+}
+
 ConvProblem wan21_layer() {
     ConvProblem p;
     p.d = 6;

@@ -33,6 +33,10 @@ std::vector<ConvShape> awkward_shapes(std::uint64_t seed, int count);
 /// from 0 (none) to 5.
 std::vector<ConvShape> ring_shapes();
 
+/// `shapes` with their input doubled, without groups: every other one as a decoder does it, which the sub-pixel form
+/// takes.
+std::vector<ConvShape> doubled(std::vector<ConvShape> shapes);
+
 /// A layer of the Wan 2.1 decoder at 1280x704 that is bound by arithmetic: 192 channels, two kept frames, four new
 /// ones.
 ConvProblem wan21_layer();

@@ -47,13 +47,19 @@ accel::DeviceInfo capable(accel::Kind kind) {
     return kind == accel::Kind::Hip ? gfx950() : capable_cpu();
 }
 
-/// Open to every method of a capable device.
+/// Open to every method of a capable device, but to those that are there for inputs to upsample.
 ConvProblem easy_problem() {
     ConvProblem p;
     p.d = 4;
     p.h = p.w = 8;
     p.c_in = 32;
     p.filter = {32, 3, 3, 3};
+    return p;
+}
+
+ConvProblem easy_problem_for(std::string_view candidate) {
+    ConvProblem p = easy_problem();
+    p.upsample = candidate == "doubled-direct-cpu";
     return p;
 }
 
@@ -162,7 +168,27 @@ const Decline kDeclines[] = {
          p.w = 32768;
      }},
     {"im2col-gfx950", "wants no norm, met one", [](ConvProblem& p, accel::DeviceInfo&) { p.norm = Norm::Beside; }},
-    {"direct-cpu", "wants an input as it lies in memory, met one to upsample", upsample},
+    {"direct-cpu",
+     "wants 3x3 taps of stride 1 and padding 1 on an input to upsample, met 3x3, stride 1,1,1, dilation 1,1,1, pad "
+     "0,0,0,0",
+     upsample},
+    {"doubled-direct-cpu", "wants an input to upsample, met one as it lies in memory",
+     [](ConvProblem& p, accel::DeviceInfo&) { p.upsample = false; }},
+    {"doubled-direct-cpu", "wants sums without scales, met alpha 0.500000", halve},
+    {"doubled-direct-cpu", "wants a CPU device, met cuda",
+     [](ConvProblem&, accel::DeviceInfo& d) { d.kind = accel::Kind::Cuda; }},
+    {"doubled-direct-cpu", "wants fp32 or bf16, met F16",
+     [](ConvProblem& p, accel::DeviceInfo&) { p.dtype = p.output_dtype = DType::F16; }},
+    {"doubled-direct-cpu", "wants AVX-512, met avx2",
+     [](ConvProblem& p, accel::DeviceInfo& d) {
+         p.dtype = p.output_dtype = DType::F32;
+         d.features = "avx2";
+     }},
+    {"doubled-direct-cpu", "wants AVX512_BF16 for bf16, met avx2 avx512f",
+     [](ConvProblem&, accel::DeviceInfo& d) { d.features = "avx2 avx512f"; }},
+    {"doubled-direct-cpu", "wants an even number of input channels in a group for bf16, met 3",
+     [](ConvProblem& p, accel::DeviceInfo&) { p.c_in = 3; }},
+    {"doubled-direct-cpu", "wants groups 1, met 4", [](ConvProblem& p, accel::DeviceInfo&) { p.groups = 4; }},
     {"direct-cpu", "wants a CPU device, met cuda",
      [](ConvProblem&, accel::DeviceInfo& d) { d.kind = accel::Kind::Cuda; }},
     {"direct-cpu", "wants fp32 or bf16, met F16",
@@ -202,7 +228,6 @@ const Decline kDeclines[] = {
      [](ConvProblem& p, accel::DeviceInfo&) { p.d = 3; }},
     {"winograd-time-cpu", "wants more than 4 output channels, met 4",
      [](ConvProblem& p, accel::DeviceInfo&) { p.filter.k = 4; }},
-    {"onednn-cpu", "wants an input as it lies in memory, met one to upsample", upsample},
     {"onednn-cpu", "wants a CPU device, met hip",
      [](ConvProblem&, accel::DeviceInfo& d) { d.kind = accel::Kind::Hip; }},
     {"onednn-cpu", "wants fp32 or bf16, met F8_E4M3",
@@ -228,7 +253,6 @@ const Decline kDeclines[] = {
      }},
     {"onednn-cpu", "wants an even number of input channels in a group for bf16, met 17",
      [](ConvProblem& p, accel::DeviceInfo&) { p.c_in = 17; }},
-    {"onednn-f32-cpu", "wants an input as it lies in memory, met one to upsample", upsample},
     {"onednn-f32-cpu", "wants AVX-512 for groups of channels that are not a multiple of 8, met avx2",
      [](ConvProblem& p, accel::DeviceInfo& d) {
          p.groups = 4;
@@ -269,8 +293,9 @@ bool is_tested_elsewhere(std::string_view candidate) {
 
 TEST(ConvDispatch, OpensEveryCandidateOfADeviceToAnEasyProblem) {
     for (const accel::Kind kind : {accel::Kind::Cpu, accel::Kind::Cuda, accel::Kind::Hip}) {
-        for (const DispatchRow& row : explain(capable(kind), easy_problem())) {
-            if (is_tested_elsewhere(row.candidate)) continue;
+        for (const Candidate& candidate : candidates()) {
+            if (is_tested_elsewhere(candidate.name)) continue;
+            const DispatchRow row = row_of(candidate.name, capable(kind), easy_problem_for(candidate.name));
             EXPECT_EQ(row.open, kind_of(row.candidate) == kind) << row.candidate << ": " << row.reason;
         }
     }
@@ -278,7 +303,7 @@ TEST(ConvDispatch, OpensEveryCandidateOfADeviceToAnEasyProblem) {
 
 TEST(ConvDispatch, EveryGateAloneClosesItsCandidateAndSaysWhatItMet) {
     for (const Decline& decline : kDeclines) {
-        ConvProblem problem = easy_problem();
+        ConvProblem problem = easy_problem_for(decline.candidate);
         accel::DeviceInfo device = capable(kind_of(decline.candidate));
         decline.spoil(problem, device);
         ASSERT_TRUE(validate(problem)) << decline.sentence;
@@ -382,6 +407,34 @@ TEST(ConvDispatch, TakesTransformedSumsOnACpuOnlyWhereSpeedIsAskedFor) {
     ConvProblem one_frame = easy_problem();
     one_frame.d = 3;
     EXPECT_EQ(explain(capable_cpu(), one_frame, Sums::Fast).front().candidate, "direct-cpu");
+}
+
+/// Four 2x2 filters on the stored image where that is the same convolution; otherwise a pass doubles it first.
+TEST(ConvDispatch, TakesDoubledInputsOnEveryCpu) {
+    ConvProblem p = easy_problem();
+    p.upsample = true;
+    p.filter.q = 1;
+    EXPECT_EQ(explain(capable_cpu(), p).front().candidate, "doubled-direct-cpu");
+    p.pad = {0, 0, 1, 1, 1, 1};
+    EXPECT_EQ(explain(capable_cpu(), p).front().candidate, "direct-cpu");
+    accel::DeviceInfo device = capable_cpu();
+    device.features = "avx2";
+    EXPECT_EQ(explain(device, p).front().candidate, "onednn-f32-cpu");
+    p.dtype = p.output_dtype = DType::F32;
+    EXPECT_EQ(explain(device, p).front().candidate, "onednn-cpu");
+}
+
+TEST(ConvDispatch, TakesWhatIsPreferredWhereItIsOpen) {
+    ConvProblem p = easy_problem();
+    const auto first = [&](std::string_view preferred, Sums sums = Sums::Exact) {
+        return explain(capable_cpu(), p, sums, preferred).front().candidate;
+    };
+    EXPECT_EQ(first("onednn-cpu"), "onednn-cpu");
+    EXPECT_EQ(first("winograd-time-cpu"), "winograd-time-cpu");
+    EXPECT_EQ(first("doubled-direct-cpu"), "direct-cpu");
+    EXPECT_EQ(first("doubled-direct-cpu", Sums::Fast), "winograd-time-cpu");
+    p.upsample = true;
+    EXPECT_EQ(first("doubled-direct-cpu"), "doubled-direct-cpu");
 }
 
 TEST(ConvDispatch, ExpectsTheErrorsOfNormalNumbers) {

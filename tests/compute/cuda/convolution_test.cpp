@@ -185,21 +185,6 @@ TEST_F(CudaConvolution, LeavesTheDeviceAsItWas) {
     EXPECT_EQ(device_->bytes_allocated(), before);
 }
 
-/// `shapes` with their input doubled: every other one as a decoder does it, which the sub-pixel form takes.
-std::vector<ConvShape> doubled(std::vector<ConvShape> shapes) {
-    for (std::size_t i = 0; i < shapes.size(); ++i) {
-        ConvProblem& p = shapes[i].problem;
-        p.upsample = true;
-        p.groups = 1;
-        if (p.filter.k < 16) p.norm = Norm::None;  // of one channel it is a sign, which a rounding of the filter turns
-        if (i % 2 != 0) continue;
-        p.filter.r = p.filter.s = 3;
-        p.stride.h = p.stride.w = p.dilation.h = p.dilation.w = 1;
-        p.pad.top = p.pad.bottom = p.pad.left = p.pad.right = 1;
-    }
-    return shapes;
-}
-
 std::vector<ConvShape> single(std::vector<ConvShape> shapes) {
     for (ConvShape& shape : shapes) shape.problem.groups = 1;
     return shapes;

@@ -70,12 +70,11 @@ TEST(Fusion, RunsAConvolutionThatAddsOnceBothOperandsAreThere) {
     EXPECT_EQ(passes_of(network), "shortcut | a +2 & n");
 }
 
-TEST(Fusion, DoublesOnTheWayIntoA2dConvolutionWhereAskedTo) {
+TEST(Fusion, DoublesOnTheWayIntoA2dConvolution) {
     Network network(8);
     const Value doubled = network.append(Network::input(), UpsampleSpace{"up"});
     network.append(doubled, pointwise("a"));
     EXPECT_EQ(passes_of(network), "2x a");
-    EXPECT_EQ(passes_of(network, {.upsample_in_conv = false}), "upsample up | a");
 }
 
 TEST(Fusion, DoublesInAPassOfItsOwnWhatIsReadTwiceOrByAConvolutionInTime) {

@@ -53,7 +53,7 @@ TEST(Bands, BeginAtUpsamplingsAndReadTheRowsThatLaterLayersReach) {
     const nn::Network network = wan(8);
     ASSERT_EQ(count_upsamplings(network), 3);
     for (const bool first : {true, false}) {
-        const auto passes = fused_passes(network, accel::Kind::Cuda, first).value();
+        const auto passes = nn::fuse(network, {.first_step = first}).value();
         // From the last upsampling on: its convolution, three blocks of two, the head. 8 rows are 4 of its input.
         const auto last = find_cut(passes, 2);
         ASSERT_TRUE(last);
@@ -83,7 +83,7 @@ TEST(Bands, DoNotBeginBeforeAnAttentionNorWhereALaterPassReadsWhatWasThereBefore
     const nn::Value skip = network.append(x, UpsampleSpace{"second"});
     x = network.append(skip, UpsampleSpace{"third"});
     x = network.append(x, Conv{.key = "last", .c_in = 8, .filter = {3, 1, 3, 3}});
-    const auto passes = fused_passes(network, accel::Kind::Cpu, true).value();
+    const auto passes = nn::fuse(network, {.first_step = true}).value();
     EXPECT_FALSE(find_cut(passes, 0));
     EXPECT_TRUE(find_cut(passes, 1));
     EXPECT_TRUE(find_cut(passes, 2));
@@ -95,14 +95,14 @@ TEST(Bands, DoNotBeginBeforeAnAttentionNorWhereALaterPassReadsWhatWasThereBefore
     const nn::Value other = network.append(doubled, UpsampleSpace{"third"});
     x = network.append(x, Conv{.key = "c", .c_in = 8, .filter = {8, 1, 3, 3}});
     network.add(x, other);
-    const auto crossing = fused_passes(network, accel::Kind::Cpu, true).value();
+    const auto crossing = nn::fuse(network, {.first_step = true}).value();
     EXPECT_TRUE(find_cut(crossing, 0));
     EXPECT_FALSE(find_cut(crossing, 1)) << "the sum reads what the first one made";
 }
 
 TEST(Bands, StateHowMuchMoreIsMultiplied) {
     const nn::Network network = wan(8);
-    const auto passes = fused_passes(network, accel::Kind::Cuda, false).value();
+    const auto passes = nn::fuse(network, {}).value();
     const auto whole = nn::extents(network, {1, 48, 4, 16}, false);
     const std::size_t cut = *find_cut(passes, 2);
     EXPECT_EQ(work_ratio(passes, cut, cut_into_bands(passes, cut, 192, 1), whole), 1.0);
