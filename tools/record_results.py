@@ -18,8 +18,9 @@
         the same of every family, in the type that each is used in
     KINETOGRAPH_CDNA_EMULATOR=CHECKOUT tools/record_results.py emulator --output bench/results/emulator_gfx950.json build/release
         the compiled gfx950 kernels in the instruction emulator: how many problems were executed, drawn and failed
-    tools/record_results.py pictures --output bench/results/pictures_cpu.json build/release/.../kinetograph
-        exact and fast sums on the CPU: PSNR against fp32's exact sums, and processor time of a step of a demo clip
+    tools/record_results.py pictures --output bench/results/pictures_cpu.json build/release/.../kinetograph [BEFORE]
+        exact and fast sums on the CPU: PSNR against fp32's exact sums, and processor time of a step of a demo clip in
+        turn, ROUNDS times: of both sums, of exact ones whose doubled inputs a pass makes, and of BEFORE's exact ones
 
 Programs write the other files in bench/results themselves; WRITERS lists which.
 """
@@ -212,10 +213,11 @@ def compare(options):
             "machine": about["after"]["machine"], "rounds": options.rounds, "sizes": sizes}
 
 
-def compared(before, after):
-    def spread(values):
-        return {"median": statistics.median(values), "min": min(values), "max": max(values)}
+def spread(values):
+    return {"median": statistics.median(values), "min": min(values), "max": max(values)}
 
+
+def compared(before, after):
     return {"before": spread(before), "after": spread(after),
             "ratio": spread([new / old for old, new in zip(before, after)])}
 
@@ -324,24 +326,33 @@ def psnr(frames, reference):
     return 10 * math.log10(4 * len(reference) / squares)
 
 
+TIMED_SUMS = {"exact": ["--sums", "exact"], "fast": ["--sums", "fast"],
+              "exact, inputs doubled by a pass": ["--sums", "exact", "--backend", "doubled-direct-cpu"]}
+
+
 def pictures(options):
     """PSNR of each type and sum, and what a step takes: the processor's time on one thread, which other work changes least."""
     kinds = ("exact, fp32", "fast, fp32", "exact, bf16", "fast, bf16")
+    program = options.programs[0]
+    timed = {which: (program, arguments) for which, arguments in TIMED_SUMS.items()}
+    if len(options.programs) == 2:
+        timed["exact, before"] = (options.programs[1], TIMED_SUMS["exact"])
     weights = {"demo": ASSETS / "demo_vae.safetensors", "synthetic": "synthetic:wan2.1,dim=32"}
 
     def decode(clip, decoder, kind, folder):
         which, precision = kind.split(", ")
         path = folder / "frames.safetensors"
-        subprocess.run([*options.programs, "decode", clip, "--weights", weights[decoder], "--lane", "cpu", "--precision",
+        subprocess.run([program, "decode", clip, "--weights", weights[decoder], "--lane", "cpu", "--precision",
                         precision, "--sums", which, "--output", path], check=True, stderr=subprocess.DEVNULL)
         return array.array("f", tensor_of(path, "frames")[3])
 
     def processor_seconds(which, steps):
+        of, arguments = timed[which]
         before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-        decoded = run_for_json([*options.programs, "bench", "decode", ASSETS / "orbit.safetensors", "--weights",
-                                weights["demo"], "--lane", "cpu", "--steps", str(steps), "--no-passes", "--sums", which,
-                                "--json"], "", {**os.environ, "OMP_NUM_THREADS": "1"})
-        return decoded["machine"], resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+        decoded = run_for_json([of, "bench", "decode", ASSETS / "orbit.safetensors", "--weights", weights["demo"],
+                                "--lane", "cpu", "--steps", str(steps), "--no-passes", *arguments, "--json"], "",
+                               {**os.environ, "OMP_NUM_THREADS": "1"})
+        return decoded, resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
 
     quality = {}
     with tempfile.TemporaryDirectory() as name:
@@ -350,14 +361,18 @@ def pictures(options):
             crop(clip, folder / "clip.safetensors")
             frames = {kind: decode(folder / "clip.safetensors", decoder, kind, folder) for kind in kinds}
             quality[f"{clip}, {decoder} decoder"] = {kind: psnr(frames[kind], frames[kinds[0]]) for kind in kinds[1:]}
-    steps = {"exact": [], "fast": []}
-    for _ in range(options.rounds):
-        for which, of_step in steps.items():
-            machine, few = processor_seconds(which, 3)
-            of_step.append((processor_seconds(which, 5)[1] - few) / 2)
-    return {"machine": machine, "size": f"{8 * CROP['width']}x{8 * CROP['height']}",
-            "frames": 4 * CROP["frames"] - 3, "psnr_db": quality,
-            "processor_seconds_per_step_bf16": {which: statistics.median(all_of) for which, all_of in steps.items()}}
+    steps, about = {which: [] for which in timed}, {}
+    for i in range(options.rounds):
+        for which in sorted(timed, reverse=i % 2 == 1):
+            about[which], few = processor_seconds(which, 3)
+            steps[which].append((processor_seconds(which, 5)[1] - few) / 2)
+    commits = {"commit": about["exact"]["commit"]}
+    if "exact, before" in about:
+        commits["commit_before"] = about["exact, before"]["commit"]
+    return {**commits, "machine": about["exact"]["machine"], "size": f"{8 * CROP['width']}x{8 * CROP['height']}",
+            "frames": 4 * CROP["frames"] - 3, "psnr_db": quality, "rounds": options.rounds,
+            "load_average": os.getloadavg()[2],
+            "processor_seconds_per_step_bf16": {which: spread(all_of) for which, all_of in steps.items()}}
 
 
 def main():
