@@ -53,16 +53,13 @@ def current_stream(array: Any) -> int:
     return 0
 
 
-_kept: dict[int, Any] = {}
-
-
-def keep_stream(stream: int) -> None:
-    """CuPy destroys a stream with its last reference, and arrays made of frames may be given back in its order after that."""
+def owner_of(stream: int) -> Any:
+    """CuPy's object of its current stream, if that is `stream`: it destroys the stream with the last reference to it."""
     cupy = sys.modules.get("cupy")
-    if cupy is not None and stream != 0 and stream not in _kept:
-        current = cupy.cuda.get_current_stream()
-        if int(current.ptr) == stream:
-            _kept[stream] = current
+    if cupy is None or stream == 0:
+        return None
+    current = cupy.cuda.get_current_stream()
+    return current if int(current.ptr) == stream else None
 
 
 def dlpack_stream(kind: str, stream: int) -> int | None:
@@ -108,7 +105,6 @@ class Batch:
         current = 0 if kind == "cpu" else current_stream(array)
         self.stream = current if kind == "cpu" or stream is None else stream
         self.is_lent = kind != "cpu" and not ((is_torch(array) or is_cupy(array)) and self.stream == current)
-        keep_stream(self.stream)
         view = _taken(array, dlpack_stream(kind, self.stream))
         try:
             shape, strides = _four(view)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import collections
+import sys
 from ctypes import byref, c_uint32, c_void_p
 from typing import Any, Callable
 
 from . import _dlpack, _library
-from ._latents import keep_stream
+from ._latents import owner_of
 from ._library import InvalidArgument, check, library
 
 _DLPACK_DEVICES = {"cpu": _dlpack.CPU, "cuda": _dlpack.CUDA, "hip": _dlpack.ROCM}
@@ -25,12 +27,40 @@ class Handle:
         self._destroy(self.value)
 
 
+class _Readers:
+    """Owners of streams on which arrays of frames that were released are still read: the frames go back in the order of these
+    streams, so that they must exist. A frame that went back is known by the library's answer to a question about it."""
+
+    def __init__(self) -> None:
+        self._readers: collections.deque[tuple[Handle, int, Any]] = collections.deque()
+
+    def __len__(self) -> int:
+        return len(self._readers)
+
+    def add(self, clip: Handle, frame: int, owner: Any) -> None:
+        self._readers.append((clip, frame, owner))
+
+    def collect(self) -> None:
+        """Lets go of the owners whose frames went back."""
+        for _ in range(len(self._readers)):
+            try:
+                reader = self._readers.popleft()
+            except IndexError:  # another thread collects too
+                return
+            if library.kg_clip_finite(reader[0].value, reader[1], byref(c_uint32())) == _library.OK:
+                self._readers.append(reader)
+
+
+readers = _Readers()
+
+
 class Slot:
     """A frame that is acquired, until it is released; arrays made of it keep shares of their own."""
 
     def __init__(self, clip: Handle, record: _library.FrameRecord) -> None:
         self._clip, self.record = clip, record
         self.stream: int | None = None
+        self._owner: Any = None
         self._release = library.kg_clip_release
 
     def wait_on(self, stream: int) -> None:
@@ -38,7 +68,8 @@ class Slot:
         if self.stream not in (None, stream):
             raise BufferError(f"frame {self.record.index} is read on one stream: it was exported to {self.stream:#x}, then "
                               f"to {stream:#x}")
-        keep_stream(stream)
+        if self._owner is None:
+            self._owner = owner_of(stream)
         check(library.kg_clip_wait(self._clip.value, self.record.id, stream))
         self.stream = stream
 
@@ -59,6 +90,9 @@ class Slot:
         if self.stream is not None:
             done = byref(_library.Moment(kind=_library.MOMENT_STREAM, stream=self.stream))
         self._release(self._clip.value, self.record.id, done)
+        if self._owner is not None and not sys.is_finalizing():
+            readers.add(self._clip, self.record.id, self._owner)
+            readers.collect()
 
 
 class Frame:

@@ -16,7 +16,7 @@ from ._deadline import Deadline
 from ._latents import Batch
 from ._library import Error, InvalidArgument, check, library
 from ._output import Reads
-from .frame import FORMATS, Frame, Handle, Slot
+from .frame import FORMATS, Frame, Handle, Slot, readers
 
 if TYPE_CHECKING:
     from .decoder import Decoder
@@ -106,6 +106,7 @@ class Stream:
 
     def _push(self, batch: Batch, begin: int, end: int, deadline: Deadline) -> None:
         _dlpack.collect()
+        readers.collect()
         clip = self._for_size(batch.size, deadline)
         done, pushed = begin, c_uint32()
         while done < end:
@@ -135,6 +136,7 @@ class Stream:
         """The next frame, or None at the end of a file. On a GPU it may be one that is still being decoded: arrays that
         are made of it are ordered after that. Raises TimeoutError."""
         _dlpack.collect()
+        readers.collect()
         clip = self._made()
         deadline = Deadline(timeout)
         record = _library.FrameRecord()
@@ -231,6 +233,7 @@ class Stream:
             raise TimeoutError(f"the copies of the last frames have not ended within {timeout} s")
         self._clip = None
         self._lent.clear()
+        readers.collect()
 
     def stats(self) -> dict[str, Any]:
         """Sizes, counts, seconds of a step on the device, and bytes; for a watchdog, for how many seconds, as the calls of

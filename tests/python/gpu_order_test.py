@@ -2,10 +2,12 @@
 that KINETOGRAPH_TEST_CUDA_IDLE names, whose kernels do nothing."""
 
 import ctypes
+import gc
 import os
 import subprocess
 import sys
 import types
+import weakref
 
 import numpy
 import pytest
@@ -13,7 +15,8 @@ from conftest import WEIGHTS, latents_of
 from cuda_application import Array
 
 import kinetograph as kg
-from kinetograph import _dlpack, _latents, _output
+from kinetograph import _dlpack, _output
+from kinetograph import frame as frame_module
 
 STANDIN = os.environ.get("KINETOGRAPH_TEST_CUDA_IDLE")
 pytestmark = pytest.mark.skipif(not STANDIN, reason="KINETOGRAPH_TEST_CUDA_IDLE names no stand-in for CUDA's driver")
@@ -144,19 +147,56 @@ raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     assert ended.returncode == 0, ended.stderr
 
 
-def test_a_stream_of_cupys_lives_as_long_as_what_is_ordered_by_it(application, on_gpu, monkeypatch):
-    current = types.SimpleNamespace(ptr=application.stream.value)
-    cupy = types.SimpleNamespace(ndarray=Array, cuda=types.SimpleNamespace(get_current_stream=lambda: current))
+class CupyStream:
+    """CuPy destroys the stream with the last reference to this."""
+
+    def __init__(self, ptr):
+        self.ptr = ptr
+
+
+def test_streams_of_cupys_live_as_long_as_arrays_are_read_on_them_and_no_longer(application, on_gpu, monkeypatch):
+    current, owners, views = [CupyStream(0)], [], []
+    cupy = types.SimpleNamespace(ndarray=Array, cuda=types.SimpleNamespace(get_current_stream=lambda: current[0]))
     monkeypatch.setitem(sys.modules, "cupy", cupy)
-    monkeypatch.setattr(_latents, "_kept", {})
-    array = application.array(latents_of(1, 1, 2))
+    array, handles = application.array(latents_of(1, 1, 2)), [ctypes.c_void_p() for _ in range(6)]
     with on_gpu.stream() as stream:
-        stream.push(array)
-        assert array.asked == [application.stream.value] and _latents._kept == {application.stream.value: current}
-        _latents._kept.clear()
-        with stream.take() as frame:
-            frame.__dlpack__(stream=application.stream.value)
-        assert _latents._kept == {application.stream.value: current}
+        for handle in handles:
+            application.call("cuStreamCreate", ctypes.byref(handle), ctypes.c_uint(1))
+            current[0] = CupyStream(handle.value)
+            owners.append(weakref.ref(current[0]))
+            stream.push(array)
+            while stream.pending > 0:
+                with stream.take() as frame:
+                    views.append(_dlpack.View(frame.__dlpack__(stream=handle.value)))
+                if stream.pending > 0:  # of each stream's frames one is kept
+                    views.pop().close()
+        current[0] = CupyStream(0)
+        gc.collect()
+        assert [owner() is not None for owner in owners] == [True] * 6 and len(frame_module.readers) == 6
+        for left in range(5, -1, -1):
+            views.pop(0).close()
+            stream.push(array)
+            for frame in stream.frames():
+                frame.release()
+            gc.collect()
+            assert sum(owner() is not None for owner in owners) == left and len(frame_module.readers) == left
+    for handle in handles:
+        application.call("cuStreamDestroy_v2", handle)
+
+
+def test_a_stream_of_cupys_on_which_nothing_is_read_is_not_kept(application, on_gpu, monkeypatch):
+    current = [CupyStream(application.stream.value)]
+    owner = weakref.ref(current[0])
+    cupy = types.SimpleNamespace(ndarray=Array, cuda=types.SimpleNamespace(get_current_stream=lambda: current[0]))
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    with on_gpu.stream() as stream:
+        stream.push(application.array(latents_of(1, 1, 2)))
+        frame = stream.take()
+        _dlpack.View(frame.__dlpack__(stream=application.stream.value)).close()
+        current[0] = CupyStream(0)
+        assert owner() is not None
+        frame.release()
+        assert owner() is None
 
 
 def test_a_graph_that_is_captured_meanwhile_stays_the_applications(application, on_gpu):

@@ -107,7 +107,7 @@ vae::LatentSize Clip::latent_size() const {
 Outcome Clip::push(const kg_latents& latents, Nanoseconds timeout, std::uint32_t& pushed) {
     const OneAtATime entered(pushing_);
     if (!entered) return KG_ERROR_BUSY;
-    give_back_returning();
+    give_back_unwanted();
     KG_TRY(const LatentView view, view_of(latents, *model_->session->model(), latent_size()));
     const Nanoseconds until = host_now() + timeout;
     for (std::int64_t t = 0; t < view.frames; ++t, ++pushed) {
@@ -160,7 +160,7 @@ Result<interop::TimelinePoint> Clip::point_of(const kg_moment& moment) {
 }
 
 Outcome Clip::acquire(std::uint32_t flags, Nanoseconds timeout, kg_frame* frame) {
-    give_back_returning();
+    give_back_unwanted();
     KG_CHECK(write(frame, kg_frame{}, "kg_frame"));
     const bool ahead = (flags & KG_ACQUIRE_AHEAD) != 0;
     if ((flags & ~static_cast<std::uint32_t>(KG_ACQUIRE_AHEAD)) != 0)
@@ -187,7 +187,7 @@ kg_finite Clip::finite_of(const interop::FrameRecord& record) {
 Result<kg_finite> Clip::finite(std::uint64_t id) {
     const Lock lock(mutex_);
     const auto found = held_.find(id);
-    if (found == held_.end() || !found->second.acquired) return not_acquired(id);
+    if (found == held_.end()) return not_acquired(id);
     return finite_of(found->second.record);
 }
 
@@ -284,36 +284,43 @@ void Clip::cancel() {
     stream_->cancel();
 }
 
-Result<void> Clip::give_back(const interop::FrameRecord& record, std::optional<void*> stream) {
-    if (!stream) return stream_->release(record, {});
-    KG_TRY(const bool capturing, streams_.is_capturing(*stream));
-    if (capturing) {
-        const Lock lock(mutex_);
-        returning_.push_back({record, *stream});
-        return {};
-    }
-    KG_TRY(const interop::TimelinePoint done, streams_.point(*stream));
-    return stream_->release(record, done);
+void Clip::give_back(std::uint64_t id, const Held& frame) {
+    const auto given = [&]() -> Result<void> {
+        interop::TimelinePoint done;
+        if (frame.stream) {
+            KG_TRY(const bool capturing, streams_.is_capturing(*frame.stream));
+            if (capturing) return {};
+            KG_TRY(done, streams_.point(*frame.stream));
+        }
+        {
+            const Lock lock(mutex_);
+            if (held_.erase(id) == 0) return {};  // another thread was faster
+        }
+        return stream_->release(frame.record, done);
+    }();
+    if (given) return;
+    model_->root->log.error("{}", given.error().message);
+    const Lock lock(mutex_);
+    held_.erase(id);
 }
 
-void Clip::give_back_returning() {
-    std::vector<Returning> returning;
+void Clip::give_back_unwanted() {
+    std::vector<std::pair<std::uint64_t, Held>> unwanted;
     {
         const Lock lock(mutex_);
-        returning.swap(returning_);
+        for (const auto& [id, frame] : held_)
+            if (!frame.is_wanted()) unwanted.emplace_back(id, frame);
     }
-    for (const Returning& frame : returning)
-        if (const auto given = give_back(frame.record, frame.stream); !given)
-            model_->root->log.error("{}", given.error().message);
+    for (const auto& [id, frame] : unwanted) give_back(id, frame);
 }
 
 Result<void> Clip::release(std::uint64_t id, const kg_moment& done) {
-    give_back_returning();
+    give_back_unwanted();
     KG_TRY(const interop::FrameRecord record, held_frame(id));
     const bool on_stream = done.kind == KG_MOMENT_STREAM;
-    KG_TRY(const bool returns_later, on_stream ? streams_.is_capturing(done.stream) : Result<bool>(false));
+    KG_TRY(const bool waits, on_stream ? streams_.is_capturing(done.stream) : Result<bool>(false));
     interop::TimelinePoint point;
-    if (!returns_later) {
+    if (!waits) {
         KG_TRY(point, point_of(done));
     }
     {
@@ -323,12 +330,8 @@ Result<void> Clip::release(std::uint64_t id, const kg_moment& done) {
             return fail(ErrorCode::InvalidArgument, "frame {} is released by two threads at a time", id);
         if (on_stream) found->second.stream = done.stream;
         static_cast<void>(finite_of(record));
-        if (found->second.tensors > 0) return {};
+        if (waits || found->second.tensors > 0) return {};
         held_.erase(found);
-        if (returns_later) {
-            returning_.push_back({record, done.stream});
-            return {};
-        }
     }
     return stream_->release(record, point);
 }
@@ -345,20 +348,22 @@ void Clip::drop(std::uint64_t id) {
     std::optional<Held> last;
     {
         const Lock lock(mutex_);
-        const auto found = held_.find(id);
-        if (--found->second.tensors > 0 || found->second.acquired) return;
-        last = std::move(found->second);
-        held_.erase(found);
+        Held& frame = held_.at(id);
+        --frame.tensors;
+        if (!frame.is_wanted()) last = frame;
     }
-    if (const auto given = give_back(last->record, last->stream); !given)
-        model_->root->log.error("{}", given.error().message);
+    if (last) give_back(id, *last);
 }
 
 Clip::Readers Clip::readers() {
-    give_back_returning();
+    give_back_unwanted();
     const Lock lock(mutex_);
-    const auto acquired = std::ranges::count_if(held_, [](const auto& frame) { return frame.second.acquired; });
-    return {.acquired = static_cast<std::size_t>(acquired), .returning = returning_.size()};
+    Readers readers;
+    for (const auto& [id, frame] : held_) {
+        if (frame.acquired) ++readers.acquired;
+        if (!frame.is_wanted()) ++readers.returning;
+    }
+    return readers;
 }
 
 kg_clip_info Clip::info() const {
@@ -375,7 +380,7 @@ kg_clip_info Clip::info() const {
     info.frames_waiting = stats.depth;
     {
         const Lock lock(mutex_);
-        info.frames_acquired = held_.size() + returning_.size();
+        info.frames_acquired = held_.size();
     }
     info.steps = stats.times.steps;
     info.last_step_ns = stats.times.last_step.count();

@@ -33,6 +33,7 @@ class Clip {
     Outcome push(const kg_latents& latents, Nanoseconds timeout, std::uint32_t& pushed);
     Outcome acquire(std::uint32_t flags, Nanoseconds timeout, kg_frame* frame);
     Result<void> wait(std::uint64_t id, void* stream);
+    /// Of a frame that has not gone back.
     Result<kg_finite> finite(std::uint64_t id);
     Result<void> release(std::uint64_t id, const kg_moment& done);
     /// One more reader of an acquired frame, until drop().
@@ -54,18 +55,15 @@ class Clip {
     std::uint32_t format() const { return options_.format; }
 
   private:
-    /// A frame that was handed out. It goes back once it was released and its tensors are gone.
+    /// A frame that was handed out. It goes back once it was released and its tensors are gone, and the stream that it
+    /// is read on is in no capture, in which it cannot tell when it has read the frame.
     struct Held {
         interop::FrameRecord record;
         kg_frame frame{};
         bool acquired = true;
         std::size_t tensors = 0;
         std::optional<void*> stream{};  ///< that it is read on
-    };
-    /// A frame that was released on a stream that is in a capture, which cannot tell when its reading is done.
-    struct Returning {
-        interop::FrameRecord record;
-        void* stream = nullptr;
+        bool is_wanted() const { return acquired || tensors > 0; }
     };
     /// Latents of a caller's stream, copied in its order. The step before the last but one has read what is in the
     /// memory that is written next, because FrameStream::push waits for it.
@@ -73,10 +71,10 @@ class Clip {
         std::array<std::unique_ptr<accel::Memory>, 3> memory;
         std::size_t next = 0;
     };
-    /// In the order of the stream that it is read on, if there is one.
-    Result<void> give_back(const interop::FrameRecord& record, std::optional<void*> stream);
-    /// Gives back those whose streams have left their captures.
-    void give_back_returning();
+    /// In the order of the stream that it was read on. What goes wrong is logged.
+    void give_back(std::uint64_t id, const Held& frame);
+    /// Those whose streams have left their captures.
+    void give_back_unwanted();
     Result<bool> push_frame(const LatentView& latents, std::int64_t t, Nanoseconds timeout);
     Result<bool> push_copied(const LatentView& latents, std::int64_t t, Nanoseconds timeout);
     Result<interop::TimelinePoint> point_of(const kg_moment& moment);
@@ -96,7 +94,6 @@ class Clip {
     std::atomic<bool> cancelled_{false};  ///< until reset()
     mutable Mutex mutex_;
     std::map<std::uint64_t, Held> held_ KG_GUARDED_BY(mutex_);
-    std::vector<Returning> returning_ KG_GUARDED_BY(mutex_);
     /// [slot] -> the frame in options_.pixels.
     std::map<std::uint32_t, std::vector<std::byte>> converted_ KG_GUARDED_BY(mutex_);
     bool told_not_finite_ KG_GUARDED_BY(mutex_) = false;

@@ -382,8 +382,8 @@ KG_API kg_result kg_clip_acquire(kg_clip* clip, uint32_t flags, uint64_t timeout
  * comes from another device than the one that shows it. Errors: CANCELLED (from such a wait). */
 KG_API kg_result kg_clip_wait(kg_clip* clip, uint64_t frame_id, void* stream);
 
-/* A kg_finite of an acquired frame, now. Known once the frame is complete, so at the latest when the reader has waited
- * for work that followed kg_clip_wait. */
+/* A kg_finite of a frame that is acquired, or that its tensors keep, now. Known once the frame is complete, so at the
+ * latest when the reader has waited for work that followed kg_clip_wait. Errors: INVALID_ARGUMENT (it went back). */
 KG_API kg_result kg_clip_finite(kg_clip* clip, uint64_t frame_id, uint32_t* finite);
 
 typedef enum kg_layout {
