@@ -1,29 +1,33 @@
-"""Drop-in for the reference WanVAE (wan.modules.vae) and for wrappers of it that decode chunk by chunk (Self-Forcing)."""
+"""Drop-in for the reference WanVAE (wan.modules.vae), Wan 2.2's Wan2_2_VAE, and for wrappers that decode chunk by chunk
+(Self-Forcing)."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from ._library import InvalidArgument
 from ._replacement import Replacement
 
 
 def replace_vae(vae: Any, *, precision: str | None = None) -> Replacement:
-    """Makes a WanVAE, or a wrapper with decode_to_pixel(), decode with Kinetograph.
+    """Makes a WanVAE, a Wan2_2_VAE, or a wrapper with decode_to_pixel(), decode with Kinetograph.
 
-    Both hold the network as ``vae.model`` and its latent statistics as ``vae.mean`` and ``vae.std``, which go on being
-    applied. ``decode(zs)`` takes a list of [C, T, h, w] and gives a list of [3, frames, height, width].
+    They hold the network as ``vae.model`` and its latent statistics as ``vae.mean`` and ``vae.std``, or as ``vae.scale``, the
+    mean and the inverse of the standard deviation, which go on being applied.
+    ``decode(zs)`` takes a list of [C, T, h, w] and gives a list of [3, frames, height, width].
     ``decode_to_pixel(latent, use_cache)`` takes [B, T, C, h, w] and gives [B, frames, 3, height, width]; with use_cache it
     goes on where the call before has ended, until ``vae.model.clear_cache()``. The result has restore().
     """
     import torch
 
     network = vae.model
+    _statistics(vae)  # that there are some is known before the first clip
     made = Replacement(network, ("decoder.", "conv2."), {}, precision)
 
     def raw(latents: Any) -> Any:
         """[C, T, h, w] as the network takes them."""
-        shape = (-1, 1, 1, 1)
-        return latents.float() * vae.std.to(latents.device).view(shape) + vae.mean.to(latents.device).view(shape)
+        mean, std = (values.to(latents.device).view(-1, 1, 1, 1) for values in _statistics(vae))
+        return latents.float() * std + mean
 
     def decode(zs: Any) -> list[Any]:
         return [made.clip(raw(z)) for z in zs]
@@ -47,3 +51,13 @@ def replace_vae(vae: Any, *, precision: str | None = None) -> Replacement:
         made.patch(vae, "decode", decode)
     made.patch(network, "clear_cache", clear_cache)
     return made
+
+
+def _statistics(vae: Any) -> tuple[Any, Any]:
+    """Mean and standard deviation of each channel of latents."""
+    if hasattr(vae, "mean") and hasattr(vae, "std"):
+        return vae.mean, vae.std
+    if hasattr(vae, "scale"):
+        mean, inverse = vae.scale
+        return mean, 1.0 / inverse
+    raise InvalidArgument(f"a {type(vae).__name__} has neither mean and std nor scale: the statistics of its latents")

@@ -6,7 +6,7 @@ import types
 import pytest
 
 import kinetograph as kg
-from kinetograph import _replacement
+from kinetograph import _replacement, wan
 
 
 class Device:
@@ -127,6 +127,15 @@ def test_the_replaced_decode_of_diffusers_offloads_the_model_before(torch, monke
     vae._hf_hook = types.SimpleNamespace(prev_module_hook=before)
     vae.decode(Latents(Device("cpu")))
     assert before.offloads == 1
+
+
+def test_latent_statistics_are_read_as_the_classes_have_them(torch):
+    """Wan2_2_VAE has scale alone: the mean, and the inverse of the standard deviation."""
+    wan21 = types.SimpleNamespace(mean=1.0, std=4.0, scale=[1.0, 0.25])
+    for vae in (wan21, types.SimpleNamespace(scale=[1.0, 0.25])):
+        assert wan._statistics(vae) == (1.0, 4.0)
+    with pytest.raises(kg.InvalidArgument, match="a SimpleNamespace has neither mean and std nor scale"):
+        wan.replace_vae(types.SimpleNamespace(model=Module(Device("cpu"))))
 
 
 def test_the_decoder_follows_a_pipeline_that_was_moved_after_its_vae_was_replaced(torch):

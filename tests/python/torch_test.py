@@ -143,6 +143,16 @@ class WanVAE:
         return [self.model.decode(z.unsqueeze(0), self.scale).float().clamp_(-1, 1).squeeze(0) for z in zs]
 
 
+class Wan22VAE:
+    """The shape of wan.modules.vae2_2.Wan2_2_VAE: the statistics as their scale only."""
+
+    def __init__(self, tensors):
+        self.scale = [torch.linspace(-1, 1, 16), 1.0 / torch.linspace(0.5, 2, 16)]
+        self.model = Network(tensors).eval().requires_grad_(False)
+
+    decode = WanVAE.decode
+
+
 class WanVAEWrapper(torch.nn.Module):
     """The shape of Self-Forcing's wrapper: batches of frames first, and a cache that lasts from call to call."""
 
@@ -164,9 +174,10 @@ def tensors():
     return wan21_pytorch.synthetic_weights("synthetic:wan2.1,dim=8")
 
 
-def test_replaces_the_reference_vae(tensors):
+@pytest.mark.parametrize("shape", [WanVAE, Wan22VAE])
+def test_replaces_the_reference_vae(tensors, shape):
     import kinetograph.wan
-    vae, latents = WanVAE(tensors), [torch.from_numpy(latents_of(frames, seed=frames)) for frames in (3, 1)]
+    vae, latents = shape(tensors), [torch.from_numpy(latents_of(frames, seed=frames)) for frames in (3, 1)]
     wanted = vae.decode(latents)
     replaced = kinetograph.wan.replace_vae(vae)
     steps = vae.model.cleared
