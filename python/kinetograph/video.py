@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import fractions
 import os
 import pathlib
 import shutil
@@ -23,12 +24,12 @@ class Video:
 
     frames  [T, height, width, 3] uint8 as Decoder.decode() gives them (torch, CuPy, JAX or NumPy, any device), or such frames one
             after another, as Stream.frames() does; they are copied
-    fps     frames a second
+    fps     frames a second, up to 1000
     """
 
     def __init__(self, frames: Any, fps: float = 24.0) -> None:
-        if fps <= 0:
-            raise InvalidArgument(f"{fps} frames a second")
+        if not 0 < fps <= 1000:
+            raise InvalidArgument(f"{fps} frames a second: there are up to 1000")
         self.fps = fps
         self._frames = [_picture(frame) for frame in (_on_host(frames) if hasattr(frames, "shape") else frames)]
         if not self._frames or any(frame.shape != self._frames[0].shape for frame in self._frames):
@@ -71,7 +72,8 @@ def preferred_suffix() -> str:
 
 
 def save(path: pathlib.Path, frames: Iterable[Any], width: int, height: int, fps: float) -> int:
-    """Frames [height, width, 3] uint8, one after another; returns how many there were."""
+    """Frames [height, width, 3] uint8, one after another; returns how many there were. Without all of them there is no file,
+    or the one that was there before."""
     count = 0
 
     def rows() -> Iterator[bytes]:
@@ -114,8 +116,17 @@ def _write_mp4(path: pathlib.Path, rows: Iterable[bytes], width: int, height: in
     ffmpeg = shutil.which("ffmpeg")
     if ffmpeg is None:
         raise InvalidArgument(f"{path}: there is no ffmpeg here; an animated .png needs none")
+    partial = path.with_name(f".{path.stem}.{os.getpid()}.partial.mp4")
     command = [ffmpeg, "-v", "error", "-y", "-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}", "-r", str(fps),
-               "-i", "-", "-pix_fmt", "yuv420p", "-movflags", "+faststart", str(path)]
+               "-i", "-", "-pix_fmt", "yuv420p", "-movflags", "+faststart", str(partial)]
+    try:
+        _encode(command, rows, path)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _encode(command: list[str], rows: Iterable[bytes], path: pathlib.Path) -> None:
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as encoder:
         assert encoder.stdin is not None and encoder.stderr is not None
         try:
@@ -124,9 +135,22 @@ def _write_mp4(path: pathlib.Path, rows: Iterable[bytes], width: int, height: in
             encoder.stdin.close()
         except BrokenPipeError:
             pass  # its message says why
+        except BaseException:  # the frames': the encoder would end its file as if they were all
+            encoder.kill()
+            raise
         message = encoder.stderr.read().decode(errors="replace").strip()
     if encoder.returncode != 0:
         raise InvalidArgument(f"{path}: ffmpeg failed with {encoder.returncode}: {message}")
+
+
+def _seconds_of_a_frame(fps: float) -> tuple[int, int]:
+    """A fraction of two numbers of 16 bits."""
+    largest = 0xFFFF
+    if fps >= 1:
+        seconds = (1 / fractions.Fraction(fps)).limit_denominator(largest)
+        return seconds.numerator, seconds.denominator
+    rate = fractions.Fraction(max(fps, 1 / largest)).limit_denominator(largest)
+    return rate.denominator, rate.numerator
 
 
 def _write_png(path: pathlib.Path, rows: Iterable[bytes], width: int, height: int, fps: float) -> None:
@@ -140,7 +164,7 @@ def _write_png(path: pathlib.Path, rows: Iterable[bytes], width: int, height: in
         filtered = numpy.full((height, 1 + width * 3), 2, "uint8")  # each row less the one above
         filtered[0, 1:] = picture[0]
         numpy.subtract(picture[1:], picture[:-1], out=filtered[1:, 1:])
-        control = struct.pack(">5I2H2B", sequence, width, height, 0, 0, 1000, round(1000 * fps), 0, 0)
+        control = struct.pack(">5I2H2B", sequence, width, height, 0, 0, *_seconds_of_a_frame(fps), 0, 0)
         packed = zlib.compress(filtered.tobytes(), 1)
         parts.append(chunk(b"fcTL", control))
         parts.append(chunk(b"IDAT", packed) if sequence == 0 else chunk(b"fdAT", struct.pack(">I", sequence + 1) + packed))

@@ -1,6 +1,7 @@
 """Frames as videos: what notebooks show and files hold."""
 
 import base64
+import os
 import re
 import shutil
 import struct
@@ -61,6 +62,42 @@ def test_a_notebook_with_ffmpeg_plays_an_mp4(tmp_path):
     assert len(rows) == FRAMES.nbytes
 
 
+@pytest.mark.parametrize("fps, seconds", [(120, 1 / 120), (1000, 0.001), (65.536, 1 / 65.536), (0.5, 2), (1e-6, 65535),
+                                          (24000 / 1001, 1001 / 24000)])
+def test_an_animated_png_has_any_rate(tmp_path, fps, seconds):
+    _, found = pictures_of(kg.Video(FRAMES[:2], fps=fps).save(tmp_path / "video.png").read_bytes())
+    assert list(found) == [pytest.approx(seconds, rel=1e-7)]
+
+
+ENCODER = """#!/bin/sh
+for path; do :; done   # the last argument
+cat >"$path"
+"""
+
+
+def test_a_clip_whose_frames_fail_leaves_no_file(tmp_path, monkeypatch):
+    """With a program in ffmpeg's place that ends its file whenever its input ends, as ffmpeg does."""
+    encoder = tmp_path / "ffmpeg"
+    encoder.write_text(ENCODER)
+    encoder.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+
+    def frames():
+        yield FRAMES[0]
+        raise RuntimeError("the generator has failed")
+
+    out = tmp_path / "out"
+    out.mkdir()
+    for earlier in (None, b"a video of before"):
+        if earlier:
+            (out / "video.mp4").write_bytes(earlier)
+        with pytest.raises(RuntimeError, match="the generator has failed"):
+            video.save(out / "video.mp4", frames(), 24, 16, 24)
+        assert [path.read_bytes() for path in out.iterdir()] == ([earlier] if earlier else [])
+    assert video.save(out / "video.mp4", FRAMES, 24, 16, 24) == 5
+    assert [path.read_bytes() for path in out.iterdir()] == [FRAMES.tobytes()]
+
+
 def test_frames_of_a_stream_are_a_video(decoder, tmp_path):
     latents = latents_of(2)
     with decoder.stream() as stream:
@@ -75,8 +112,9 @@ def test_what_is_no_video_is_refused(tmp_path, monkeypatch):
                              ([FRAMES[0], FRAMES[0, :8]], "one size")):
         with pytest.raises(kg.InvalidArgument, match=sentence):
             kg.Video(frames)
-    with pytest.raises(kg.InvalidArgument, match="0 frames a second"):
-        kg.Video(FRAMES, fps=0)
+    for fps in (0, -1, 1001, float("inf"), float("nan")):
+        with pytest.raises(kg.InvalidArgument, match=f"{fps} frames a second"):
+            kg.Video(FRAMES, fps=fps)
     with pytest.raises(kg.InvalidArgument, match="written as .mp4"):
         kg.Video(FRAMES).save(tmp_path / "video.gif")
     with pytest.raises(kg.InvalidArgument, match="ffmpeg failed|no ffmpeg"):
