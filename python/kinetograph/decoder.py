@@ -263,6 +263,14 @@ def _of_a_frame(layout: str) -> str:
     return layout[1:]
 
 
+def family_of(weights: str | os.PathLike[str]) -> str:
+    """"wan2.1" """
+    info = _library.WeightsInfo()
+    opened = _weights(weights, None)
+    check(library.kg_weights_describe(opened.value, byref(info)))
+    return str(info.family.decode())
+
+
 def _weights(weights: str | os.PathLike[str] | bytes, stop: int | None) -> Handle:
     made = c_void_p()
     instance = _library.instances.handle()

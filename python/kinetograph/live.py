@@ -13,6 +13,7 @@ import sys
 from typing import Any, BinaryIO
 
 VERSION = 1
+FAMILY = "wan2.1"  # where none is stated
 MOST_FRAMES_OF_A_CHUNK = 256
 LARGEST_SIDE = 1024
 LONGEST_SENTENCE = 4096
@@ -104,7 +105,7 @@ class Writer:
         """What the current stream was started with; None between streams."""
         return self._header
 
-    def start(self, *, channels: int, height: int, width: int, dtype: str = "float32", family: str = "wan2.1",
+    def start(self, *, channels: int, height: int, width: int, dtype: str = "float32", family: str = FAMILY,
               fps: float = 24.0, name: str = "") -> None:
         """Begins a stream; one that has not ended is ended."""
         if self._header is not None:

@@ -28,7 +28,7 @@ class Preview:
 
     weights    a checkpoint, as `kinetograph view --weights` takes it
     fps        of the video
-    family     of the VAE that the latents are for
+    family     of the VAE that the latents are for; by default that of the weights
     name       the window's title
     program    the `kinetograph` program; by default the one that KINETOGRAPH_PROGRAM names, or that PATH has
     arguments  more options of `kinetograph view`, as ["--lane", "cuda"]
@@ -37,16 +37,18 @@ class Preview:
             for latents in pipeline:
                 preview.show(latents)
 
-    Raises FileNotFoundError without the program, RuntimeError if it ends before it listens, with its last message.
+    Raises FileNotFoundError without the program, which `pip install` does not bring; RuntimeError if it ends before it listens,
+    with its last message.
     Not thread-safe. On leaving the context the stream ends and the window stays until it is closed; close() closes it.
     """
 
-    def __init__(self, weights: str | os.PathLike[str], *, fps: float = 24.0, family: str = "wan2.1", name: str = "preview",
+    def __init__(self, weights: str | os.PathLike[str], *, fps: float = 24.0, family: str | None = None, name: str = "preview",
                  program: str | os.PathLike[str] | None = None, arguments: Sequence[str] = ()) -> None:
         program = program or os.environ.get("KINETOGRAPH_PROGRAM") or shutil.which("kinetograph")
         if program is None:
-            raise FileNotFoundError("the program kinetograph is not in PATH: give program=, or set KINETOGRAPH_PROGRAM")
-        self._stated = {"fps": fps, "family": family, "name": name}
+            raise FileNotFoundError("the program kinetograph is not in PATH: `pip install` brings the package without it, and "
+                                    "the sources build it; give program=, or set KINETOGRAPH_PROGRAM")
+        self._stated: dict[str, Any] = {"fps": fps, "name": name}
         self._gone: str | None = None
         self._writer: live.Writer | _relay.Relay | None = None
         self._process: subprocess.Popen[bytes] | None = None
@@ -58,6 +60,7 @@ class Preview:
             # A session of its own: a Ctrl-C for the pipeline is none for the window.
             self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                              stderr=self._messages, start_new_session=True)
+            self._stated["family"] = family or _family_of(weights)  # while the viewer starts
             self._writer = self._connect(self._process, path)
         except BaseException:
             self.close()
@@ -199,6 +202,18 @@ class Preview:
                 self._gone = f"the viewer has gone: {self._last_message()}"
             warnings.warn(f"kinetograph.Preview: {self._gone}; nothing more is shown", RuntimeWarning, stacklevel=4)
             return None
+
+
+def _family_of(weights: str | os.PathLike[str]) -> str:
+    """Of weights that cannot be opened here the viewer says what is wrong."""
+    try:
+        from . import _library, decoder
+    except ImportError:  # this module serves without the package's library too
+        return live.FAMILY
+    try:
+        return decoder.family_of(weights)
+    except _library.Error:
+        return live.FAMILY
 
 
 def _cuda_ordinal(latents: Any) -> int | None:
