@@ -461,7 +461,7 @@ def errors(options, decoder):
         "float64": lambda: decoder.decode(latents.double()),
         "channels": lambda: decoder.decode(latents[:8]),
         "not contiguous": lambda: decoder.decode(latents.transpose(2, 3)),
-        "decode() of NaN": lambda: [decoder.decode(torch.cat([nan, latents, latents], 1)), decoder.close()],
+        "decode() of NaN": lambda: [decoder.decode(torch.cat([nan, latents, latents], 1)), decoder._forget_state()],
         "broadcast": lambda: torch.empty(1, 1, device="cuda").copy_(torch.from_dlpack(next(frames))),
         "released": lambda: torch.from_dlpack(released),
     }.items():

@@ -41,12 +41,13 @@ class Decoder:
         name = _device_name(device).encode()
         made = c_void_p()
         with Deadline(timeout).stop() as stop:
-            self._weights = _weights(weights, stop)
+            source = _weights(weights, stop)
             desc = _library.ModelDesc(precision=_library.PRECISIONS[precision], latent_scale=0 if normalized else 1,
                                       unclamped=0 if clamp else 1, device=name, memory_budget=memory_budget,
                                       stop=stop)
-            check(library.kg_model_create(self._weights.value, byref(desc), byref(made)))
-        self._model = Handle(library.kg_model_destroy, made, self._weights)
+            check(library.kg_model_create(source.value, byref(desc), byref(made)))
+        self._model: Handle | None = Handle(library.kg_model_destroy, made, source)
+        self._statistics = _statistics(source)
         info = _library.ModelInfo()
         check(library.kg_model_describe(made, byref(info)))
         self.device_pair: tuple[str, int] = (_library.DEVICE_KINDS[info.device_kind], info.device_ordinal)
@@ -66,9 +67,13 @@ class Decoder:
 
     def latent_statistics(self) -> tuple[list[float], list[float]]:
         """Mean and standard deviation of each channel: z * std + mean is what the network takes."""
-        info = _library.WeightsInfo()
-        check(library.kg_weights_describe(self._weights.value, byref(info)))
-        return info.latents_mean[: info.channels], info.latents_std[: info.channels]
+        return list(self._statistics[0]), list(self._statistics[1])
+
+    def _opened(self) -> Handle:
+        """The model; none once the decoder is closed."""
+        if self._model is None:
+            raise InvalidArgument("the decoder is closed")
+        return self._model
 
     def stream(self, *, dtype: str = "uint8", layout: str = "HWC", chunk: int = 3, fps: float = 24.0,
                device: Any = None) -> Stream:
@@ -116,7 +121,7 @@ class Decoder:
                     state.cancel()
                     raise
                 except BaseException:
-                    self.close()
+                    self._forget_state()
                     raise
         finally:
             batch.close()
@@ -140,7 +145,7 @@ class Decoder:
         wanted = (dtype, _of_a_frame(layout), batch.on_device, batch.size)
         cached = self._cached
         if cached is None or (cached._dtype, cached._layout, cached._on_device, cached._size) != wanted:
-            self.close()
+            self._forget_state()
             self._cached = cached = Stream(self, dtype, wanted[1], 3, 24.0, batch.on_device)
         return cached
 
@@ -230,7 +235,12 @@ class Decoder:
         self.close()
 
     def close(self) -> None:
-        """Gives back what decode() keeps; streams stay good."""
+        """Gives back what decode() keeps, and the weights once the decoder's streams are closed, which stay good until then.
+        Nothing more is decoded."""
+        self._forget_state()
+        self._model = None
+
+    def _forget_state(self) -> None:
         if self._cached is not None:
             self._cached.close()
         self._cached = None
@@ -239,6 +249,8 @@ class Decoder:
         raise TypeError("a decoder is memory of a device and cannot be pickled: each process opens its own")
 
     def __repr__(self) -> str:
+        if self._model is None:
+            return "<kinetograph.Decoder: closed>"
         return f"<kinetograph.Decoder: {self.description}, {self.channels} latent channels>"
 
 
@@ -269,6 +281,12 @@ def family_of(weights: str | os.PathLike[str]) -> str:
     opened = _weights(weights, None)
     check(library.kg_weights_describe(opened.value, byref(info)))
     return str(info.family.decode())
+
+
+def _statistics(weights: Handle) -> tuple[list[float], list[float]]:
+    info = _library.WeightsInfo()
+    check(library.kg_weights_describe(weights.value, byref(info)))
+    return info.latents_mean[: info.channels], info.latents_std[: info.channels]
 
 
 def _weights(weights: str | os.PathLike[str] | bytes, stop: int | None) -> Handle:

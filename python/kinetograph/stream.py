@@ -6,6 +6,7 @@ import atexit
 import collections
 import os
 import threading
+import time
 import warnings
 import weakref
 from ctypes import byref, c_uint32, c_void_p
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterator
 from . import _dlpack, _library
 from ._deadline import Deadline
 from ._latents import Batch
-from ._library import Error, InvalidArgument, check, library
+from ._library import Busy, Error, InvalidArgument, check, library
 from ._output import Reads
 from .frame import FORMATS, Frame, Handle, Slot, readers
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 _POLL_NS = 100_000_000  # how soon Ctrl-C is noticed
 _LARGEST_CHUNK = 4096
+_LONG_WAIT_SECONDS = 10.0  # of push() without a timeout, for a reader that may be none
 
 
 _streams: weakref.WeakSet[Stream] = weakref.WeakSet()
@@ -52,6 +54,7 @@ class Stream:
         if not isinstance(chunk, int) or not 1 <= chunk <= _LARGEST_CHUNK:
             raise InvalidArgument(f"chunk is a number of latent frames, 1 to {_LARGEST_CHUNK}, and not {chunk!r}")
         self._decoder, self._dtype, self._layout, self._on_device = decoder, dtype, layout, on_device
+        self._model: Handle | None = decoder._opened()  # until close(), also if the decoder is closed before
         self._slots = max(12, decoder.frames_per_latent * (chunk + 2))
         self._fps = fps
         self._clip: Handle | None = None
@@ -64,7 +67,8 @@ class Stream:
         self._reads = Reads()  # of what decode() has stored
         self._unproven: collections.deque[Frame] = collections.deque()  # one of each step that may not have ended
         if path is not None:
-            self._make(lambda desc, made: library.kg_clip_open(decoder._model.value, os.fsencode(path), desc, made),
+            model = decoder._opened().value
+            self._make(lambda desc, made: library.kg_clip_open(model, os.fsencode(path), desc, made),
                        Deadline(timeout))
         _streams.add(self)
 
@@ -74,7 +78,7 @@ class Stream:
             desc = _library.ClipDesc(storage=_library.DEVICE if self._on_device else _library.HOST,
                                      format=FORMATS[self._dtype], slots=self._slots, fps=self._fps, stop=stop)
             check(create(byref(desc), byref(made)))
-        self._clip = Handle(library.kg_clip_destroy, made, self._decoder._model, self._lent)  # which it may still read
+        self._clip = Handle(library.kg_clip_destroy, made, self._model, self._lent)  # which it may still read
         return self._clip
 
     def _made(self) -> Handle:
@@ -85,9 +89,9 @@ class Stream:
         return self._clip
 
     def _for_size(self, size: tuple[int, int], deadline: Deadline) -> Handle:
-        if self._clip is None and not self._closed:
+        if self._clip is None and self._model is not None and not self._closed:
             self._size = size
-            model = self._decoder._model.value
+            model = self._model.value
             return self._make(lambda desc, made: library.kg_clip_create(model, *size, desc, made), deadline)
         return self._made()
 
@@ -96,7 +100,8 @@ class Stream:
 
         Latents on the decoder's GPU are copied in the order of `stream`, a handle (by default torch's or CuPy's current
         stream): nothing waits, and the memory may be reused by later work of that stream. A timeout is in seconds; without
-        one this waits until the reader has released frames. The first latents also make the stream.
+        one this waits until the reader has released frames, and raises Busy if more are given than fit in and there is no
+        other thread that could take frames. The first latents also make the stream.
         """
         batch = Batch(latents, self._decoder.device_pair, stream)
         try:
@@ -108,7 +113,7 @@ class Stream:
         _dlpack.collect()
         readers.collect()
         clip = self._for_size(batch.size, deadline)
-        done, pushed = begin, c_uint32()
+        done, pushed, moved, warned = begin, c_uint32(), time.monotonic(), False
         while done < end:
             result = library.kg_clip_push(clip.value, byref(batch.part(done, end)), deadline.left_ns(_POLL_NS), byref(pushed))
             done += pushed.value
@@ -122,6 +127,25 @@ class Stream:
             if result == _library.TIMEOUT and deadline.passed:
                 raise TimeoutError(f"{done - begin} of {end - begin} latent frames were pushed within {deadline.timeout} s: "
                                    f"the reader holds the stream's {self._slots} frames")
+            if pushed.value > 0:
+                moved = time.monotonic()
+            elif result == _library.TIMEOUT and deadline.timeout is None and (full := self._fullness()) is not None:
+                told = f"{done - begin} of {end - begin} latent frames were pushed: {full}"
+                if threading.active_count() == 1:
+                    raise Busy(f"{told}, and no other thread takes frames")
+                if not warned and time.monotonic() - moved > _LONG_WAIT_SECONDS:
+                    warnings.warn(f"push() waits. {told}", RuntimeWarning, stacklevel=3)
+                    warned = True
+
+    def _fullness(self) -> str | None:
+        """Why the frames of another latent frame have no room; None if they have."""
+        stats = self.stats()
+        waiting, held = stats["frames_waiting"], stats["frames_held"]
+        wanted = 1 if self._pushed == 0 else self._decoder.frames_per_latent
+        if waiting + held + wanted <= self._slots:
+            return None
+        return (f"of the stream's {self._slots} frames {waiting} were not taken and {held} are held; take frames() before more "
+                f"latents, or make the stream with a larger chunk=")
 
     def _lend(self, batch: Batch) -> None:
         """Holds latents until they were read: by the step after the newest one, of which a push that timed out has made a
@@ -231,7 +255,7 @@ class Stream:
                 raise TimeoutError(f"the stream's last steps have not ended within {timeout} s")
         if not self._reads.wait(deadline):
             raise TimeoutError(f"the copies of the last frames have not ended within {timeout} s")
-        self._clip = None
+        self._clip = self._model = None
         self._lent.clear()
         readers.collect()
 

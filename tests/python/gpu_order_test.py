@@ -91,7 +91,7 @@ def test_arrays_of_jax_are_decoded_and_frames_held_until_it_has_read_them(applic
     assert state.stats()["frames_held"] >= 8
     with pytest.raises(TimeoutError, match="copies of the last frames have not ended within 0.01 s"):
         state.close(timeout=0.01)
-    on_gpu.close()
+    on_gpu._forget_state()
     assert all(ready.done for ready in jax.computed) and array.given_back == 1
 
 

@@ -29,7 +29,7 @@ def test_latents_of_jax_are_decoded_to_its_arrays(decoder, dtype, layout):
     assert isinstance(frames, jax.Array) and frames.dtype == dtype and (numpy.asarray(frames) == wanted).all()
     assert [first for first, _ in parts] == [0, 1, 5]
     assert (numpy.concatenate([numpy.asarray(part) for _, part in parts]) == wanted).all()
-    decoder.close()
+    decoder._forget_state()
     assert (numpy.asarray(frames) == wanted).all()
 
 

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 
 import numpy
 import pytest
@@ -13,6 +14,7 @@ from conftest import ROOT, WEIGHTS, latents_of, write_latents
 
 import kinetograph as kg
 from kinetograph import _dlpack
+from kinetograph import stream as stream_module
 from kinetograph._library import TIMEOUT, library
 
 
@@ -181,6 +183,68 @@ def test_a_reader_that_holds_every_frame_makes_push_time_out(decoder):
         with pytest.raises(TimeoutError):
             list(stream.frames())
             stream.take(timeout=0.0)
+
+
+def test_more_latents_than_fit_in_are_an_error_where_no_other_thread_takes_frames(decoder):
+    latents = latents_of(6)
+    wanted = decoder.decode(latents)
+    with decoder.stream(chunk=1) as stream:  # 12 frames: those of three latent frames, and three more
+        with pytest.raises(kg.Busy, match="3 of 6 latent frames were pushed: of the stream's 12 frames 9 were not taken and "
+                                          "0 are held; .* no other thread"):
+            stream.push(latents)
+        frames = [numpy.array(frame) for frame in stream.frames()]
+        stream.push(latents[:, 3:])
+        frames += [numpy.array(frame) for frame in stream.frames()]
+        assert (numpy.array(frames) == wanted).all()
+
+
+def test_a_push_that_waits_for_another_thread_says_so(decoder, monkeypatch):
+    monkeypatch.setattr(stream_module, "_LONG_WAIT_SECONDS", 0.05)
+    told, taken = threading.Event(), []
+    with decoder.stream(chunk=1) as stream:
+        stream.push(latents_of(1))
+
+        def read():
+            assert told.wait(60)
+            taken.extend(frame.index for frame in (stream.take() for _ in range(21)))
+
+        reader = threading.Thread(target=read)
+        reader.start()
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            monkeypatch.setattr(warnings, "warn", lambda *what, warn=warnings.warn, **how: (warn(*what, **how), told.set()))
+            stream.push(latents_of(5))
+        reader.join()
+    (warning,) = caught
+    assert "push() waits. 2 of 5 latent frames were pushed: of the stream's 12 frames 9 were not taken" in str(warning.message)
+    assert taken == list(range(21))
+
+
+def test_a_decoder_that_is_closed_frees_its_weights_with_the_last_of_its_streams(monkeypatch):
+    destroyed = []
+    for name in ("kg_model_destroy", "kg_weights_destroy"):
+        monkeypatch.setattr(library, name, lambda handle, name=name, destroy=getattr(library, name):
+                            (destroyed.append(name), destroy(handle)))
+    both = ["kg_model_destroy", "kg_weights_destroy"]
+    with kg.Decoder(WEIGHTS, device="cpu", precision="fp32") as decoder:
+        wanted = decoder.decode(latents_of(2))
+    assert destroyed == both
+    assert repr(decoder) == "<kinetograph.Decoder: closed>" and len(decoder.latent_statistics()[0]) == 16
+    for call in (lambda: decoder.decode(latents_of(1)), decoder.stream, decoder.new_state, lambda: decoder.open("clip")):
+        with pytest.raises(kg.InvalidArgument, match="the decoder is closed"):
+            call()
+    destroyed.clear()
+    decoder = kg.Decoder(WEIGHTS, device="cpu", precision="fp32")
+    unused, stream = decoder.stream(), decoder.stream()
+    decoder.close()
+    decoder.close()
+    stream.push(latents_of(2))
+    frames = [numpy.array(frame) for frame in stream.frames()]
+    assert (numpy.array(frames) == wanted).all()
+    stream.close()
+    assert destroyed == []
+    unused.close()
+    assert destroyed == both
 
 
 def test_calls_that_last_end_at_their_deadline(decoder, tmp_path):
