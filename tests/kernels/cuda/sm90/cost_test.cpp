@@ -11,7 +11,7 @@ using sm80::same2d;
 struct Layer {
     ConvProblem problem;
     std::string_view tile;
-    double milliseconds;  ///< measured on an H200, docs/performance.md
+    double milliseconds;  ///< measured with this epilogue on an H200
 };
 
 ConvProblem with(ConvProblem p, Norm norm, bool residual) {
@@ -26,8 +26,9 @@ ConvProblem upsampled(ConvProblem p) {
     return p;
 }
 
-/// Layers of the Wan 2.1 decoder at 1280x704 with their epilogues: the tile that is chosen, and the model's error.
-TEST(Sm90Cost, ChoosesTheFastestTileOfEveryLayerAndPredictsItWithinAQuarter) {
+/// Layers of the Wan 2.1 decoder at 1280x704 with their epilogues: the tile that is chosen, and the model's error;
+/// documentation_test.cpp has every layer's without.
+TEST(Sm90Cost, ChoosesTheFastestTileOfEveryLayerAndPredictsItWithinATenth) {
     const Layer layers[] = {
         {with(causal3d(3, 88, 160, 384, 384, 3, 3), Norm::None, true), "sm90_conv_bf16_n64_8x40_3_64", 0.142},
         {with(causal3d(4, 176, 320, 384, 384, 3, 3), Norm::None, true), "sm90_conv_bf16_n128_16x8_3_64", 1.075},
@@ -35,14 +36,14 @@ TEST(Sm90Cost, ChoosesTheFastestTileOfEveryLayerAndPredictsItWithinAQuarter) {
         {with(causal3d(6, 352, 640, 192, 192, 3, 3), Norm::Beside, true), "sm90_conv_bf16_n192_16x8_3_64", 2.165},
         {with(causal3d(6, 704, 1280, 96, 96, 3, 3), Norm::Instead, false), "sm90_conv_bf16_n96_32x8_3_32", 2.199},
         {upsampled(same2d(4, 176, 320, 384, 192, 3, 3)), "sm90_conv_bf16_n192_16x8_2_64", 0.705},
-        {with(same2d(1, 88, 160, 384, 1152, 1, 1), Norm::None, false), "sm90_conv_bf16_n128_24x8_1_64", 0.032},
+        {with(same2d(1, 88, 160, 384, 1152, 1, 1), Norm::None, false), "sm90_conv_bf16_n128_24x8_1_64", 0.0273},
     };
     const conv::Chip h200 = chip_of_sms(132);
     for (const Layer& layer : layers) {
         const NamedConvConfig* chosen = choose_config(layer.problem, h200);
         ASSERT_NE(chosen, nullptr);
         EXPECT_EQ(chosen->kernel, layer.tile) << layer.problem.to_string();
-        EXPECT_NEAR(conv_seconds(chosen->config, layer.problem, h200) * 1e3 / layer.milliseconds, 1, 0.25)
+        EXPECT_NEAR(conv_seconds(chosen->config, layer.problem, h200) * 1e3 / layer.milliseconds, 1, 0.1)
             << layer.problem.to_string();
     }
 }
