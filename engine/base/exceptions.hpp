@@ -12,8 +12,8 @@
 namespace kinetograph {
 
 /// Returns the Result that `work` returns. If it throws, returns an Error with `what` in front: OutOfMemory for
-/// std::bad_alloc, otherwise Unsupported with the exception's text. Every thread of ours begins with this: an exception
-/// that escapes a thread ends the process.
+/// std::bad_alloc, otherwise Unsupported with the exception's text, if it is a std::exception. Every thread of ours
+/// begins with this: an exception that escapes a thread ends the process.
 template <class Work>
 std::invoke_result_t<Work> without_exceptions(std::string_view what, Work&& work) {
     try {
@@ -22,6 +22,8 @@ std::invoke_result_t<Work> without_exceptions(std::string_view what, Work&& work
         return fail(ErrorCode::OutOfMemory, "{}: the host is out of memory", what);
     } catch (const std::exception& exception) {
         return fail(ErrorCode::Unsupported, "{}: {}", what, exception.what());
+    } catch (...) {
+        return fail(ErrorCode::Unsupported, "{}: it has thrown what is no std::exception", what);
     }
 }
 

@@ -1,5 +1,6 @@
 #include <kinetograph/engine/graph/host_lane.hpp>
 
+#include <kinetograph/engine/base/exceptions.hpp>
 #include <kinetograph/engine/base/tool_range.hpp>
 #include <kinetograph/engine/graph/run_pass.hpp>
 
@@ -31,10 +32,10 @@ Result<void> HostLane::submit(const BatchRecord& record) {
     {
         const Lock lock(mutex_);
         KG_CHECK(timeline_->status());
-        newest_ = record.signal;
         pending_.forget(timeline_->value());
         for (const Point& point : job.waits) pending_.add(record.signal, point);
         jobs_.push_back(std::move(job));
+        newest_ = record.signal;
     }
     submitted_.notify_one();
     return {};
@@ -65,9 +66,11 @@ void HostLane::run() {
             job = std::move(jobs_.front());
             jobs_.pop_front();
         }
-        auto done = wait_for_others(job);
-        executes_ = done.has_value();
-        if (done) done = run_passes(job);
+        auto done = without_exceptions("lane host", [&]() -> Result<void> {
+            KG_CHECK(wait_for_others(job));
+            executes_ = true;
+            return run_passes(job);
+        });
         executes_ = false;
         if (!done) timeline_->report(std::move(done.error()));
         timeline_->signal(job.signal);

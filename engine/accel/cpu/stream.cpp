@@ -1,9 +1,10 @@
 #include <kinetograph/engine/accel/cpu/stream.hpp>
 
+#include <kinetograph/engine/base/exceptions.hpp>
+
 #include <pthread.h>
 
 #include <cstring>
-#include <exception>
 #include <string>
 
 namespace kinetograph::accel::cpu {
@@ -36,14 +37,12 @@ void CpuStream::push(Task task) {
 
 void CpuStream::enqueue(std::string_view name, std::function<Result<void>()> work) {
     push({[this, name = std::string(name), work = std::move(work)] {
-              try {
-                  if (auto result = work(); !result)
-                      fail_with(Error{result.error().code, name + ": " + result.error().message});
-              } catch (const std::bad_alloc&) {
-                  fail_with(Error{ErrorCode::OutOfMemory, name + ": the host is out of memory"});
-              } catch (const std::exception& exception) {
-                  fail_with(Error{ErrorCode::Unsupported, name + ": " + exception.what()});
-              }
+              auto done = without_exceptions(name, [&]() -> Result<void> {
+                  auto result = work();
+                  if (!result) return fail(std::move(result.error()), name);
+                  return {};
+              });
+              if (!done) fail_with(std::move(done.error()));
           },
           true});
 }

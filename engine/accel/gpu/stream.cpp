@@ -1,9 +1,9 @@
 #include <kinetograph/engine/accel/gpu/stream.hpp>
 
 #include <kinetograph/engine/accel/gpu/timeline.hpp>
+#include <kinetograph/engine/base/exceptions.hpp>
 
 #include <algorithm>
-#include <exception>
 
 namespace kinetograph::accel::gpu {
 
@@ -97,14 +97,12 @@ struct GpuStream::HostWork {
 void GpuStream::run_host_work(void* user_data) {
     const std::unique_ptr<HostWork> work(static_cast<HostWork*>(user_data));
     if (work->errors->pending()) return;
-    try {
-        if (auto result = work->run(); !result)
-            work->errors->note({result.error().code, work->name + ": " + result.error().message});
-    } catch (const std::bad_alloc&) {
-        work->errors->note({ErrorCode::OutOfMemory, work->name + ": the host is out of memory"});
-    } catch (const std::exception& exception) {
-        work->errors->note({ErrorCode::Unsupported, work->name + ": " + exception.what()});
-    }
+    auto done = without_exceptions(work->name, [&]() -> Result<void> {
+        auto result = work->run();
+        if (!result) return fail(std::move(result.error()), work->name);
+        return {};
+    });
+    if (!done) work->errors->note(std::move(done.error()));
 }
 
 void GpuStream::enqueue(std::string_view name, std::function<Result<void>()> work) {

@@ -110,6 +110,13 @@ TEST_F(CpuStreams, AnExceptionOfAKernelBecomesAnError) {
     EXPECT_EQ(result.error().code, ErrorCode::OutOfMemory);
 }
 
+TEST_F(CpuStreams, WhatAKernelThrowsThatIsNoExceptionBecomesAnErrorToo) {
+    stream->enqueue("throws", []() -> Result<void> { throw 42; });
+    const auto done = stream->synchronize();
+    ASSERT_FALSE(done);
+    EXPECT_EQ(done.error().message, "throws: it has thrown what is no std::exception");
+}
+
 TEST_F(CpuStreams, EventsTellWhenTheStreamPassedThemOnTheHostAxis) {
     auto begin = *device->create_event();
     auto end = *device->create_event();

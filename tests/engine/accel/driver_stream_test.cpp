@@ -84,6 +84,8 @@ TEST_P(DriverStreams, HostFunctionsRunInOrderAndTheirErrorsNameThem) {
     EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
     stream->enqueue("throws", []() -> Result<void> { throw std::bad_alloc(); });
     EXPECT_EQ(message_of(stream->synchronize()), "throws: the host is out of memory");
+    stream->enqueue("throws", []() -> Result<void> { throw 42; });
+    EXPECT_EQ(message_of(stream->synchronize()), "throws: it has thrown what is no std::exception");
 }
 
 TEST_P(DriverStreams, EachOthersTimelinesOrderThemInAChain) {

@@ -57,10 +57,12 @@ class HostLanes : public ::testing::Test {
 
     std::atomic<int> counted{0};
     std::vector<std::string> observed;
+    std::string observer_refuses;  ///< a pass
     ManualLane accelerator;
     HostLane host{[this](std::string_view pass, std::uint64_t execution, Nanoseconds begin, Nanoseconds end) {
         EXPECT_LE(begin, end);
         observed.push_back(fmt::format("{} {}", pass, execution));
+        if (pass == observer_refuses) throw std::runtime_error("the observer is gone");
     }};
     HostMemory memory;
     std::unique_ptr<Executor> executor = Executor::create({.lanes = {&accelerator, &host},
@@ -108,6 +110,17 @@ TEST_F(HostLanes, TurnWhatAPassThrowsIntoAnErrorAndReachTheirValues) {
     EXPECT_EQ(waited.error().message, "of the application: its file is gone");
     EXPECT_EQ(counted, 0);
     EXPECT_FALSE(executor->execute(frame));
+}
+
+TEST_F(HostLanes, TurnWhatTheirObserverThrowsIntoAnErrorAndReachTheirValues) {
+    observer_refuses = "count";
+    const auto execution = execute_hand_over();
+    ASSERT_TRUE(execution) << execution.error().message;
+    accelerator.reach(1);
+    const auto waited = executor->wait(*execution);
+    ASSERT_FALSE(waited);
+    EXPECT_EQ(waited.error().message, "lane host: the observer is gone");
+    EXPECT_EQ(host.timeline()->value(), 1U);
 }
 
 TEST_F(HostLanes, RefuseAPassTheResourcesThatItDidNotDeclare) {
