@@ -23,6 +23,7 @@ Result<void> HostLane::submit(const BatchRecord& record) {
     for (const ResolvedWait& wait : record.waits)
         if (wait.lane != this)
             job.waits.push_back({wait.lane->timeline(), wait.value});  // its own batches run in order
+    job.waits.insert(job.waits.end(), record.points.begin(), record.points.end());
     job.passes.reserve(record.passes.size());
     for (const PassRecord& pass : record.passes) {
         // Copied, because the frame graph may be cleared and the entries rebound before the pass runs.

@@ -23,7 +23,7 @@ class HostLane final : public LaneBackend {
     HostLane& operator=(const HostLane&) = delete;
 
     Lane lane() const override { return Lane::Host; }
-    /// Errors: the first Error of a lane that was waited for, of a pass or of the observer; from then on
+    /// Errors: the first Error of a lane or a point that was waited for, of a pass or of the observer; from then on
     /// passes are skipped, values are still reached.
     Result<void> submit(const BatchRecord& record) override;
     using LaneBackend::wait;

@@ -1,6 +1,7 @@
 #include <kinetograph/engine/graph/host_lane.hpp>
 
 #include <gtest/gtest.h>
+#include <array>
 #include <atomic>
 #include <stdexcept>
 
@@ -121,6 +122,32 @@ TEST_F(HostLanes, TurnWhatTheirObserverThrowsIntoAnErrorAndReachTheirValues) {
     ASSERT_FALSE(waited);
     EXPECT_EQ(waited.error().message, "lane host: the observer is gone");
     EXPECT_EQ(host.timeline()->value(), 1U);
+}
+
+TEST_F(HostLanes, WaitForThePointsOfWhatTheirPassesImport) {
+    const auto theirs = std::make_shared<HostTimeline>("a timeline of the application's");
+    FrameGraph frame;
+    std::array<std::byte, 64> memory_of_theirs{};
+    const Physical place{.object = reinterpret_cast<std::uintptr_t>(memory_of_theirs.data()), .bytes = 64};
+    const Buffer given = frame.import_buffer("given", {.bytes = 64, .domain = MemoryDomain::Host}, place, {theirs, 3});
+    frame.add_pass<NoData>(
+        "look", Lane::Host,
+        [&](PassBuilder& pass, NoData&) {
+            pass.read(given, Access::HostRead);
+            pass.has_side_effect();
+        },
+        [this](const NoData&, HostContext&) { ++counted; });
+    const auto execution = executor->execute(frame);
+    ASSERT_TRUE(execution) << execution.error().message;
+    const auto early = executor->wait(*execution, std::chrono::milliseconds(50));
+    ASSERT_TRUE(early) << early.error().message;
+    EXPECT_FALSE(*early);
+    EXPECT_EQ(counted, 0);
+    ASSERT_EQ(host.state().waits.size(), 1U);
+    EXPECT_EQ(host.state().waits.front().point.value, 3U);
+    theirs->signal(3);
+    ASSERT_TRUE(executor->wait(*execution));
+    EXPECT_EQ(counted, 1);
 }
 
 TEST_F(HostLanes, RefuseAPassTheResourcesThatItDidNotDeclare) {
