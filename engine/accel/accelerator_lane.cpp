@@ -135,12 +135,38 @@ void AcceleratorLane::release_from_lost(const graph::PendingWaits::Wait& wait) {
         status.error().message = "a lane that this one waited for: " + status.error().message;
         timeline_->report(std::move(status.error()));
     }
-    const std::shared_ptr<Timeline> imported = seen(wait.point.timeline);
-    if (imported == nullptr) return;  // the relay signals it
-    if (auto stream = device_.create_stream("releasing a lane")) {
-        (*stream)->signal(imported, wait.point.value);
-        static_cast<void>((*stream)->synchronize());
+    // Otherwise the relay signals it.
+    if (auto imported = seen(wait.point.timeline)) signal_from_another_stream({std::move(imported), wait.point.value});
+}
+
+/// Once for each point. The other stream may share a queue of the device with this one, whose wait then blocks both: it
+/// is given up after kPatience, and never released.
+void AcceleratorLane::signal_from_another_stream(const graph::Point& point) {
+    const auto known = std::ranges::find(released_, point.timeline, &graph::Point::timeline);
+    if (known != released_.end() && known->value >= point.value) return;
+    auto stream = device_.create_stream("releasing a lane");
+    auto passed = device_.create_timeline();
+    if (!stream || !passed) return;
+    if (known != released_.end())
+        known->value = point.value;
+    else
+        released_.push_back(point);
+    (*stream)->signal(point.timeline, point.value);
+    (*stream)->signal(*passed, 1);
+    if (passes(**stream, **passed)) return;
+    device_.log().error("{}: the stream that is to release it from {} cannot run, and is never released",
+                        timeline_->name(), point.timeline->name());
+    static_cast<void>(stream->release());  // NOLINT(bugprone-unused-return-value): its destructor would wait
+}
+
+/// Whether `stream` signals 1 within kPatience and before the lane has given up.
+bool AcceleratorLane::passes(Stream& stream, Timeline& timeline) {
+    for (const Nanoseconds begin = host_now(); !timeline.wait(1, graph::kLook / 10);) {
+        static_cast<void>(stream.status());  // the host signals if the device is lost
+        const Lock lock(watch_mutex_);
+        if (watch_ends_ || host_now() - begin > graph::kPatience) return false;
     }
+    return true;
 }
 
 /// From here on the watch observes the values given to the stream.

@@ -105,6 +105,8 @@ class AcceleratorLane final : public graph::LaneBackend {
     void look_after();
     void tell_of_loss(const Result<void>& status);
     void release_from_lost(const graph::PendingWaits::Wait& wait);
+    void signal_from_another_stream(const graph::Point& point);
+    bool passes(Stream& stream, Timeline& timeline);
     void watch();
     void owe(std::uint64_t value);
     void wake_watch();
@@ -148,8 +150,9 @@ class AcceleratorLane final : public graph::LaneBackend {
     Mutex watch_mutex_;
     Condition watch_wakes_;
     bool watch_ends_ KG_GUARDED_BY(watch_mutex_) = false;
-    bool told_ = false;  ///< the log, that the device is lost; by the watch, or after it
-    std::thread watch_;  ///< last: starts when the rest exists
+    bool told_ = false;                   ///< the log, that the device is lost; by the watch, or after it
+    std::vector<graph::Point> released_;  ///< by the watch, from another stream, or tried in vain; the newest of each
+    std::thread watch_;                   ///< last: starts when the rest exists
 };
 
 }  // namespace kinetograph::accel

@@ -219,6 +219,47 @@ TEST_P(Losses, OfVulkanEndTheAcceleratorsWaitsToo) {
     }
 }
 
+/// A lane whose stream waits on the device for a lane of a lost Vulkan device.
+class LostPartners : public testing::InteropTest {
+  protected:
+    void SetUp() override {
+        InteropTest::SetUp();
+        validation_ = vulkan::Validation::Off;
+    }
+    void make_lanes(const standin::Options& options) {
+        ASSERT_NO_FATAL_FAILURE(open(cuda_, options));
+        lane_ = accel::AcceleratorLane::create(*accelerator_).value();
+        graphics_ =
+            vulkan::VulkanLane::create(*display_, graph::Lane::Graphics, nullptr, bridge_->lane_sharing()).value();
+        ASSERT_TRUE(bridge_->connect(*lane_, *graphics_));
+    }
+    /// Ends the process, with 0 if the lane ends in time: what it gives up stays in the driver until then.
+    void lose_vulkan_with_one_queue() {
+        const testing::Watchdog watchdog("a lane that cannot be released", std::chrono::seconds(12));
+        make_lanes({.hardware_queues = 1});
+        const auto gate = std::make_shared<graph::HostTimeline>("gate");
+        submit(*graphics_, 1, {}, {gate, 1});
+        const graph::ResolvedWait wait{graphics_.get(), 1};
+        submit(*lane_, 1, {&wait, 1});
+        vulkan::testing::faults().device_lost = true;
+        const auto waited = lane_->wait(1);
+        const bool told = !waited && waited.error().code == ErrorCode::DeviceLost;
+        std::this_thread::sleep_for(graph::kLook);
+        lane_.reset();
+        std::_Exit(told && !HasFailure() ? 0 : 3);
+    }
+
+    interop::testing::CudaSide cuda_{KINETOGRAPH_STANDIN_CUDA_LIBRARY};
+    std::unique_ptr<accel::AcceleratorLane> lane_;
+    std::unique_ptr<vulkan::VulkanLane> graphics_;
+};
+
+/// The stream that is to release the lane shares the one queue that the lane's own wait blocks.
+TEST_F(LostPartners, DoNotHoldUpTheEndOfALaneThatNoStreamCanRelease) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    EXPECT_EXIT(lose_vulkan_with_one_queue(), ::testing::ExitedWithCode(0), "cannot run, and is never released");
+}
+
 INSTANTIATE_TEST_SUITE_P(Sides, Losses,
                          ::testing::Values(Side{"Cuda", accel::Kind::Cuda, accel::Batches::Eager},
                                            Side{"CudaReplayed", accel::Kind::Cuda, accel::Batches::Replayed},
