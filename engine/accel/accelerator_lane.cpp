@@ -217,16 +217,20 @@ Result<PassEvents> AcceleratorLane::take_events(std::string_view name) {
 }
 
 Result<void> AcceleratorLane::submit(const graph::BatchRecord& record) {
-    const Lock lock(mutex_);
-    collect_locked();
-    auto graph = graph_for(record);  // captures before anything is enqueued
-    if (!graph) return fail(std::move(graph.error()));
     const std::uint64_t owed = owed_;
-    owe(record.signal);  // before the first call, which may already block
-    if (auto enqueued = *graph != nullptr ? replay(record, **graph) : run_eagerly(record); !enqueued) {
-        owed_ = owed;
-        return enqueued;
-    }
+    auto enqueued = without_exceptions(timeline_->name(), [&]() -> Result<void> {
+        const Lock lock(mutex_);
+        return enqueue(record);
+    });
+    if (!enqueued) owed_ = owed;
+    return enqueued;
+}
+
+Result<void> AcceleratorLane::enqueue(const graph::BatchRecord& record) {
+    collect_locked();
+    KG_TRY(auto* const graph, graph_for(record));  // captures before anything is enqueued
+    owe(record.signal);                            // before the first call, which may already block
+    KG_CHECK(graph != nullptr ? replay(record, *graph) : run_eagerly(record));
     stream_->signal(timeline_, record.signal);
     for (auto& view : views_to_signal()) stream_->signal(std::move(view), record.signal);
     if (!stream_->noted()) wake_watch();  // the driver may have refused a signal
@@ -365,8 +369,8 @@ Result<std::unique_ptr<BatchGraph>> AcceleratorLane::capture(const graph::BatchR
         KG_TRY(batch->passes, take_chained_events(record));
     }
     KG_CHECK(stream_->begin_capture());
-    const auto executed = execute(record, batch->passes);
-    KG_TRY(batch->graph, stream_->end_capture());
+    const auto executed = without_exceptions("capturing", [&] { return execute(record, batch->passes); });
+    KG_TRY(batch->graph, stream_->end_capture());  // in any case
     KG_CHECK(executed);
     return batch;
 }

@@ -112,6 +112,7 @@ class AcceleratorLane final : public graph::LaneBackend {
     void wake_watch();
     bool owes_a_value() const;
     bool settle(graph::Patience patience);
+    Result<void> enqueue(const graph::BatchRecord& record) KG_REQUIRES(mutex_);
     Result<void> resolve_waits(const graph::BatchRecord& record) KG_REQUIRES(mutex_);
     Result<void> enqueue_waits(const graph::BatchRecord& record) KG_REQUIRES(mutex_);
     void count(std::uint64_t BatchCounts::*which);

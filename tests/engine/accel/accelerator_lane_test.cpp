@@ -132,6 +132,33 @@ TEST_F(AcceleratorLanes, ReportAKernelsErrorWhenTheExecutionIsWaitedFor) {
     EXPECT_EQ(waited.error().message, "broken: no kernel for this shape");
 }
 
+/// A timeline of the application's that throws when a stream asks whose it is.
+struct ThrowingTimeline final : graph::HostTimeline {
+    const void* owner() const override { throw std::bad_alloc(); }
+};
+
+TEST_F(AcceleratorLanes, AreNotOwedWhatWasToFollowAnException) {
+    graph::FrameGraph frame;
+    const graph::BufferDesc ints{kInts * sizeof(int), 64, graph::MemoryDomain::Accelerator};
+    const graph::Buffer given = frame.import_buffer("given", ints, result, {std::make_shared<ThrowingTimeline>(), 1});
+    frame.add_pass<Data>(
+        "look", graph::Lane::Accelerator,
+        [&](graph::PassBuilder& pass, Data&) {
+            pass.read(given, graph::Access::KernelRead);
+            pass.has_side_effect();
+        },
+        [](const Data&, PassContext&) {});
+    const auto refused = executor->execute(frame);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, ErrorCode::OutOfMemory);
+    EXPECT_EQ(refused.error().message, "execution 0, lane accelerator: lane accelerator: the host is out of memory");
+    EXPECT_EQ(lane->state().submitted, 0U);
+    const Nanoseconds begin = host_now();
+    executor.reset();
+    lane.reset();
+    EXPECT_LT(host_now() - begin, graph::kPatience);
+}
+
 TEST_F(AcceleratorLanes, RefuseAnArenaLargerThanTheDevice) {
     const auto small = cpu::create_device({.budget = {.bytes = 1U << 16U}});
     AcceleratorMemory arena(*small);
