@@ -4,6 +4,8 @@
 #include <kinetograph/engine/base/exceptions.hpp>
 
 #include <algorithm>
+#include <new>
+#include <utility>
 
 namespace kinetograph::accel::gpu {
 
@@ -21,22 +23,34 @@ std::unique_ptr<GpuStream> GpuStream::adopt(std::shared_ptr<Context> context, st
 GpuStream::~GpuStream() {
     if (capture_) (void)end_capture();
     if (ownership_ == Ownership::Callers) {
-        wait_for_promises();
+        if (!wait_for_promises()) leak_references();
     } else {
         (void)context_->synchronize(handle_);  // its error has no caller to return to
         context_->release(handle_);
     }
 }
 
-/// Until the stream has passed its signals, or the device is lost. Does not touch the stream, which its owner may have
-/// destroyed.
-void GpuStream::wait_for_promises() const {
+/// Until the stream has passed its signals, or the device is lost; false: it has passed none of them for kPatience.
+/// Does not touch the stream, which its owner may have destroyed.
+bool GpuStream::wait_for_promises() const {
     const Lock lock(references_mutex_);
     for (const auto& [timeline, reference] : references_) {
         if (reference.promised == 0 || reference.owed) continue;
-        while (!timeline->wait(reference.promised, graph::kPatience))
-            if (!context_->is_idle(nullptr)) return;
+        std::uint64_t before = timeline->value();
+        while (!timeline->wait(reference.promised, graph::kPatience)) {
+            if (!context_->is_idle(nullptr)) return true;
+            const std::uint64_t now = timeline->value();
+            if (now == before) return false;
+            before = now;
+        }
     }
+    return true;
+}
+
+/// The stream may still write to them.
+void GpuStream::leak_references() {
+    const Lock lock(references_mutex_);
+    static_cast<void>(new (std::nothrow) decltype(references_)(std::move(references_)));
 }
 
 template <class Own, class Object>

@@ -18,7 +18,7 @@ class GpuStream final : public Stream {
   public:
     static Result<std::unique_ptr<GpuStream>> create(std::shared_ptr<Context> context, std::string_view name);
     /// A stream of the caller's, of this device, which stays the caller's and may be destroyed before the result. That
-    /// waits for work that a signal follows.
+    /// waits for work that a signal follows; if no signal comes for kPatience, it leaks the timelines.
     static std::unique_ptr<GpuStream> adopt(std::shared_ptr<Context> context, std::string_view name,
                                             StreamHandle handle);
     ~GpuStream() override;
@@ -80,7 +80,8 @@ class GpuStream final : public Stream {
     bool refer_to(const std::shared_ptr<Timeline>& timeline, std::uint64_t promised);
     void forget_passed() KG_REQUIRES(references_mutex_);
     void owe(const std::shared_ptr<Timeline>& timeline);
-    void wait_for_promises() const;
+    bool wait_for_promises() const;
+    void leak_references();
     void keep_all_promises(const Error& lost) const;
     void keep_owed_promises(std::uint64_t passed) const;
     std::uint64_t uses() const;

@@ -5,6 +5,7 @@
 #include <kinetograph/engine/accel/cpu/device.hpp>
 #include <kinetograph/tests/engine/accel/scaled_values.hpp>
 
+#include <cstdlib>
 #include <thread>
 
 namespace kinetograph::accel::cuda {
@@ -154,6 +155,32 @@ TEST_F(CudaStreams, AStreamOfTheCallersMayBeDestroyedWhileItsSignalsAreWaitedFor
     ASSERT_TRUE(made->wait(2));
     theirs.reset();
     adopted.reset();  // the fixture counts complaints about streams that are not there
+}
+
+/// Ends the process, with 0 if the adopted stream ends although its signal does not come, and its timeline stays.
+void give_up_an_adopted_stream(const std::string& library) {
+    const auto device = create_device({.library = library}).value();
+    const auto* const theirs = new CallersStream(library);
+    const auto asked = device->create_timeline().value();
+    auto made = device->create_timeline().value();
+    const std::weak_ptr<Timeline> written = made;
+    auto adopted = adopt_stream(*device, "the caller's", theirs->handle()).value();
+    adopted->wait(asked, 1);
+    adopted->signal(made, 1);
+    made.reset();
+    std::thread([] {
+        std::this_thread::sleep_for(5 * graph::kPatience);
+        std::_Exit(2);
+    }).detach();
+    adopted.reset();
+    asked->signal(1);
+    const auto kept = written.lock();
+    std::_Exit(kept != nullptr && kept->wait(1, std::chrono::seconds(10)) ? 0 : 1);
+}
+
+TEST_F(CudaStreams, AStreamOfTheCallersIsGivenUpWhoseSignalDoesNotCome) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    EXPECT_EXIT(give_up_an_adopted_stream(library), testing::ExitedWithCode(0), "");
 }
 
 TEST_F(CudaStreams, AStreamOfTheCallersHandsOverByATimelineAndTheHostNeverWaits) {
