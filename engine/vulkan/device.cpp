@@ -40,6 +40,25 @@ VkSamplerCreateInfo sampler_info(VkFilter filter) {
     return info;
 }
 
+std::uint64_t nanoseconds_of(Nanoseconds timeout) {
+    return static_cast<std::uint64_t>(std::max(timeout, Nanoseconds{}).count());
+}
+
+/// What a queue uses that has not come to it: gone with the device.
+struct Unfinished {
+    const Device& device;
+    VkFence fence = VK_NULL_HANDLE;
+    VkCommandPool pool = VK_NULL_HANDLE;
+    Unfinished(const Device& of, VkFence submitted, VkCommandPool commands)
+        : device(of), fence(submitted), pool(commands) {}
+    Unfinished(const Unfinished&) = delete;
+    Unfinished& operator=(const Unfinished&) = delete;
+    ~Unfinished() {
+        device.table().vkDestroyFence(device.handle(), fence, nullptr);
+        device.table().vkDestroyCommandPool(device.handle(), pool, nullptr);
+    }
+};
+
 }  // namespace
 
 Device::Device(const Instance& instance, DeviceReport report, VkDevice handle, bool owned)
@@ -93,31 +112,37 @@ Result<void> Device::finish(std::span<const std::byte> pipeline_cache) {
     return {};
 }
 
-/// True once the queue has finished its previous work, or is lost; false after kPatience, since batches may wait for
-/// ever. The fence is then leaked, because the queue still uses it.
-bool Device::settle(const Queue& queue) const {
+/// Success once the queue has finished its previous work; VK_TIMEOUT after `patience`, since batches may wait for ever.
+VkResult Device::finish(const Queue& queue, Nanoseconds patience) const {
     VkFenceCreateInfo info{};
     info.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO;
     VkFence fence = VK_NULL_HANDLE;
     VkResult result = table_->vkCreateFence(handle_, &info, nullptr, &fence);
     if (result == VK_SUCCESS) {
-        std::lock_guard lock(*queue.mutex);
+        const std::lock_guard lock(*queue.mutex);
         result = table_->vkQueueSubmit2(queue.handle, 0, nullptr, fence);
     }
-    if (result == VK_SUCCESS)
-        result =
-            table_->vkWaitForFences(handle_, 1, &fence, VK_TRUE, static_cast<std::uint64_t>(graph::kPatience.count()));
-    if (result != VK_TIMEOUT) table_->vkDestroyFence(handle_, fence, nullptr);
-    return result != VK_TIMEOUT;
+    if (result == VK_SUCCESS) result = table_->vkWaitForFences(handle_, 1, &fence, VK_TRUE, nanoseconds_of(patience));
+    if (result == VK_TIMEOUT)
+        keep(std::make_shared<const Unfinished>(*this, fence, VkCommandPool{}));
+    else
+        table_->vkDestroyFence(handle_, fence, nullptr);
+    return result;
 }
 
+std::vector<Queue> Device::distinct_queues() const {
+    std::vector<Queue> distinct;
+    for (const Queue& queue : queues_)
+        if (queue.handle != VK_NULL_HANDLE &&
+            std::ranges::find(distinct, queue.handle, &Queue::handle) == distinct.end())
+            distinct.push_back(queue);
+    return distinct;
+}
+
+/// False: a queue has not finished after kPatience.
 bool Device::settle() const {
     bool settled = true;
-    for (std::size_t i = 0; i < queues_.size(); ++i) {
-        const auto same = [&](const Queue& queue) { return queue.handle == queues_[i].handle; };
-        const bool seen = std::any_of(queues_.begin(), queues_.begin() + static_cast<std::ptrdiff_t>(i), same);
-        if (!seen && queues_[i].handle != VK_NULL_HANDLE) settled &= settle(queues_[i]);
-    }
+    for (const Queue& queue : distinct_queues()) settled &= finish(queue, graph::kPatience) != VK_TIMEOUT;
     return settled;
 }
 
@@ -201,19 +226,36 @@ tl::unexpected<Error> Device::error(VkResult result, std::string_view doing) con
     return fail(result, fmt::format("{}: {}", report_.name, doing));
 }
 
-Result<void> Device::wait_idle() const {
-    std::array<std::unique_lock<std::mutex>, 3> locks;
-    for (std::size_t i = 0; i < queues_.size(); ++i) {
-        const bool seen = std::any_of(queues_.begin(), queues_.begin() + static_cast<std::ptrdiff_t>(i),
-                                      [&](const Queue& queue) { return queue.mutex == queues_[i].mutex; });
-        if (!seen) locks[i] = std::unique_lock(*queues_[i].mutex);
+Result<void> Device::wait_idle(Nanoseconds patience) const { return wait_idle(distinct_queues(), patience); }
+
+Result<void> Device::wait_idle(graph::Lane lane, Nanoseconds patience) const {
+    return wait_idle({&queue(lane), 1}, patience);
+}
+
+Result<void> Device::wait_idle(std::span<const Queue> queues, Nanoseconds patience) const {
+    const Nanoseconds end = host_now() + patience;
+    for (const Queue& queue : queues) {
+        const VkResult result = finish(queue, end - host_now());
+        if (result == VK_TIMEOUT)
+            return kinetograph::fail(ErrorCode::DeviceLost, "{}: a queue has not finished its work within {:.1f} s",
+                                     report_.name, std::chrono::duration<double>(patience).count());
+        if (result == VK_ERROR_DEVICE_LOST) stop_lost_work();
+        if (result != VK_SUCCESS) return error(result, "waiting for it to become idle");
     }
-    if (const VkResult result = table_->vkDeviceWaitIdle(handle_); result != VK_SUCCESS)
-        return error(result, "waiting for it to become idle");
     return {};
 }
 
-Result<void> Device::run_once(std::string_view what, const std::function<void(VkCommandBuffer)>& record) const {
+/// Of a lost device this call returns in finite time, and nothing runs any more then.
+void Device::stop_lost_work() const {
+    std::vector<std::unique_lock<std::mutex>> locks;
+    for (const Queue& queue : distinct_queues())
+        if (std::ranges::find(locks, queue.mutex, &std::unique_lock<std::mutex>::mutex) == locks.end())
+            locks.emplace_back(*queue.mutex);
+    static_cast<void>(table_->vkDeviceWaitIdle(handle_));
+}
+
+Result<void> Device::run_once(std::string_view what, const std::function<void(VkCommandBuffer)>& record,
+                              Nanoseconds patience) const {
     const Queue& target = queue(graph::Lane::Graphics);
     VkCommandPool pool = VK_NULL_HANDLE;
     VkCommandPoolCreateInfo pool_info{};
@@ -252,7 +294,12 @@ Result<void> Device::run_once(std::string_view what, const std::function<void(Vk
         std::lock_guard lock(*target.mutex);
         result = table_->vkQueueSubmit2(target.handle, 1, &submit, fence);
     }
-    if (result == VK_SUCCESS) result = table_->vkWaitForFences(handle_, 1, &fence, VK_TRUE, UINT64_MAX);
+    if (result == VK_SUCCESS) result = table_->vkWaitForFences(handle_, 1, &fence, VK_TRUE, nanoseconds_of(patience));
+    if (result == VK_TIMEOUT) {
+        keep(std::make_shared<const Unfinished>(*this, fence, pool));
+        return kinetograph::fail(ErrorCode::DeviceLost, "{}: {}: its queue has not come to it within {:.1f} s",
+                                 report_.name, what, std::chrono::duration<double>(patience).count());
+    }
     table_->vkDestroyFence(handle_, fence, nullptr);
     table_->vkDestroyCommandPool(handle_, pool, nullptr);
     if (result != VK_SUCCESS) return error(result, what);

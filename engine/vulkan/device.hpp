@@ -3,6 +3,7 @@
 
 #include <kinetograph/engine/base/thread_safety.hpp>
 #include <kinetograph/engine/graph/executor.hpp>
+#include <kinetograph/engine/graph/patience.hpp>
 #include <kinetograph/engine/vulkan/adopted_device.hpp>
 #include <kinetograph/engine/vulkan/inspect.hpp>
 
@@ -73,7 +74,11 @@ class Device {
     void set_name(VkObjectType type, std::uint64_t object, std::string_view name) const;
     /// An Error of this device: code from `result`, sentence "<device>: <doing>: VK_ERROR_...".
     tl::unexpected<Error> error(VkResult result, std::string_view doing) const;
-    Result<void> wait_idle() const;
+    /// Blocks until the queues have finished what they were given, and holds none of their mutexes meanwhile. Errors:
+    /// DeviceLost, also where one has not after `patience`.
+    Result<void> wait_idle(Nanoseconds patience = graph::kWorkPatience) const;
+    /// The same for one lane's queue.
+    Result<void> wait_idle(graph::Lane lane, Nanoseconds patience = graph::kWorkPatience) const;
     /// Destroys a timeline semaphore (null: nothing) whose batches have all signalled, but later: after 64 others, or
     /// with the device. A driver that keeps timelines on its own thread, as Mesa's vk_queue does, reads what a batch
     /// has waited for again after the batch's last signal.
@@ -81,15 +86,20 @@ class Device {
     static constexpr std::size_t kRetired = 64;
     /// Keeps objects that abandoned work may still use until the queues are idle at the device's end.
     void keep(std::shared_ptr<const void> object) const;
-    /// Records with `record` on the graphics queue, submits and waits: for set-up, not for frames.
-    Result<void> run_once(std::string_view what, const std::function<void(VkCommandBuffer)>& record) const;
+    /// Records with `record` on the graphics queue, submits and waits: for set-up, not for frames. Errors: DeviceLost,
+    /// also after `patience`; what the commands use is then still in use, and goes to keep().
+    Result<void> run_once(std::string_view what, const std::function<void(VkCommandBuffer)>& record,
+                          Nanoseconds patience = graph::kWorkPatience) const;
 
   private:
     Device(const Instance& instance, DeviceReport report, VkDevice handle, bool owned);
     Result<void> finish(std::span<const std::byte> pipeline_cache);
     void set_queues(std::array<Queue, 3> queues);
     bool settle() const;
-    bool settle(const Queue& queue) const;
+    std::vector<Queue> distinct_queues() const;
+    void stop_lost_work() const;
+    VkResult finish(const Queue& queue, Nanoseconds patience) const;
+    Result<void> wait_idle(std::span<const Queue> queues, Nanoseconds patience) const;
 
     const Instance& instance_;
     DeviceReport report_;

@@ -155,8 +155,9 @@ void transition(const Device& device, VkCommandBuffer commands, const Image& ima
 }  // namespace
 
 Result<void> upload_pixels(const Device& device, Image& image, std::span<const std::byte> pixels) {
-    KG_TRY(auto staging,
+    KG_TRY(auto created,
            Buffer::create(device, image.name() + " upload", pixels.size(), {.memory = MemoryUse::Upload}));
+    const std::shared_ptr<Buffer> staging = std::move(created);
     std::memcpy(staging->mapped(), pixels.data(), pixels.size());
     VkBufferImageCopy region{};
     region.imageSubresource = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 0, 1};
@@ -169,12 +170,14 @@ Result<void> upload_pixels(const Device& device, Image& image, std::span<const s
     after.dstStageMask = VK_PIPELINE_STAGE_2_FRAGMENT_SHADER_BIT | VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT;
     after.dstAccessMask = VK_ACCESS_2_SHADER_READ_BIT;
     after.newLayout = VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL;
-    KG_CHECK(device.run_once(fmt::format("uploading \"{}\"", image.name()), [&](VkCommandBuffer commands) {
+    const auto done = device.run_once(fmt::format("uploading \"{}\"", image.name()), [&](VkCommandBuffer commands) {
         transition(device, commands, image, before);
         device.table().vkCmdCopyBufferToImage(commands, staging->handle(), image.handle(),
                                               VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL, 1, &region);
         transition(device, commands, image, after);
-    }));
+    });
+    if (!done) device.keep(staging);
+    KG_CHECK(done);
     image.set_layout(VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL);
     return {};
 }

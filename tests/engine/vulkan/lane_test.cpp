@@ -410,6 +410,28 @@ TEST_F(Lanes, AreDescribedWhereTheirQueueIsBlocked) {
     executor_.reset();
 }
 
+TEST_F(Lanes, ABlockedQueueEndsTheWaitsOfSetUpAndForAnIdleDevice) {
+    constexpr Nanoseconds kPatience = std::chrono::milliseconds(200);
+    const auto gate = TimelineSemaphore::create(*device_, "gate").value();
+    testing::block(*device_, graph::Lane::Graphics, *gate);
+    const auto buffer = Buffer::create(*device_, "cleared", kBytes, {}).value();
+    const auto once = device_->run_once(
+        "clearing a buffer",
+        [&](VkCommandBuffer commands) {
+            device_->table().vkCmdFillBuffer(commands, buffer->handle(), 0, VK_WHOLE_SIZE, 0);
+        },
+        kPatience);
+    const auto all = device_->wait_idle(kPatience), one = device_->wait_idle(graph::Lane::Graphics, kPatience);
+    gate->signal(1);
+    ASSERT_FALSE(once || all || one);
+    EXPECT_EQ(once.error().code, ErrorCode::DeviceLost);
+    EXPECT_EQ(once.error().message,
+              device_->report().name + ": clearing a buffer: its queue has not come to it within 0.2 s");
+    EXPECT_EQ(all.error().code, ErrorCode::DeviceLost);
+    EXPECT_EQ(all.error().message, device_->report().name + ": a queue has not finished its work within 0.2 s");
+    EXPECT_TRUE(device_->wait_idle());
+}
+
 TEST_F(Lanes, WaitForTheSemaphoreOfAnImportAndTellWhenTheyAreDoneWithIt) {
     const auto semaphore = TimelineSemaphore::create(*device_, "external").value();
     ready_ = {semaphore, 1};
