@@ -1,5 +1,6 @@
 #include <kinetograph/engine/vulkan/timeline.hpp>
 
+#include <kinetograph/engine/base/log.hpp>
 #include <kinetograph/engine/vulkan/api.hpp>
 #include <kinetograph/engine/vulkan/device.hpp>
 
@@ -95,7 +96,11 @@ void TimelineSemaphore::signal(std::uint64_t value) {
     info.sType = VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO;
     info.semaphore = semaphore_;
     info.value = value;
-    device_.table().vkSignalSemaphore(device_.handle(), &info);
+    const VkResult result = device_.table().vkSignalSemaphore(device_.handle(), &info);
+    if (result == VK_SUCCESS) return;
+    Error refused = device_.error(result, fmt::format("signalling value {} of {}", value, name())).value();
+    if (refused.code != ErrorCode::DeviceLost) Log().error("{}", refused.message);  // of a loss status() tells
+    report(std::move(refused));
 }
 
 Result<void> TimelineSemaphore::status() const {

@@ -39,7 +39,8 @@ class TimelineSemaphore final : public graph::Timeline {
     std::uint64_t counter() const override;  ///< of the semaphore, which several objects may stand for
     std::uint64_t value() const override;
     bool wait(std::uint64_t value, std::optional<Nanoseconds> timeout = {}) override;
-    /// Does nothing if the value is already reached. No queue may be about to signal a smaller value.
+    /// Does nothing if the value is already reached. No queue may be about to signal a smaller value. If the driver
+    /// refuses, status() says so from then on, and the log.
     void signal(std::uint64_t value) override;
     /// DeviceLost, as soon as the driver knows.
     Result<void> status() const override;

@@ -180,6 +180,7 @@ VkResult semaphore_value(VkDevice device, VkSemaphore semaphore, std::uint64_t* 
     return faults().device_lost ? VK_ERROR_DEVICE_LOST : result;
 }
 VkResult signal_semaphore(VkDevice device, const VkSemaphoreSignalInfo* info) {
+    if (faults().refuses_signals) return VK_ERROR_OUT_OF_HOST_MEMORY;
     // lavapipe must be told in any case, or stop_lost_work() would wait for ever.
     const VkResult result = real_device<PFN_vkSignalSemaphore>("vkSignalSemaphore", device)(device, info);
     return faults().device_lost ? VK_ERROR_DEVICE_LOST : result;
@@ -460,7 +461,7 @@ VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL instance_proc_addr(VkInstance instance,
 void Faults::reset() {
     for (auto* fault : {&no_driver, &no_layers, &no_devices, &old_device, &no_synchronization2,
                         &no_calibrated_timestamps, &no_external_memory_host, &no_host_imports, &exports_semaphores,
-                        &tells_budget, &tells_screen, &out_of_memory, &device_lost})
+                        &tells_budget, &tells_screen, &out_of_memory, &refuses_signals, &device_lost})
         *fault = false;
     allocations = 0;
     objects = alive = 0;

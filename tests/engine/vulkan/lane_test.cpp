@@ -432,6 +432,19 @@ TEST_F(Lanes, ABlockedQueueEndsTheWaitsOfSetUpAndForAnIdleDevice) {
     EXPECT_TRUE(device_->wait_idle());
 }
 
+TEST_F(Lanes, ATimelineTellsThatTheDriverHasRefusedToSignalIt) {
+    const auto semaphore = TimelineSemaphore::create(*device_, "a timeline").value();
+    testing::faults().refuses_signals = true;
+    semaphore->signal(2);
+    testing::faults().refuses_signals = false;
+    EXPECT_EQ(semaphore->value(), 0U);
+    const auto waited = graph::wait_for({semaphore, 2});
+    ASSERT_FALSE(waited);
+    EXPECT_EQ(waited.error().code, ErrorCode::OutOfMemory);
+    EXPECT_NE(waited.error().message.find("signalling value 2 of a timeline"), std::string::npos)
+        << waited.error().message;
+}
+
 TEST_F(Lanes, WaitForTheSemaphoreOfAnImportAndTellWhenTheyAreDoneWithIt) {
     const auto semaphore = TimelineSemaphore::create(*device_, "external").value();
     ready_ = {semaphore, 1};
