@@ -249,6 +249,10 @@ Result<void> VulkanLane::prepare(Slot& slot, std::size_t passes) {
         if (const VkResult result = table.vkCreateCommandPool(device_.handle(), &info, nullptr, &slot.pool);
             result != VK_SUCCESS)
             return device_.error(result, "creating a command pool");
+    } else if (const VkResult result = table.vkResetCommandPool(device_.handle(), slot.pool, 0); result != VK_SUCCESS) {
+        return device_.error(result, "resetting a command pool");
+    }
+    if (slot.commands == VK_NULL_HANDLE) {
         VkCommandBufferAllocateInfo allocate{};
         allocate.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO;
         allocate.commandPool = slot.pool;
@@ -257,8 +261,6 @@ Result<void> VulkanLane::prepare(Slot& slot, std::size_t passes) {
         if (const VkResult result = table.vkAllocateCommandBuffers(device_.handle(), &allocate, &slot.commands);
             result != VK_SUCCESS)
             return device_.error(result, "allocating a command buffer");
-    } else if (const VkResult result = table.vkResetCommandPool(device_.handle(), slot.pool, 0); result != VK_SUCCESS) {
-        return device_.error(result, "resetting a command pool");
     }
     slot.descriptors.reset();
     slot.uploads.reset();

@@ -315,6 +315,10 @@ VkResult create_command_pool(VkDevice device, const VkCommandPoolCreateInfo* inf
     ++faults().allocations;
     return counted(real_device<PFN_vkCreateCommandPool>("vkCreateCommandPool", device)(device, info, callbacks, pool));
 }
+VkResult allocate_command_buffers(VkDevice device, const VkCommandBufferAllocateInfo* info, VkCommandBuffer* buffers) {
+    if (faults().no_command_buffers) return VK_ERROR_OUT_OF_HOST_MEMORY;
+    return real_device<PFN_vkAllocateCommandBuffers>("vkAllocateCommandBuffers", device)(device, info, buffers);
+}
 VkResult create_descriptor_pool(VkDevice device, const VkDescriptorPoolCreateInfo* info,
                                 const VkAllocationCallbacks* callbacks, VkDescriptorPool* pool) {
     ++faults().allocations;
@@ -423,6 +427,7 @@ VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL device_proc_addr(VkDevice device, const
     if (function == "vkFreeMemory") return as_void(&free_memory);
     if (function == "vkDeviceWaitIdle") return as_void(&device_wait_idle);
     if (function == "vkCreateCommandPool") return as_void(&create_command_pool);
+    if (function == "vkAllocateCommandBuffers") return as_void(&allocate_command_buffers);
     if (function == "vkCreateDescriptorPool") return as_void(&create_descriptor_pool);
     if (function == "vkCreateQueryPool") return as_void(&create_query_pool);
 #define FIND_COUNTED(Kind)                                            \
@@ -459,9 +464,10 @@ VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL instance_proc_addr(VkInstance instance,
 }  // namespace
 
 void Faults::reset() {
-    for (auto* fault : {&no_driver, &no_layers, &no_devices, &old_device, &no_synchronization2,
-                        &no_calibrated_timestamps, &no_external_memory_host, &no_host_imports, &exports_semaphores,
-                        &tells_budget, &tells_screen, &out_of_memory, &refuses_signals, &device_lost})
+    for (auto* fault :
+         {&no_driver, &no_layers, &no_devices, &old_device, &no_synchronization2, &no_calibrated_timestamps,
+          &no_external_memory_host, &no_host_imports, &exports_semaphores, &tells_budget, &tells_screen, &out_of_memory,
+          &no_command_buffers, &refuses_signals, &device_lost})
         *fault = false;
     allocations = 0;
     objects = alive = 0;

@@ -315,6 +315,18 @@ TEST_F(Lanes, OutOfMemoryInAPassStopsTheSubmissionAndNamesThePass) {
     EXPECT_NE(execution.error().message.find("needs 128.0 MiB"), std::string::npos) << execution.error().message;
 }
 
+TEST_F(Lanes, GoOnAfterACommandBufferCouldNotBeAllocated) {
+    testing::faults().no_command_buffers = true;
+    const auto refused = executor_->execute(three_lanes(1));
+    testing::faults().no_command_buffers = false;
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, ErrorCode::OutOfMemory);
+    EXPECT_NE(refused.error().message.find("allocating a command buffer"), std::string::npos)
+        << refused.error().message;
+    run(three_lanes(1));
+    expect_result((1 * 5 + 1) * 2 + 7);
+}
+
 TEST_F(Lanes, WhatAPassThrowsStopsTheSubmissionAndNotTheNextOne) {
     graph::FrameGraph frame = make_graph();
     frame.add_pass<Step>(
