@@ -295,8 +295,20 @@ Result<void> VulkanLane::prepare(Slot& slot, std::size_t passes) {
 
 Result<void> VulkanLane::submit(const graph::BatchRecord& batch) {
     KG_TRY(auto slot, acquire_slot(batch.passes.size()));
-    KG_CHECK(record(*slot, batch));
-    return enqueue(*slot, batch);
+    const SwapchainSemaphores swapchain = swapchain_;
+    layouts_before_.clear();
+    auto submitted = record(*slot, batch);
+    if (submitted) submitted = enqueue(*slot, batch);
+    if (!submitted) forget_recorded(swapchain);
+    return submitted;
+}
+
+/// Nothing of a batch that has failed runs: images keep their layouts, and `swapchain` is still to be waited for and
+/// signalled.
+void VulkanLane::forget_recorded(const SwapchainSemaphores& swapchain) {
+    for (auto change = layouts_before_.rbegin(); change != layouts_before_.rend(); ++change)
+        change->first->set_layout(change->second);
+    swapchain_ = swapchain;
 }
 
 Result<void> VulkanLane::record(Slot& slot, const graph::BatchRecord& batch) {
@@ -386,6 +398,7 @@ void VulkanLane::record_barriers(VkCommandBuffer commands, const graph::PassReco
     std::vector<VkImageMemoryBarrier2> images;
     for (const ImageChange& change : changes) {
         images.push_back(image_barrier(change));
+        layouts_before_.emplace_back(change.image, change.image->layout());
         change.image->set_layout(change.after.layout);
     }
     VkDependencyInfo info{};

@@ -10,6 +10,7 @@
 #include <kinetograph/engine/vulkan/timeline.hpp>
 
 #include <memory>
+#include <utility>
 #include <vector>
 
 namespace kinetograph::vulkan {
@@ -52,6 +53,7 @@ class VulkanLane final : public graph::LaneBackend {
     std::uint64_t completed() const { return timeline_->value(); }  ///< value that the timeline has reached
 
     /// The next execution draws to an image of a swapchain: the lane's first batch waits for it, the last one signals.
+    /// If a batch fails, what it was to wait for and to signal is left to the execution after.
     void draw_next(const SwapchainSemaphores& semaphores) { swapchain_ = semaphores; }
 
     /// Records the spans of everything that has completed. submit() and wait() do this too.
@@ -66,6 +68,7 @@ class VulkanLane final : public graph::LaneBackend {
     void record_spans(Slot& slot, Nanoseconds seen_at);
     Result<void> record(Slot& slot, const graph::BatchRecord& batch);
     void record_barriers(VkCommandBuffer commands, const graph::PassRecord& pass, const graph::BatchRecord& batch);
+    void forget_recorded(const SwapchainSemaphores& swapchain);
     void record_barrier(VkCommandBuffer commands, const VkMemoryBarrier2& barrier);
     const TimelineSemaphore* semaphore_of(const graph::Timeline& timeline) const;
     std::shared_ptr<graph::Timeline> seen(const std::shared_ptr<graph::Timeline>& timeline) const;
@@ -88,8 +91,9 @@ class VulkanLane final : public graph::LaneBackend {
     std::vector<std::weak_ptr<graph::Timeline>> awaited_ KG_GUARDED_BY(mutex_);  // of lanes that the queue waited for
     std::unique_ptr<graph::Relay> relay_ KG_GUARDED_BY(mutex_);                  // made when first needed
     graph::PendingWaits pending_;
-    SwapchainSemaphores swapchain_;      // of the next execution
-    std::vector<graph::Point> relayed_;  // of the batch being submitted
+    SwapchainSemaphores swapchain_;                                 // of the next execution
+    std::vector<std::pair<Image*, VkImageLayout>> layouts_before_;  // what the batch being recorded has changed
+    std::vector<graph::Point> relayed_;                             // of the batch being submitted
 };
 
 }  // namespace kinetograph::vulkan

@@ -339,6 +339,47 @@ TEST_F(Lanes, WhatAPassThrowsStopsTheSubmissionAndNotTheNextOne) {
     expect_result((1 * 5 + 1) * 2 + 7);
 }
 
+TEST_F(Lanes, ABatchThatFailsLeavesImagesTheirLayouts) {
+    const auto image = Image::create(*device_, "picture", {.width = 64, .height = 64}).value();
+    const auto draw = [&](bool fails) {
+        graph::FrameGraph frame = make_graph();
+        const graph::Image painted =
+            frame
+                .add_pass<Paint>(
+                    "paint", graph::Lane::Graphics,
+                    [&](graph::PassBuilder& pass, Paint& data) {
+                        data.image = pass.write(frame.import_image("picture", image->desc(), physical_of(*image)),
+                                                graph::Access::ColorAttachment);
+                    },
+                    [](const Paint& data, PassContext& context) {
+                        context.begin_rendering(context.image(data.image), PassContext::Contents::Clear,
+                                                {{1.0F, 0.0F, 0.0F, 1.0F}});
+                        context.end_rendering();
+                    })
+                .image;
+        graph::Buffer sampled = sample(frame, graph::Lane::Graphics, "sample", painted);
+        if (fails)
+            sampled = frame
+                          .add_pass<Step>(
+                              "fails", graph::Lane::Graphics,
+                              [&](graph::PassBuilder& pass, Step& data) {
+                                  data.input = pass.read(sampled, graph::Access::ComputeRead);
+                                  data.output = pass.write(data.input, graph::Access::ComputeWrite);
+                              },
+                              [](const Step&, PassContext&) { throw std::runtime_error("its mesh is gone"); })
+                          .output;
+        copy_out(frame, graph::Lane::Graphics, sampled);
+        return executor_->execute(frame);
+    };
+    EXPECT_FALSE(draw(true));
+    EXPECT_EQ(image->layout(), VK_IMAGE_LAYOUT_UNDEFINED);
+    const auto drawn = draw(false);
+    ASSERT_TRUE(drawn) << drawn.error().message;
+    ASSERT_TRUE(executor_->wait(*drawn));
+    EXPECT_EQ(image->layout(), VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL);
+    expect_result(255);
+}
+
 TEST_F(Lanes, ALostDeviceIsReportedByName) {
     testing::faults().device_lost = true;
     const auto execution = executor_->execute(three_lanes(1));
