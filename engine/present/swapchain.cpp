@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 namespace kinetograph::present {
 namespace {
@@ -81,8 +82,9 @@ Result<void> SwapchainTarget::recreate() {
     const std::uint32_t width = window_.width(), height = window_.height();
     outdated_ = true;
     if (width == 0 || height == 0) return {};
-    KG_CHECK(device_.wait_idle());
+    KG_CHECK(device_.wait_idle(graph::Lane::Graphics));
     if (screen_times_) screen_times_->forget();
+    KG_CHECK(abandon_picture());
     VkSurfaceCapabilitiesKHR limits{};
     if (const VkResult result =
             device_.instance().table().vkGetPhysicalDeviceSurfaceCapabilitiesKHR(device_.physical(), surface_, &limits);
@@ -149,9 +151,25 @@ void SwapchainTarget::destroy_images() {
     drawn_.clear();
 }
 
+/// The picture that was acquired and not drawn goes with its swapchain, and with the semaphore that its acquisition has
+/// signalled or will signal.
+Result<void> SwapchainTarget::abandon_picture() {
+    if (!is_acquired_) return {};
+    KG_TRY(auto semaphore, create_semaphore());
+    graphics_.draw_next({});
+    device_.table().vkDestroySemaphore(device_.handle(), std::exchange(slots_[slot_].acquired, semaphore), nullptr);
+    is_acquired_ = false;
+    return {};
+}
+
+/// What a queue that does not become idle still uses stays.
 SwapchainTarget::~SwapchainTarget() {
     screen_times_.reset();
-    static_cast<void>(device_.wait_idle());
+    graphics_.draw_next({});
+    if (const auto idle = device_.wait_idle(graph::Lane::Graphics, graph::kPatience); !idle && !is_lost()) {
+        for (auto& image : images_) static_cast<void>(image.release());  // NOLINT(bugprone-unused-return-value)
+        return;
+    }
     destroy_images();
     for (const Slot& slot : slots_) device_.table().vkDestroySemaphore(device_.handle(), slot.acquired, nullptr);
     device_.table().vkDestroySwapchainKHR(device_.handle(), swapchain_, nullptr);
@@ -161,8 +179,10 @@ Result<vulkan::Image*> SwapchainTarget::acquire() {
     const bool resized = window_.width() != desc_.width || window_.height() != desc_.height;
     if (outdated_ || resized) KG_CHECK(recreate());
     if (outdated_) return nullptr;
+    if (is_acquired_) return images_[image_index_].get();  // the execution that was to draw to it has failed
     Slot& slot = slots_[slot_];
-    if (slot.drawn > 0) KG_CHECK(graphics_.wait(slot.drawn));
+    KG_TRY(const bool is_free, wait_for(slot));
+    if (!is_free) return nullptr;
     const VkResult result = device_.table().vkAcquireNextImageKHR(device_.handle(), swapchain_, kAcquireTimeout,
                                                                   slot.acquired, VK_NULL_HANDLE, &image_index_);
     switch (result) {
@@ -181,8 +201,26 @@ Result<vulkan::Image*> SwapchainTarget::acquire() {
             return device_.error(result, "acquiring a picture of the window");
     }
     graphics_.draw_next({.acquired = slot.acquired, .drawn = drawn_[image_index_]});
+    is_acquired_ = true;
     return images_[image_index_].get();
 }
+
+/// False: its picture is being drawn still. Errors: DeviceLost, also where a picture has not been drawn for
+/// graph::kWorkPatience.
+Result<bool> SwapchainTarget::wait_for(const Slot& slot) {
+    if (slot.drawn > 0) {
+        KG_TRY(const bool drawn, graphics_.wait(slot.drawn, Nanoseconds(kAcquireTimeout)));
+        const graph::LaneState state = graphics_.state();
+        if (!drawn && patience_.is_over({&state, 1}))
+            return fail(ErrorCode::DeviceLost, "{}: a picture is not drawn: {}", device_.report().name,
+                        graph::describe(state));
+        if (!drawn) return false;
+    }
+    patience_ = graph::Patience(graph::kWorkPatience, graph::kWorkPatience);
+    return true;
+}
+
+bool SwapchainTarget::is_lost() const { return !graphics_.timeline()->status(); }
 
 void SwapchainTarget::declare_handover(graph::FrameGraph& frame, graph::Image drawn) {
     frame.add_pass<HandoverData>(
@@ -195,6 +233,7 @@ void SwapchainTarget::declare_handover(graph::FrameGraph& frame, graph::Image dr
 }
 
 Result<void> SwapchainTarget::present(const graph::Execution& execution) {
+    is_acquired_ = false;
     slots_[slot_].drawn = execution.done[graph::Lane::Graphics.index()];
     slot_ = (slot_ + 1) % kInFlight;
     VkPresentInfoKHR info{};

@@ -1,6 +1,7 @@
 // SwapchainTarget: pictures on a window.
 #pragma once
 
+#include <kinetograph/engine/graph/patience.hpp>
 #include <kinetograph/engine/present/screen_times.hpp>
 #include <kinetograph/engine/present/window.hpp>
 #include <kinetograph/engine/vulkan/lane.hpp>
@@ -45,6 +46,9 @@ class SwapchainTarget final : public Target {
     Result<void> recreate();
     Result<void> collect_images();
     Result<VkSemaphore> create_semaphore() const;
+    Result<void> abandon_picture();
+    Result<bool> wait_for(const Slot& slot);
+    bool is_lost() const;
     void destroy_images();
 
     const vulkan::Device& device_;
@@ -62,7 +66,9 @@ class SwapchainTarget final : public Target {
     std::array<Slot, kInFlight> slots_;
     std::size_t slot_ = 0;
     std::uint32_t image_index_ = 0;
-    std::unique_ptr<ScreenTimes> screen_times_;  ///< null: the device has no such extension
+    bool is_acquired_ = false;                                              // that image, and not presented yet
+    graph::Patience patience_{graph::kWorkPatience, graph::kWorkPatience};  // with the picture before the last
+    std::unique_ptr<ScreenTimes> screen_times_;                             ///< null: the device has no such extension
 };
 
 }  // namespace kinetograph::present

@@ -19,8 +19,8 @@ class Target {
     virtual const graph::ImageDesc& desc() const = 0;
 
     /// The image for the next picture, contents undefined; null while there is none to draw to (a minimised window, a
-    /// compositor that keeps all images): try again later. Valid until present(). Errors: DeviceLost, OutOfMemory, Io
-    /// (the surface is gone).
+    /// compositor that keeps all images): try again later. Valid until present(); the same one again if the
+    /// execution that was to draw to it has failed. Errors: DeviceLost, OutOfMemory, Io (the surface is gone).
     virtual Result<vulkan::Image*> acquire() = 0;
 
     /// Declares the pass that delivers `drawn`; call once per frame, after every pass that uses it.

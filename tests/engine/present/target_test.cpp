@@ -1,4 +1,5 @@
 // Both targets run the same frames: clear to a colour, read back, present.
+#include "../vulkan/blocked_queue.hpp"
 #include "../vulkan/faults.hpp"
 #include "virtual_display.hpp"
 
@@ -13,6 +14,7 @@
 #include <GLFW/glfw3.h>
 #include <gtest/gtest.h>
 
+#include <stdexcept>
 #include <thread>
 
 namespace kinetograph::present {
@@ -27,8 +29,10 @@ class Targets : public ::testing::Test {
     void open_device(bool in_window, Result<vulkan::Loader> loader = vulkan::Loader::open()) {
         ASSERT_TRUE(loader) << loader.error().message;
         vulkan::InstanceOptions options;
-        // It does not know of extensions that only the stand-in has.
-        options.validation = vulkan::testing::faults().tells_screen ? vulkan::Validation::Off : vulkan::Validation::On;
+        // It does not know of extensions that only the stand-in has, nor that a picture was dropped.
+        const auto& faults = vulkan::testing::faults();
+        options.validation =
+            faults.tells_screen || faults.drops_presents ? vulkan::Validation::Off : vulkan::Validation::On;
         if (in_window) {
             display_ = testing::VirtualDisplay::start();
             if (!display_) GTEST_SKIP() << "Xvfb is not installed (Debian package xvfb)";
@@ -79,6 +83,19 @@ class Targets : public ::testing::Test {
         if (log_) {
             EXPECT_EQ(log_->text(), "");
         }
+    }
+    static graph::Image clear(graph::FrameGraph& frame, graph::Image target) {
+        return frame
+            .add_pass<Clear>(
+                "clear", graph::Lane::Graphics,
+                [&](graph::PassBuilder& pass, Clear& data) {
+                    data.image = pass.write(target, graph::Access::ColorAttachment);
+                },
+                [](const Clear& data, vulkan::PassContext& context) {
+                    context.begin_rendering(context.image(data.image), vulkan::PassContext::Contents::Clear, {});
+                    context.end_rendering();
+                })
+            .image;
     }
     /// One picture of one colour. None if the target takes none now.
     std::optional<Picture> show(float red, float green, float blue) {
@@ -160,6 +177,81 @@ TEST_F(Targets, AWindowShowsPicturesAndFollowsItsSize) {
     expect_color(picture, 500, 300, {0, 255, 102, 255});
     for (int i = 0; i < 4; ++i) expect_color(show(0.0F, 0.0F, 1.0F), 500, 300, {0, 0, 255, 255});
     EXPECT_GE(swapchain.recreations(), 2U);
+}
+
+TEST_F(Targets, AWindowShowsPicturesAfterExecutionsThatHaveFailed) {
+    open_device(true);
+    if (!device_) return;
+    auto target = SwapchainTarget::create(*device_, *window_, surface_, *lane_);
+    ASSERT_TRUE(target) << target.error().message;
+    target_ = std::move(*target);
+    const auto fail_to_draw = [&] {
+        auto image = target_->acquire();
+        ASSERT_TRUE(image) << image.error().message;
+        ASSERT_NE(*image, nullptr);
+        graph::FrameGraph frame;
+        const graph::Image drawn =
+            frame
+                .add_pass<Clear>(
+                    "fails", graph::Lane::Graphics,
+                    [&](graph::PassBuilder& pass, Clear& data) {
+                        data.image = pass.write(frame.import_image("target", target_->desc(), physical_of(**image)),
+                                                graph::Access::ColorAttachment);
+                    },
+                    [](const Clear&, vulkan::PassContext&) { throw std::runtime_error("its mesh is gone"); })
+                .image;
+        target_->declare_handover(frame, drawn);
+        EXPECT_FALSE(executor_->execute(frame));
+    };
+    for (int i = 0; i < 10; ++i) {  // a swapchain has fewer images
+        ASSERT_NO_FATAL_FAILURE(fail_to_draw());
+        expect_color(show(1.0F, 0.0F, 0.2F), 320, 200, {255, 0, 51, 255});
+    }
+    ASSERT_NO_FATAL_FAILURE(fail_to_draw());
+    glfwSetWindowSize(window_->handle(), 500, 300);
+    std::optional<Picture> picture;
+    for (int i = 0; i < 50 && !(picture && picture->width == 500); ++i) {
+        window_->poll();
+        picture = show(0.0F, 1.0F, 0.4F);
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    expect_color(picture, 500, 300, {0, 255, 102, 255});
+    ASSERT_NO_FATAL_FAILURE(fail_to_draw());
+}
+
+/// Pictures are dropped, because lavapipe waits for one before it presents it.
+TEST_F(Targets, AWindowTakesNoPictureWhileItsQueueIsBlocked) {
+    using vulkan::testing::faults;
+    faults().drops_presents = true;
+    const auto recover = std::unique_ptr<void, void (*)(void*)>(&faults(), [](void*) { faults().reset(); });
+    open_device(true, vulkan::testing::faulty_loader());
+    if (!device_) return;
+    auto target = SwapchainTarget::create(*device_, *window_, surface_, *lane_);
+    ASSERT_TRUE(target) << target.error().message;
+    target_ = std::move(*target);
+    const auto gate = vulkan::TimelineSemaphore::create(*device_, "gate").value();
+    vulkan::testing::block(*device_, graph::Lane::Graphics, *gate);
+    const Nanoseconds begin = host_now();
+    int taken = 0;
+    for (int i = 0; i < 4; ++i) {
+        auto image = target_->acquire();
+        ASSERT_TRUE(image) << image.error().message;
+        if (*image == nullptr) continue;
+        ++taken;
+        graph::FrameGraph frame;
+        const graph::Image drawn = frame.import_image("target", target_->desc(), physical_of(**image));
+        target_->declare_handover(frame, clear(frame, drawn));
+        const auto execution = executor_->execute(frame);
+        ASSERT_TRUE(execution) << execution.error().message;
+        ASSERT_TRUE(target_->present(*execution));
+    }
+    EXPECT_EQ(taken, 2) << "so many are in flight";
+    EXPECT_LT(host_now() - begin, std::chrono::seconds(5));
+    gate->signal(1);
+    ASSERT_TRUE(device_->wait_idle());
+    const auto image = target_->acquire();
+    ASSERT_TRUE(image) << image.error().message;
+    EXPECT_NE(*image, nullptr) << "it goes on";
 }
 
 TEST_F(Targets, AWindowTellsWhenPicturesAreOnTheScreenWhereTheDriverHasPresentWait) {

@@ -291,6 +291,7 @@ VkResult queue_present(VkQueue queue, const VkPresentInfoKHR* info) {
     if (const auto* id = static_cast<const VkPresentIdKHR*>(info->pNext);
         id != nullptr && id->sType == VK_STRUCTURE_TYPE_PRESENT_ID_KHR)
         faults().presented = id->pPresentIds[0];
+    if (faults().drops_presents) return VK_SUCCESS;
     VkPresentInfoKHR changed = *info;
     const WithoutLink no_id(&changed, VK_STRUCTURE_TYPE_PRESENT_ID_KHR);
     return real_present(queue, &changed);
@@ -407,7 +408,7 @@ VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL device_proc_addr(VkDevice device, const
         real_queue_submit = real_device<PFN_vkQueueSubmit2>("vkQueueSubmit2", device);
         return as_void(&queue_submit);
     }
-    if (function == "vkQueuePresentKHR" && faults().tells_screen) {
+    if (function == "vkQueuePresentKHR" && (faults().tells_screen || faults().drops_presents)) {
         real_present = real_device<PFN_vkQueuePresentKHR>("vkQueuePresentKHR", device);
         return as_void(&queue_present);
     }
@@ -466,8 +467,8 @@ VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL instance_proc_addr(VkInstance instance,
 void Faults::reset() {
     for (auto* fault :
          {&no_driver, &no_layers, &no_devices, &old_device, &no_synchronization2, &no_calibrated_timestamps,
-          &no_external_memory_host, &no_host_imports, &exports_semaphores, &tells_budget, &tells_screen, &out_of_memory,
-          &no_command_buffers, &refuses_signals, &device_lost})
+          &no_external_memory_host, &no_host_imports, &exports_semaphores, &tells_budget, &tells_screen,
+          &drops_presents, &out_of_memory, &no_command_buffers, &refuses_signals, &device_lost})
         *fault = false;
     allocations = 0;
     objects = alive = 0;

@@ -29,10 +29,11 @@ struct Faults {
     std::atomic<bool> tells_budget{false};   ///< VK_EXT_memory_budget, which lavapipe has not
     std::atomic<std::uint64_t> heap_bytes_left{~std::uint64_t{0} / 2};  ///< of every heap, as it tells then
     std::atomic<bool> tells_screen{false};                              ///< VK_KHR_present_wait, which lavapipe has not
-    std::atomic<std::uint64_t> on_screen{0};      ///< newest VkPresentIdKHR that is, as it tells then
-    std::atomic<std::uint64_t> presented{0};      ///< newest one that was presented
-    std::atomic<int> screen_waits{0};             ///< vkWaitForPresentKHR that have begun
-    std::atomic<int> waits_for_destroyed{0};      ///< vkDestroySwapchainKHR while one waited
+    std::atomic<bool> drops_presents{false};  ///< vkQueuePresentKHR succeeds and does nothing; set before the device
+    std::atomic<std::uint64_t> on_screen{0};  ///< newest VkPresentIdKHR that is, as it tells then
+    std::atomic<std::uint64_t> presented{0};  ///< newest one that was presented
+    std::atomic<int> screen_waits{0};         ///< vkWaitForPresentKHR that have begun
+    std::atomic<int> waits_for_destroyed{0};  ///< vkDestroySwapchainKHR while one waited
     std::atomic<bool> no_command_buffers{false};  ///< vkAllocateCommandBuffers: out of memory
     std::atomic<bool> refuses_signals{false};     ///< vkSignalSemaphore: out of memory
     std::atomic<bool> device_lost{false};         ///< submissions, waits and queries of every kind
