@@ -30,7 +30,7 @@ struct Type {
     tensor::Packing packing = tensor::Packing::Plain;
 };
 
-constexpr std::array<Type, 31> kTypes{{
+constexpr std::array<Type, 32> kTypes{{
     {0, "F32", 1, 4, DType::F32},
     {1, "F16", 1, 2, DType::F16},
     {2, "Q4_0", 32, 18},
@@ -62,6 +62,7 @@ constexpr std::array<Type, 31> kTypes{{
     {30, "BF16", 1, 2, DType::BF16},
     {34, "TQ1_0", 256, 54},
     {35, "TQ2_0", 256, 66},
+    {39, "MXFP4", 32, 17},
 }};
 
 /// Of metadata.
@@ -72,8 +73,10 @@ constexpr std::array<std::uint64_t, 13> kKindBytes{1, 1, 2, 2, 4, 4, 4, 1, 0, 0,
 struct Described {
     std::string name;
     tensor::Shape shape;
-    const Type* type = nullptr;
-    std::uint64_t elements = 0, bytes = 0, offset = 0;  ///< the offset from where tensors begin
+    std::uint32_t type_id = 0;
+    const Type* type = nullptr;  ///< null: not known
+    /// The offset from where tensors begin; no bytes for a type that is not known.
+    std::uint64_t elements = 0, bytes = 0, offset = 0;
 };
 
 class Reader {
@@ -93,12 +96,13 @@ class Reader {
         TensorSource::Contents source{
             .name = file_, .tensors = {}, .metadata = std::move(metadata_), .files = {contents_.bytes}};
         for (Described& tensor : described_) {
-            const Type& type = *tensor.type;
-            if (type.dtype) {
+            const Type* type = tensor.type;
+            if (type != nullptr && type->dtype) {
                 source.tensors.push_back(
-                    {tensor.name, {*type.dtype, tensor.shape, at(tensor), tensor.bytes, type.packing}});
+                    {tensor.name, {*type->dtype, tensor.shape, at(tensor), tensor.bytes, type->packing}});
             } else {
-                source.unreadable.emplace(tensor.name, type.name);
+                source.unreadable.emplace(
+                    tensor.name, type != nullptr ? std::string(type->name) : fmt::format("type {}", tensor.type_id));
             }
         }
         source.owners.push_back(contents_.owner);
@@ -209,22 +213,31 @@ class Reader {
         }
         const auto innermost = static_cast<std::uint64_t>(tensor.shape.empty() ? 1 : tensor.shape.front());
         std::ranges::reverse(tensor.shape);  // ggml's first is the innermost
-        KG_TRY(const auto id, take_number<std::uint32_t>());
+        KG_TRY(tensor.type_id, take_number<std::uint32_t>());
         KG_TRY(tensor.offset, take_number<std::uint64_t>());
-        const auto* type = std::ranges::find(kTypes, id, &Type::id);
-        if (type == kTypes.end()) return corrupt("tensor {} is of type {}, which is not known", quoted, id);
-        tensor.type = type;
         const auto elements = tensor::element_count(tensor.shape);
         if (!elements) return corrupt("tensor {} of shape {}", quoted, tensor::to_string(tensor.shape));
         tensor.elements = static_cast<std::uint64_t>(*elements);
+        const auto* type = std::ranges::find(kTypes, tensor.type_id, &Type::id);
+        if (type != kTypes.end()) {
+            tensor.type = type;
+            KG_CHECK(measure(tensor, innermost));
+        }
+        KG_CHECK(restore_shape(tensor));
+        described_.push_back(std::move(tensor));
+        return {};
+    }
+
+    /// What the tensor, of a known type, takes in the file.
+    Result<void> measure(Described& tensor, std::uint64_t innermost) const {
+        const Type* type = tensor.type;
+        const std::string quoted = tensor::quoted_name(tensor.name);
         if (innermost % type->block_elements != 0)
             return corrupt("tensor {} has rows of {} elements, {} has blocks of {}", quoted, innermost, type->name,
                            type->block_elements);
         if (tensor.elements / type->block_elements > contents_.bytes.size() / type->block_bytes)
             return corrupt("tensor {} of {} elements does not fit into the file: truncated?", quoted, tensor.elements);
         tensor.bytes = tensor.elements / type->block_elements * type->block_bytes;
-        KG_CHECK(restore_shape(tensor));
-        described_.push_back(std::move(tensor));
         return {};
     }
 

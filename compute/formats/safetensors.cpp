@@ -12,7 +12,8 @@ TensorSource source_of(tensor::SafetensorsFile opened, std::shared_ptr<const voi
                          .tensors = file->tensors(),
                          .metadata = file->metadata(),
                          .files = {file->bytes()},
-                         .owners = {file, std::move(bytes)}});
+                         .owners = {file, std::move(bytes)},
+                         .unreadable = file->unreadable()});
 }
 
 Result<TensorSource> open_file(const std::filesystem::path& path, const tensor::ReadOptions& options) {

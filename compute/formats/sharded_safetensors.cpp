@@ -124,6 +124,10 @@ Result<TensorSource> open_index(const std::filesystem::path& path, const tensor:
             if (!opened) return fail(std::move(opened.error()), name);
             file = std::make_shared<const tensor::SafetensorsFile>(std::move(*opened));
         }
+        if (const auto unreadable = file->unreadable().find(tensor); unreadable != file->unreadable().end()) {
+            contents.unreadable.insert(*unreadable);
+            continue;
+        }
         const tensor::TensorView* view = file->find(tensor);
         if (view == nullptr)
             return fail(ErrorCode::Corrupt, "{}: tensor {} is not in {}, where the index has it", name,

@@ -16,7 +16,7 @@ struct SafetensorsFile::State {
     std::optional<FileContents> contents;  // absent if `bytes` belong to the caller
     std::span<const std::byte> bytes;
     std::vector<NamedTensor> tensors;
-    std::map<std::string, std::string> metadata;
+    std::map<std::string, std::string> unreadable, metadata;
     std::unordered_map<std::string_view, const TensorView*> by_name;  // points into `tensors`
 };
 
@@ -79,11 +79,11 @@ Result<Parts> split(std::span<const std::byte> bytes, std::string_view file) {
     return Parts{header, rest.subspan(length)};
 }
 
-/// The entry as a view into `data`, checked on its own; check_coverage() checks it against its neighbours.
-Result<NamedTensor> bind(SafetensorsEntry& entry, std::span<const std::byte> data, std::string_view file) {
+/// The entry on its own; check_coverage() checks it against its neighbours. Of an unknown dtype nobody knows how many
+/// bytes it takes.
+Result<void> check_entry(const SafetensorsEntry& entry, std::span<const std::byte> data, std::string_view file) {
     const std::string tensor = fmt::format("{}: tensor {}", file, quoted_name(entry.name));
     const auto dtype = dtype_from_string(entry.dtype);
-    if (!dtype) return fail(ErrorCode::Corrupt, "{} has the unknown dtype {}", tensor, quoted_name(entry.dtype));
     const auto count = element_count(entry.shape);
     if (!count) return fail(ErrorCode::Corrupt, "{}: {}", tensor, count.error().message);
     if (entry.begin > entry.end) {
@@ -94,31 +94,32 @@ Result<NamedTensor> bind(SafetensorsEntry& entry, std::span<const std::byte> dat
         return fail(ErrorCode::Corrupt, "{} has data_offsets [{}, {}], past the file's {} bytes of data: truncated?",
                     tensor, entry.begin, entry.end, data.size());
     }
+    if (!dtype) return {};
     const std::uint64_t bytes = entry.end - entry.begin;
     const std::uint32_t size = bytes_per_element(*dtype);
     if (bytes % size != 0 || bytes / size != static_cast<std::uint64_t>(*count)) {
         return fail(ErrorCode::Corrupt, "{} has {} bytes, which are not {} elements of {} (shape {})", tensor, bytes,
                     *count, entry.dtype, to_string(entry.shape));
     }
-    return NamedTensor{std::move(entry.name), {*dtype, std::move(entry.shape), data.data() + entry.begin, bytes}};
+    return {};
 }
 
-/// `tensors`, in file order, must cover `data` from its first byte to its last without gaps or overlaps.
-Result<void> check_coverage(std::span<const NamedTensor> tensors, std::span<const std::byte> data,
+/// `entries`, in file order, must cover `data` from its first byte to its last without gaps or overlaps.
+Result<void> check_coverage(std::span<const SafetensorsEntry> entries, std::span<const std::byte> data,
                             std::string_view file) {
     std::uint64_t covered = 0;
-    for (std::size_t i = 0; i < tensors.size(); ++i) {
-        const auto begin = static_cast<std::uint64_t>(tensors[i].view.data - data.data());
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+        const std::uint64_t begin = entries[i].begin;
         if (begin < covered) {
             return fail(ErrorCode::Corrupt,
                         "{}: tensors {} and {} overlap: the first ends at byte {}, the second starts at {}", file,
-                        quoted_name(tensors[i - 1].name), quoted_name(tensors[i].name), covered, begin);
+                        quoted_name(entries[i - 1].name), quoted_name(entries[i].name), covered, begin);
         }
         if (begin > covered) {
             return fail(ErrorCode::Corrupt, "{}: hole of {} bytes before tensor {}", file, begin - covered,
-                        quoted_name(tensors[i].name));
+                        quoted_name(entries[i].name));
         }
-        covered = begin + tensors[i].view.bytes;
+        covered = entries[i].end;
     }
     if (covered < data.size()) {
         return fail(ErrorCode::Corrupt, "{}: {} bytes after the last tensor belong to no tensor", file,
@@ -153,11 +154,17 @@ Result<SafetensorsFile> SafetensorsFile::parse(std::span<const std::byte> bytes,
     state->metadata = std::move(header.metadata);
     state->tensors.reserve(header.entries.size());
     std::ranges::stable_sort(header.entries, {}, [](const auto& entry) { return std::tuple(entry.begin, entry.end); });
+    for (const SafetensorsEntry& entry : header.entries) KG_CHECK(check_entry(entry, parts.data, name));
+    KG_CHECK(check_coverage(header.entries, parts.data, name));
     for (SafetensorsEntry& entry : header.entries) {
-        KG_TRY(auto tensor, bind(entry, parts.data, name));
-        state->tensors.push_back(std::move(tensor));
+        if (const auto dtype = dtype_from_string(entry.dtype)) {
+            state->tensors.push_back(
+                {std::move(entry.name),
+                 {*dtype, std::move(entry.shape), parts.data.data() + entry.begin, entry.end - entry.begin}});
+        } else {
+            state->unreadable.emplace(std::move(entry.name), quoted_name(entry.dtype));
+        }
     }
-    KG_CHECK(check_coverage(state->tensors, parts.data, name));
     for (const NamedTensor& tensor : state->tensors) state->by_name.emplace(tensor.name, &tensor.view);
     return SafetensorsFile(std::move(state));
 }
@@ -169,6 +176,7 @@ SafetensorsFile::~SafetensorsFile() = default;
 
 const std::string& SafetensorsFile::name() const { return state_->name; }
 const std::vector<NamedTensor>& SafetensorsFile::tensors() const { return state_->tensors; }
+const std::map<std::string, std::string>& SafetensorsFile::unreadable() const { return state_->unreadable; }
 const std::map<std::string, std::string>& SafetensorsFile::metadata() const { return state_->metadata; }
 std::span<const std::byte> SafetensorsFile::bytes() const { return state_->bytes; }
 

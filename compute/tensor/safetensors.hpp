@@ -23,9 +23,9 @@ class SafetensorsFile {
   public:
     /// Errors: NotFound, Io; InvalidArgument for a folder or device; OutOfMemory if the file does not fit into free
     /// memory; Corrupt with the file, the tensor and what is wrong: a truncated file (also if truncated while it is
-    /// read), a header longer than the file or than 100 MB, malformed JSON (see parse_safetensors_header), an unknown
-    /// dtype, offsets that overlap, leave holes, run backwards or past the end, a byte count that does not match shape
-    /// and dtype, a duplicate name; Cancelled.
+    /// read), a header longer than the file or than 100 MB, malformed JSON (see parse_safetensors_header), offsets that
+    /// overlap, leave holes, run backwards or past the end, a byte count that does not match shape and dtype, a
+    /// duplicate name; Cancelled.
     static Result<SafetensorsFile> open(const std::filesystem::path& path, const ReadOptions& options = {});
     /// The same checks on bytes in memory, which must outlive the object; `name` stands for the file in errors.
     static Result<SafetensorsFile> parse(std::span<const std::byte> bytes, std::string_view name);
@@ -36,6 +36,8 @@ class SafetensorsFile {
 
     const std::string& name() const;                  ///< the path, for messages
     const std::vector<NamedTensor>& tensors() const;  ///< in file order
+    /// Tensors of a dtype that no view can show -> that dtype, in quotes: "F4".
+    const std::map<std::string, std::string>& unreadable() const;
     const std::map<std::string, std::string>& metadata() const;
     const TensorView* find(std::string_view tensor) const;  ///< null if absent
     std::span<const std::byte> bytes() const;               ///< the whole file

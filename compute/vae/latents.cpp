@@ -77,6 +77,9 @@ std::string names_of(const tensor::SafetensorsFile& file) {
 
 Result<Latents> Latents::open(const std::filesystem::path& path, const tensor::ReadOptions& options) {
     KG_TRY(const auto file, tensor::SafetensorsFile::open(path, options));
+    if (const auto found = file.unreadable().find("latents"); found != file.unreadable().end())
+        return fail(ErrorCode::InvalidArgument, "{}: latents are {}, wanted F32, F16 or BF16", file.name(),
+                    found->second);
     const tensor::TensorView* view = file.find("latents");
     if (view == nullptr) {
         return fail(ErrorCode::NotFound, "{}: no tensor \"latents\" in it, but {}", file.name(), names_of(file));

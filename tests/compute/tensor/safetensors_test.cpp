@@ -193,9 +193,22 @@ TEST(Safetensors, RefusesAShapeProductThatOverflows) {
               "clip.safetensors: tensor \"a\": it has more than 32 dimensions");
 }
 
-TEST(Safetensors, RefusesAnUnknownDtype) {
-    EXPECT_EQ(refusal(R"({"a":{"dtype":"F31","shape":[1],"data_offsets":[0,4]}})", 4),
-              "clip.safetensors: tensor \"a\" has the unknown dtype \"F31\"");
+TEST(Safetensors, ListsTensorsOfUnknownDtypesBesideTheOthers) {
+    const std::string bytes = safetensors_bytes(R"({"a":{"dtype":"F4","shape":[3],"data_offsets":[0,2]},)"
+                                                R"("b":{"dtype":"U8","shape":[1],"data_offsets":[2,3]},)"
+                                                R"("c":{"dtype":"F8_E8M0","shape":[2],"data_offsets":[3,5]}})",
+                                                "..x..");
+    const auto file = parse(bytes);
+    ASSERT_TRUE(file) << file.error().message;
+    EXPECT_EQ(file->unreadable(), (std::map<std::string, std::string>{{"a", "\"F4\""}, {"c", "\"F8_E8M0\""}}));
+    EXPECT_EQ(file->find("a"), nullptr);
+    ASSERT_EQ(file->tensors().size(), 1U);
+    EXPECT_EQ(*file->find("b")->data, std::byte{'x'});
+    // Their places are checked like those of the others.
+    EXPECT_EQ(refusal(R"({"a":{"dtype":"F4","shape":[3],"data_offsets":[0,2]}})", 1),
+              "clip.safetensors: tensor \"a\" has data_offsets [0, 2], past the file's 1 bytes of data: truncated?");
+    EXPECT_EQ(refusal(R"({"a":{"dtype":"F4","shape":[3],"data_offsets":[1,2]}})", 2),
+              "clip.safetensors: hole of 1 bytes before tensor \"a\"");
 }
 
 TEST(Safetensors, RefusesAByteCountThatDoesNotMatchShapeAndDtype) {
