@@ -94,9 +94,11 @@ Result<bool> is_intact(const StoredEntry& stored, const std::string& file, const
     return checksum == stored.checksum;
 }
 
-/// Several entries at a time, if they are large.
+/// Several entries at a time, if they are large. A writer that was told to save the time of checksums leaves 0 in all
+/// of them (torch.serialization.set_crc32_options).
 Result<void> check_contents(std::span<const StoredEntry> stored, const std::string& file, const CallLimits& limits) {
     constexpr std::uint64_t kWorthThreads = 1U << 24U;
+    if (std::ranges::all_of(stored, [](const StoredEntry& each) { return each.checksum == 0; })) return {};
     std::uint64_t bytes = 0;
     for (const StoredEntry& each : stored) bytes += each.entry.bytes.size();
     std::vector<Result<bool>> intact(stored.size(), true);

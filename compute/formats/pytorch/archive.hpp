@@ -18,7 +18,7 @@ struct ArchiveEntry {
 
 /// The entries of the archive in `contents`, whose views they are, in its own order. Errors: Corrupt, with the entry:
 /// no zip archive, an entry that is compressed, encrypted, beyond the end or named twice, two entries that overlap,
-/// bytes that do not match their checksum, more than 100,000 entries; Cancelled.
+/// bytes that do not match their checksum (if any entry has one), more than 100,000 entries; Cancelled.
 Result<std::vector<ArchiveEntry>> read_archive(std::span<const std::byte> contents, const std::string& file,
                                                const CallLimits& limits = {});
 

@@ -157,6 +157,19 @@ TEST(PyTorchFile, WhoseArchiveIsDamagedIsRefused) {
               "its numbers are not little-endian");
 }
 
+TEST(PyTorchFile, MayHaveBeenSavedWithoutChecksums) {
+    const std::vector<test::ZipEntry> entries{
+        {"vae/data.pkl", Pickle().set("w", Pickle::tensor("0", 1, 0, {1}, {1})).bytes()}, {"vae/data/0", floats({7})}};
+    const auto source = parse_text(test::zip_of(entries, false));
+    ASSERT_TRUE(source) << source.error().message;
+    EXPECT_EQ(values_of(*source, "w"), std::vector<float>{7});
+    // One checksum of 0 among others is a wrong one.
+    std::string one = test::zip_of(entries);
+    one.replace(one.rfind("PK\x03\x04") + 14, 4, 4, '\0');  // of the last entry, and in the table of contents
+    one.replace(one.rfind("PK\x01\x02") + 16, 4, 4, '\0');
+    EXPECT_EQ(refusal(parse_text(one)), "the bytes of entry \"vae/data/0\" do not match their checksum: damaged");
+}
+
 /// A tensor whose elements are stored in another order.
 std::string archive_of_transposed() {
     return test::zip_of({{"vae/data.pkl", Pickle().set("w", Pickle::tensor("0", 6, 0, {3, 2}, {1, 3})).bytes()},
