@@ -34,9 +34,9 @@ struct Family {
     std::string diffusers_class;  ///< its class in config.json: "AutoencoderKLWan"
     /// Whose latents it takes, in sentences: "Wan 2.1". Families with the same word decode the same latents.
     std::string latents;
-    /// The family whose names of tensors it has: "wan2.1". Its files are told from that one's by their class; without a
-    /// class in either, by `in_file_name`, or, if that is empty, by the published width. Empty: no other family has its
-    /// names with as many latent channels.
+    /// The family whose names of tensors it has: "wan2.1". Its files are told from that one's by its class; if it has
+    /// none, by `in_file_name`, or, if that is empty, by the published width. Empty: no other family has its names with
+    /// as many latent channels.
     std::string relative_of{};
     std::string in_file_name{};     ///< a part of its files' names, in lower case: "lighttae"
     nn::Factors factors;            ///< of its decoder's network

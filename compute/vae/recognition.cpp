@@ -144,7 +144,7 @@ std::string file_name_of(const formats::TensorSource& file) {
 }
 
 /// The relative of the scheme's family that the file's name, or its width, tells from that family; else the scheme's
-/// own.
+/// own. A class does not tell them apart: relatives without one of their own are saved under that family's.
 const families::Family& relative_in(const formats::TensorSource& file, const KeyScheme& scheme) {
     const families::Family& own = *scheme.family;
     const tensor::Shape& shape = file.find(scheme.key(own.dim.tensor))->shape;
@@ -195,7 +195,7 @@ Result<KeyScheme> recognise(const formats::TensorSource& file) {
     }
     if (best.family != nullptr) {
         KG_TRY(auto scheme, whole_decoder(file, *best.family, best.candidates, best.parameters));
-        if (said.empty()) scheme.family = &relative_in(file, scheme);
+        scheme.family = &relative_in(file, scheme);
         return scheme;
     }
     if (!said.empty()) return fail(not_ours(file, "an " + said + " by its metadata"));
