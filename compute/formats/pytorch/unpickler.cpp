@@ -24,7 +24,7 @@ constexpr std::int64_t kMostDimensions = 32;
 
 enum class Function : std::uint8_t { RebuildTensor, RebuildParameter, OrderedDict, Size };
 
-struct Nothing {};  // None, booleans, floats, bytes: values that no tensor's description needs
+struct Nothing {};  // None, booleans, floats, long integers, bytes: values that no tensor's description needs
 struct Mark {};
 struct Storage {
     DType dtype = DType::F32;
@@ -436,10 +436,14 @@ class Unpickler {
         }
     }
 
-    /// Two's complement of any length; of more than 64 bits no tensor needs.
+    /// Two's complement. One of more than 64 bits describes no tensor.
     Result<bool> push_long() {
         KG_TRY(const auto length, take_number(1));
-        if (length > 8) return corrupt("has a number of {} bytes, which no tensor needs", length);
+        if (length > 8) {
+            KG_CHECK(skip(length));
+            push(Nothing{});
+            return true;
+        }
         KG_TRY(auto number, take_number(length));
         const bool negative = length > 0 && (number >> (8 * length - 1) & 1) != 0;
         if (negative && length < 8) number |= ~std::uint64_t{0} << (8 * length);

@@ -58,6 +58,7 @@ TEST(PyTorchFile, NamesTensorsByTheKeysOnTheWayAndIgnoresTheRest) {
                                          .set("epoch", Pickle::number(3))
                                          .set("note", Pickle::text("text"))
                                          .set("lr", std::string("G\x3f\xf0\0\0\0\0\0\0", 9))
+                                         .set("seed", "\x8a\x10" + std::string(16, 's'))
                                          .set("state_dict", inner.dictionary())
                                          .bytes(),
                                      {floats({0, 1, 2, 3, 4, 5})});
