@@ -36,12 +36,21 @@ Result<void> add_config(const std::filesystem::path& path, std::map<std::string,
     return {};
 }
 
+/// "vae.safetensors.index.fp16.json" without its last part but one, which in diffusers is a variant.
+std::string without_variant(std::string_view name) {
+    const std::size_t last = name.rfind('.');
+    const std::size_t variant = last == std::string_view::npos || last == 0 ? last : name.rfind('.', last - 1);
+    return variant == std::string_view::npos ? std::string(name)
+                                             : std::string(name.substr(0, variant)) + std::string(name.substr(last));
+}
+
 constexpr std::size_t kFirstBytes = 8;  // as many as any format is known by
 
 /// The format of a file of that name that begins like this.
 const Format& format_of(std::string_view name, std::string_view begin) {
     const auto claims = [&](const Format& format) {
-        return (!format.suffix.empty() && name.ends_with(format.suffix)) ||
+        return (!format.suffix.empty() &&
+                (name.ends_with(format.suffix) || without_variant(name).ends_with(format.suffix))) ||
                (!format.first_bytes.empty() && begin.starts_with(format.first_bytes));
     };
     const auto rest = [](const Format& format) { return format.suffix.empty() && format.first_bytes.empty(); };
@@ -54,10 +63,15 @@ std::string_view begin_of(std::span<const std::byte> bytes) {
 }
 
 /// What diffusers calls the checkpoint in a folder, best first.
-constexpr std::array<std::string_view, 5> kInFolder{
-    "diffusion_pytorch_model.safetensors", "diffusion_pytorch_model.safetensors.index.json",
-    "diffusion_pytorch_model.fp16.safetensors", "diffusion_pytorch_model.bf16.safetensors",
-    "diffusion_pytorch_model.bin"};
+constexpr std::array<std::string_view, 9> kInFolder{"diffusion_pytorch_model.safetensors",
+                                                    "diffusion_pytorch_model.safetensors.index.json",
+                                                    "diffusion_pytorch_model.fp16.safetensors",
+                                                    "diffusion_pytorch_model.fp16.safetensors.index.json",
+                                                    "diffusion_pytorch_model.safetensors.index.fp16.json",
+                                                    "diffusion_pytorch_model.bf16.safetensors",
+                                                    "diffusion_pytorch_model.bf16.safetensors.index.json",
+                                                    "diffusion_pytorch_model.safetensors.index.bf16.json",
+                                                    "diffusion_pytorch_model.bin"};
 
 /// The path itself, or the checkpoint in the folder.
 Result<std::filesystem::path> checkpoint_at(const std::filesystem::path& path) {

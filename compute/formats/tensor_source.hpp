@@ -23,7 +23,7 @@ class TensorSource {
         std::map<std::string, std::string> metadata;
         std::vector<std::span<const std::byte>> files;      ///< all bytes, in a fixed order
         std::vector<std::shared_ptr<const void>> owners{};  ///< of the memory that views and bytes refer to
-        std::map<std::string, std::string> unreadable{};    ///< tensors that no view can show -> their type: "Q4_K"
+        std::map<std::string, std::string> unreadable{};    ///< tensors that no view can show -> their type: Q4_K
     };
     explicit TensorSource(Contents contents);
 
@@ -48,7 +48,7 @@ struct OwnedBytes {
 
 /// One kind of file: known by its suffix, or by what it begins with, or neither (what no other format claims).
 struct Format {
-    std::string suffix{};       ///< of the path
+    std::string suffix{};       ///< of the path, which may have a variant before its last part: ".index.fp16.json"
     std::string first_bytes{};  ///< of the contents
     /// Null: the whole file is read and parsed.
     Result<TensorSource> (*open)(const std::filesystem::path& path, const tensor::ReadOptions& options) = nullptr;

@@ -59,6 +59,33 @@ TEST_F(ShardedSafetensors, HoldTheCheckpointThatOneFileHolds) {
         EXPECT_EQ(sharded->load(name).value(), whole.load(name).value()) << name;
 }
 
+TEST_F(ShardedSafetensors, MayBeAVariantAsDiffusersNamesIt) {
+    write();
+    for (const std::string name :
+         {"diffusion_pytorch_model.safetensors.index.fp16.json", "diffusion_pytorch_model.fp16.safetensors.index.json",
+          "diffusion_pytorch_model.safetensors.index.bf16.json"}) {
+        std::filesystem::copy(index_, folder_.path() / name);
+        EXPECT_TRUE(vae::Checkpoint::open((folder_.path() / name).string())) << name;
+        const auto found = vae::Checkpoint::open(folder_.path().string());
+        ASSERT_TRUE(found) << found.error().message;
+        EXPECT_EQ(found->name(), (folder_.path() / name).string());
+        std::filesystem::remove(folder_.path() / name);
+    }
+}
+
+TEST_F(ShardedSafetensors, ListTensorsOfUnknownDtypes) {
+    const std::string shard = R"({"a":{"dtype":"F4","shape":[2],"data_offsets":[0,1]}})";
+    std::string bytes(8, '\0');
+    bytes[0] = static_cast<char>(shard.size());
+    folder_.write("vae-4.safetensors", bytes + shard + "x");
+    write();
+    write_index(R"({"weight_map":{)" + map_ + R"(,"a":"vae-4.safetensors"}})");
+    const auto opened = open(index_);
+    ASSERT_TRUE(opened) << opened.error().message;
+    EXPECT_EQ(opened->unreadable(), (std::map<std::string, std::string>{{"a", "\"F4\""}}));
+    EXPECT_TRUE(vae::Checkpoint::open(index_));
+}
+
 TEST_F(ShardedSafetensors, AreHashedWithAllTheirFiles) {
     write();
     const auto before = vae::Checkpoint::open(index_)->content_hash();
