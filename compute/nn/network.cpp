@@ -12,7 +12,7 @@ Extent Conv::output(Extent x) const {
 }
 
 void Conv::list(std::vector<Parameter>& parameters) const {
-    if (!grown_by.empty()) parameters.push_back({grown_by + ".weight", {growth * c_in, c_in, 1, 1}});
+    if (!grown_by.empty()) parameters.push_back({grown_by + ".weight", {growth * c_in, c_in, 1, 1}, true});
     tensor::Shape weight{filter.k / growth, c_in, filter.q, filter.r, filter.s};
     if (taps == Taps::InputChannels) weight = {filter.k / growth, filter.q * c_in, 1, filter.r, filter.s};
     if (weight_rank == 4) weight.erase(weight.begin() + 2);

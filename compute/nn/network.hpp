@@ -18,6 +18,8 @@ namespace kinetograph::nn {
 struct Parameter {
     std::string name;     ///< "decoder.upsamples.3.time_conv.weight"
     tensor::Shape shape;  ///< PyTorch order; a conv3d weight is [C_out, C_in, Q, R, S]
+    /// A checkpoint may have more rows of it, the first dimension, than this network takes: the last ones count.
+    bool last_rows = false;
 };
 
 /// The size of what lies between two primitives.

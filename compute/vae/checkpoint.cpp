@@ -21,7 +21,7 @@ constexpr std::int64_t kLargestDim = 1024;  // 8.3 billion parameters; keeps 4 *
 struct Checkpoint::State {
     struct Entry {
         nn::Parameter parameter;
-        const tensor::TensorView* stored = nullptr;  // null in a synthetic checkpoint
+        std::optional<tensor::TensorView> stored{};  // absent in a synthetic checkpoint
     };
 
     std::string name;
@@ -68,6 +68,18 @@ bool is_of_shape(const tensor::Shape& stored, const tensor::Shape& wanted) {
     constexpr std::size_t kConv3d = 5;
     return wanted.size() == kConv3d && stored.size() + 1 == kConv3d && stored[0] == wanted[0] * wanted[1] &&
            std::equal(stored.begin() + 1, stored.end(), wanted.begin() + 2);
+}
+
+/// The part of a stored tensor that `parameter` takes: its last rows, of a layer that was trained to make more frames
+/// than the network drops; or all of it.
+tensor::TensorView part_of(const tensor::TensorView& stored, const nn::Parameter& parameter) {
+    const tensor::Shape &has = stored.shape, &wanted = parameter.shape;
+    if (!parameter.last_rows || has.size() != wanted.size() || has.front() <= wanted.front() ||
+        !std::equal(has.begin() + 1, has.end(), wanted.begin() + 1) || stored.packing != tensor::Packing::Plain)
+        return stored;
+    const std::uint64_t bytes =
+        stored.bytes / static_cast<std::uint64_t>(has.front()) * static_cast<std::uint64_t>(wanted.front());
+    return {stored.dtype, wanted, stored.data + (stored.bytes - bytes), bytes};
 }
 
 struct Synthetic {
@@ -164,7 +176,7 @@ Result<void> Checkpoint::State::bind_tensors() {
     std::vector<std::string> wrong_shapes, wrong_types;
     for (Entry& entry : entries) {
         const std::string key = scheme.key(entry.parameter.name);
-        entry.stored = file->find(key);
+        entry.stored = part_of(*file->find(key), entry.parameter);
         if (!is_of_shape(entry.stored->shape, entry.parameter.shape)) {
             wrong_shapes.push_back(fmt::format("\"{}\" {}, wanted {}", key, tensor::to_string(entry.stored->shape),
                                                tensor::to_string(entry.parameter.shape)));
@@ -261,7 +273,7 @@ Result<tensor::Shape> Checkpoint::shape(std::string_view name) const {
 
 Result<std::vector<float>> Checkpoint::load(std::string_view name) const {
     KG_TRY(const State::Entry* entry, state_->entry(name));
-    if (entry->stored == nullptr) return synthetic_tensor(name, entry->parameter.shape);
+    if (!entry->stored) return synthetic_tensor(name, entry->parameter.shape);
     return tensor::to_f32(*entry->stored, name);
 }
 

@@ -46,6 +46,33 @@ TEST(Taehv, LightTaeTakesTheLatentsOfTheLargeDecoderAndTaewThoseOfTheDiffusionMo
     EXPECT_EQ(hunyuan.latents_std(), std::vector<float>(32, 1 / 1.03682F));
 }
 
+TEST(Taehv, TakesTheLastFramesOfLayersThatWereTrainedToMakeMore) {
+    // The first stage keeps its frames; a checkpoint may have been trained with twice as many, of which the last count.
+    const std::string key = "decoder.7.conv.weight";
+    auto file = test::CheckpointFile::synthetic(2, tensor::DType::BF16, "taew2.1");
+    const auto found = std::ranges::find(file.tensors, key, &test::StoredTensor::name);
+    ASSERT_NE(found, file.tensors.end());
+    ASSERT_EQ(found->shape, (tensor::Shape{8, 8, 1, 1}));
+    const test::TemporaryFolder folder;
+    const std::string plain = (folder.path() / "plain.safetensors").string();
+    const std::string grown = (folder.path() / "grown.safetensors").string();
+    file.write(plain);
+    found->shape[0] = 16;
+    found->bytes.insert(found->bytes.begin(), found->bytes.size(), std::byte{1});
+    file.write(grown);
+    const auto wanted = vae::Checkpoint::open(plain).value();
+    const auto checkpoint = vae::Checkpoint::open(grown);
+    ASSERT_TRUE(checkpoint) << checkpoint.error().message;
+    EXPECT_EQ(checkpoint->shape(key).value(), (tensor::Shape{8, 8, 1, 1}));
+    EXPECT_EQ(checkpoint->load(key).value(), wanted.load(key).value());
+
+    found->shape = {4, 8, 1, 1};
+    found->bytes.resize(4 * 8 * 2);
+    file.write(grown);
+    EXPECT_NE(vae::Checkpoint::open(grown).error().message.find("[4, 8, 1, 1], wanted [8, 8, 1, 1]"),
+              std::string::npos);
+}
+
 TEST(Taehv, OnlyLightTaeForHunyuanVideo15HasLeakyActivationsAndMakesPicturesFromMinusOneToOne) {
     for (const Family& family : all()) {
         if (!family.is_small) continue;
