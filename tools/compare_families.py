@@ -3,8 +3,10 @@
 
     tools/compare_families.py --record               # every family, to bench/results/families_beside_h200.json
     tools/compare_families.py --families wan2.2 --peers vllm-omni --sizes 832x480 --seconds 90
+    tools/compare_families.py --families wan2.2 qwen-image --sums fast --record
 
-Synthetic latents and weights, whole clips in the type that each family is used in; each peer (peer_decoders.py) in the
+Synthetic latents and weights, whole clips in the type that each family is used in, of Qwen-Image one latent frame; fast
+sums are recorded beside exact ones, under a name of their own; each peer (peer_decoders.py) in the
 faster of cuDNN's two ways to choose algorithms. Pictures are compared with the first peer's in fp32 on a small clip. A
 program that fails or runs out of time is recorded as that, beside what it has measured; nothing runs after --seconds.
 After every program its family is written to the record, where other families keep what an earlier session measured.
@@ -39,6 +41,11 @@ FAMILIES = {
     "taew2.2": Compared("fp16", TINY_PEERS, (48, 3, 15, 26), {"seconds_first_frame": 0.005, "psnr_db": 38}),
     "wan2.1,dim=24": Compared("bf16", ("diffusers", "vllm-omni"), (16, 3, 30, 52), {"ratio": 1.5, "psnr_db": 38}),
     "taehv1.5": Compared("fp16", TINY_PEERS, (32, 3, 15, 26), {"seconds_first_frame": 0.005, "psnr_db": 38}),
+    "qwen-image": Compared("bf16", ("diffusers",), (16, 1, 30, 52), {"psnr_db": 38}),
+    "taehv": Compared("fp16", TINY_PEERS, (16, 3, 30, 52), {"seconds_first_frame": 0.005, "psnr_db": 38}),
+    "lighttaew2.1": Compared("fp16", TINY_PEERS, (16, 3, 30, 52), {"seconds_first_frame": 0.005, "psnr_db": 38}),
+    "lighttaew2.2": Compared("fp16", TINY_PEERS, (48, 3, 15, 26), {"seconds_first_frame": 0.005, "psnr_db": 38}),
+    "lighttaehy1.5": Compared("fp16", TINY_PEERS, (32, 3, 15, 26), {"seconds_first_frame": 0.005, "psnr_db": 38}),
 }
 
 
@@ -62,12 +69,22 @@ class Session:
         return done.stdout, None if done.returncode == 0 else f"exit code {done.returncode}: {last}"
 
 
+def steps_of(name, options):
+    """Latent frames of the clip that is timed: one where a clip is a picture."""
+    return 1 if FAMILIES[name].clip[1] == 1 else options.steps
+
+
+def recorded_name(name, sums):
+    return name if sums == "exact" else f"{name}, {sums} sums"
+
+
 def peer(session, folder, name, who, options):
     """What the peer has measured by size, with its failure, if any."""
     about, is_reference = FAMILIES[name], who == FAMILIES[name].peers[0]
     command = [sys.executable, TOOLS / "peer_rates.py", name, who, "--precision", about.precision, "--steps",
-               options.steps, "--rounds", options.rounds, "--sizes", *options.sizes, "--clip", "clip.safetensors",
-               "--frames", f"{who}.safetensors", *(["--reference", "reference.safetensors"] if is_reference else [])]
+               steps_of(name, options), "--rounds", options.rounds, "--sizes", *options.sizes, "--clip",
+               "clip.safetensors", "--frames", f"{who}.safetensors",
+               *(["--reference", "reference.safetensors"] if is_reference else [])]
     printed, failure = session.run(command, options.limit, folder)
     record = {"sizes": {}, **({"failure": failure} if failure else {})}
     for line in printed.splitlines():
@@ -80,15 +97,16 @@ def peer(session, folder, name, who, options):
 
 def ours(session, folder, name, options):
     about = FAMILIES[name]
-    weights = ["--weights", f"synthetic:{name}", "--lane", "cuda", "--precision", about.precision]
+    weights = ["--weights", f"synthetic:{name}", "--lane", "cuda", "--precision", about.precision, "--sums",
+               options.sums]
     record = {"sizes": {}}
     program = options.kinetograph.resolve()
     _, failure = session.run([program, "decode", "clip.safetensors", *weights, "-o", "kinetograph.safetensors"],
                              options.limit, folder)
     for size in options.sizes:
-        _, failed = session.run([program, "bench", "decode", *weights, "--size", size, "--steps", options.steps,
-                                 "--rounds", 1 + options.rounds, "--no-passes", "--json", "ours.json"], options.limit,
-                                folder)
+        _, failed = session.run([program, "bench", "decode", *weights, "--size", size, "--steps",
+                                 steps_of(name, options), "--rounds", 1 + options.rounds, "--no-passes", "--json",
+                                 "ours.json"], options.limit, folder)
         failure = failure or failed
         if not failed:
             record["sizes"][size] = json.loads((folder / "ours.json").read_text())
@@ -159,6 +177,7 @@ def main():
     parser.add_argument("--families", nargs="+", choices=FAMILIES, default=list(FAMILIES), metavar="NAME")
     parser.add_argument("--sizes", nargs="+", default=["832x480", "1280x704"], metavar="WIDTHxHEIGHT")
     parser.add_argument("--peers", nargs="+", choices=every, default=every, metavar="NAME")
+    parser.add_argument("--sums", choices=("exact", "fast"), default="exact", help="of kinetograph's convolutions")
     parser.add_argument("--steps", type=int, default=16, help="latent frames")
     parser.add_argument("--rounds", type=int, default=2, help="times that each decoder runs; the median counts")
     parser.add_argument("--limit", type=float, default=120, help="seconds of one program")
@@ -172,8 +191,9 @@ def main():
 
     def write(name, decoders):
         of_ours = next(iter(decoders["kinetograph"]["sizes"].values()), {"commit": "", "machine": {}})
-        record["families"][name] = {**about, "commit": of_ours["commit"], "machine": of_ours["machine"],
-                                    "precision": FAMILIES[name].precision, "decoders": decoders}
+        record["families"][recorded_name(name, options.sums)] = {
+            **about, "commit": of_ours["commit"], "machine": of_ours["machine"],
+            "precision": FAMILIES[name].precision, "decoders": decoders}
         if options.record:
             options.output.write_text(json.dumps(record, indent=1) + "\n")
 

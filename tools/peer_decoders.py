@@ -5,9 +5,10 @@
     git clone https://github.com/madebyollin/taehv         # PYTHONPATH names the folder of its taehv.py
 
 Every peer decodes a whole clip: latents [1, z_dim, T, h, w] at the decoder's scale to frames [3, 4 T - 3, 8 h, 8 w] in
-[-1, 1]; of Wan 2.2, TAEW2.2 and TAEHV for HunyuanVideo 1.5 16 h and 16 w. Those of Wan 2.1 and 2.2 wrap diffusers'
-AutoencoderKLWan; fastvae takes only Wan 2.1. The small decoders run in their two published modes: all frames of a layer
-at once, or frame by frame.
+[-1, 1]; of Wan 2.2, its small decoders and those of HunyuanVideo 1.5 16 h and 16 w. Those of Wan 2.1 and 2.2 wrap
+diffusers' AutoencoderKLWan, that of Qwen-Image AutoencoderKLQwenImage; fastvae takes only Wan 2.1. The small decoders,
+LightTAE too, run in the two published modes of taehv.py: all frames of a layer at once, or frame by frame. LightTAE for
+HunyuanVideo 1.5 runs in that code with its own activations and range of values.
 """
 import functools
 import importlib.metadata
@@ -21,7 +22,10 @@ from wan21_pytorch import synthetic_tensor
 
 PEERS = ("diffusers", "fastvae", "fastvae-chunk5", "vllm-omni")
 TAEHV_PEERS = ("taehv-parallel", "taehv-sequential")
-TAEHV_SHAPES = {"taew2.1": (16, 1), "taew2.2": (48, 2), "taehv1.5": (32, 2)}  # channels, pixels a side of a place
+# Channels, pixels a side of a place.
+TAEHV_SHAPES = {"taew2.1": (16, 1), "lighttaew2.1": (16, 1), "taehv": (16, 1), "taew2.2": (48, 2),
+                "lighttaew2.2": (48, 2), "taehv1.5": (32, 2), "lighttaehy1.5": (32, 2)}
+LEAKY = {"lighttaehy1.5": 0.2}  # slopes below zero; these make pictures in [-1, 1]
 
 OUTER = {"decoder.conv1.": "decoder.conv_in.", "decoder.middle.0.": "decoder.mid_block.resnets.0.",
          "decoder.middle.1.": "decoder.mid_block.attentions.0.", "decoder.middle.2.": "decoder.mid_block.resnets.1.",
@@ -51,13 +55,13 @@ def is_wan22(weights):
     return "decoder.upsamples.0.upsamples.0.residual.0.gamma" in weights
 
 
-def autoencoder(weights, device, dtype):
-    """diffusers' AutoencoderKLWan with the decoder's weights, given under their original names; it keeps no encoder."""
-    from diffusers import AutoencoderKLWan
+def autoencoder(weights, device, dtype, kind="AutoencoderKLWan"):
+    """diffusers' class `kind` with the decoder's weights, given under their original names; it keeps no encoder."""
+    import diffusers
     z_dim, dim = weights["conv2.weight"].shape[0], weights["decoder.head.0.gamma"].shape[0]
     residual = {"base_dim": 8, "decoder_base_dim": dim, "is_residual": True, "in_channels": 12, "out_channels": 12,
                 "patch_size": 2, "scale_factor_spatial": 16} if is_wan22(weights) else {"base_dim": dim}
-    vae = AutoencoderKLWan(z_dim=z_dim, **residual)
+    vae = getattr(diffusers, kind)(z_dim=z_dim, **residual)
     found = vae.load_state_dict({diffusers_name(name): tensor for name, tensor in weights.items()}, strict=False)
     left = [name for name in found.missing_keys if not name.startswith(("encoder.", "quant_conv."))]
     if left or found.unexpected_keys:
@@ -98,12 +102,12 @@ def version_of(peer):
     return ", ".join(f"{package} {importlib.metadata.version(package)}" for package in packages)
 
 
-def decoder_of(peer, weights, device, dtype):
-    """A function that decodes a clip's latents as `peer` does.
+def decoder_of(peer, weights, device, dtype, kind="AutoencoderKLWan"):
+    """A function that decodes a clip's latents as `peer` does, in diffusers' class `kind` or around it.
 
     Raises importlib.metadata.PackageNotFoundError or ImportError if the peer's package is not installed.
     """
-    vae = autoencoder(weights, device, dtype)
+    vae = autoencoder(weights, device, dtype, kind)
     if peer == "diffusers":
         return lambda latents: vae.decode(latents, return_dict=False)[0][0]
     if peer == "vllm-omni":
@@ -132,9 +136,23 @@ def taehv_decoder_of(peer, family, device, dtype):
     model.encoder = None
     model.load_state_dict({name: synthetic_tensor(name, tuple(tensor.shape))
                            for name, tensor in model.state_dict().items()})
+    if family in LEAKY:
+        make_leaky(model, LEAKY[family])
     model = model.to(device, dtype).eval()
 
     def decode(latents):
         frames = model.decode_video(latents.transpose(1, 2), parallel=peer == "taehv-parallel", show_progress_bar=False)
-        return frames[0].transpose(0, 1).mul_(2).sub_(1)
+        frames = frames[0].transpose(0, 1)
+        return frames if family in LEAKY else frames.mul_(2).sub_(1)
     return decode
+
+
+def make_leaky(model, slope):
+    """Gives every ReLU that slope below zero, and lets the last layer's values be those of the picture."""
+    import torch
+    for module in list(model.modules()):
+        for name, child in list(module.named_children()):
+            if isinstance(child, torch.nn.ReLU):
+                setattr(module, name, torch.nn.LeakyReLU(slope, inplace=True))
+    patch = model.patch_size
+    model.postprocess_output_frames = lambda frames: torch.nn.functional.pixel_shuffle(frames, patch).clamp_(-1, 1)

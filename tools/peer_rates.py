@@ -22,8 +22,10 @@ def decoder(options, precision):
     dtype = PRECISIONS[precision]
     if options.peer in TAEHV_PEERS:
         return taehv_decoder_of(options.peer, options.family.split(",")[0], options.device, dtype)
-    return decoder_of(options.peer, synthetic_weights(f"synthetic:{options.family}", options.device), options.device,
-                      dtype)
+    family, comma, dim = options.family.partition(",")
+    spec, kind = ("wan2.1", "AutoencoderKLQwenImage") if family == "qwen-image" else (family, "AutoencoderKLWan")
+    weights = synthetic_weights(f"synthetic:{spec}{comma}{dim}", options.device)
+    return decoder_of(options.peer, weights, options.device, dtype, kind)
 
 
 def latents_of(options, size):
