@@ -285,9 +285,9 @@ def interop(_):
 
 
 def cpu(_):
-    names = "decode_cpu.json", "graph_compile.json"
-    decode, graph = (load(name) for name in names)
-    if decode is None or graph is None:
+    names = "decode_cpu.json", "preview_cpu.json", "graph_compile.json"
+    decode, tiny, graph = (load(name) for name in names)
+    if decode is None or tiny is None or graph is None:
         return missing(*names)
     ratio, psnr, cost = decode["ratio_to_pytorch"], decode["psnr_db"], graph["results"]
     compiled, reused = cost["compile_plan"]["cpu_us_median"], cost["reuse_plan"]["cpu_us_median"]
@@ -295,6 +295,10 @@ def cpu(_):
         [f"demo clip at {decode['width']}x{decode['height']}, eager PyTorch fp32 as 1",
          f"fp32 {ratio['fp32']:.1f}, bf16 {ratio['bf16']:.1f}", f"`{decode['command']}`, {decode['commit'][:7]}"],
         ["the same clip against PyTorch's frames", f"fp32 {psnr['fp32']:.0f} dB, bf16 {psnr['bf16']:.0f} dB", "the same"],
+        [f"the tiny decoder of the demo clips at {tiny['width']}x{tiny['height']}, bf16",
+         f"{tiny['fps_two_threads']:.1f} frames/s; {1e3 * tiny['processor_seconds_per_frame']:.0f} ms of processor time a "
+         f"frame, which is {tiny['fps_of_two_free_cores']:.0f} frames/s of two free cores",
+         f"`{tiny['command'].split(' --')[0]}`, {tiny['commit'][:7]}"],
         ["compiling a graph of 1,000 passes; reusing its plan",
          f"{compiled / 1e3:.2f} ms; {reused:.1f} us (median CPU time)",
          f"`{graph['command'].split(' --')[0]}`, {graph['commit'][:7]}"]])

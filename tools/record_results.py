@@ -21,6 +21,8 @@
     tools/record_results.py pictures --output bench/results/pictures_cpu.json build/release/.../kinetograph [BEFORE]
         exact and fast sums on the CPU: PSNR against fp32's exact sums, and processor time of a step of a demo clip in
         turn, ROUNDS times: of both sums, of exact ones whose doubled inputs a pass makes, and of BEFORE's exact ones
+    tools/record_results.py preview --output bench/results/preview_cpu.json build/release/.../kinetograph
+        the tiny decoder of the demo clips on two threads of the CPU: rate, and processor time of a frame
 
 Programs write the other files in bench/results themselves; WRITERS lists which.
 """
@@ -71,6 +73,7 @@ WRITERS = {
     "long_h200.json": ["tools/kinetograph/bench_interop.cpp", "tools/kinetograph/soak.cpp", BENCH],
     "losses_h200.json": [SELF, "tests/gpu/losses_test.cpp"],
     "pictures_cpu.json": [SELF, BENCH],
+    "preview_cpu.json": [SELF, BENCH],
     "python_h200.json": ["tools/python_on_gpu.py", BENCH],
     "profiler_cpu.json": [SELF],
     "profiler_h200.json": ["tools/kinetograph/bench_profiler.cpp", BENCH],
@@ -294,6 +297,7 @@ def emulator(options):
 
 ASSETS = ROOT / "assets"
 # Rows and columns of latents in the middle of a demo clip, and latent frames of it.
+PREVIEW_STEPS = (4, 12)  # latent frames; four frames each
 CROP = {"height": 16, "width": 24, "frames": 4}
 
 
@@ -375,20 +379,43 @@ def pictures(options):
             "processor_seconds_per_step_bf16": {which: spread(all_of) for which, all_of in steps.items()}}
 
 
+def preview(options):
+    """The rate on two threads, best of the rounds, since other work only lowers it; and the processor time of a frame, of both
+    threads with their waits for each other, which other work changes least: two cores that are free spend it twice a second."""
+    command = [*options.programs, "bench", "decode", ASSETS / "orbit.safetensors", "--weights",
+               ASSETS / "demo_tiny.safetensors", "--lane", "cpu", "--precision", "bf16", "--no-passes"]
+
+    def decoded(steps):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+        run = run_for_json([*command, "--steps", str(steps), "--json"], "", {**os.environ, "OMP_NUM_THREADS": "2"})
+        return run, resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+
+    rates, of_frame = [], []
+    for _ in range(options.rounds):
+        (_, few), (run, many) = (decoded(steps) for steps in PREVIEW_STEPS)
+        rates.append(run["fps_steady"])
+        of_frame.append((many - few) / (4 * (PREVIEW_STEPS[1] - PREVIEW_STEPS[0])))
+    return {"commit": run["commit"], "machine": run["machine"], "width": run["width"], "height": run["height"], "threads": 2,
+            "fps_two_threads": max(rates), "fps_two_threads_rounds": rates,
+            "processor_seconds_per_frame": statistics.median(of_frame),
+            "fps_of_two_free_cores": 2 / statistics.median(of_frame)}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("kind", choices=("suite", "graph", "profiler", "decode", "compare", "emulator", "families", "sums",
-                                         "pictures"))
+                                         "pictures", "preview"))
     parser.add_argument("programs", nargs="+")
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--name", default="", help="of a suite: its folder")
     parser.add_argument("--device", default="", help="of a suite: what it ran on")
     parser.add_argument("--sanitizer", metavar="FILTER", help="of a suite: cases to run under compute-sanitizer too")
-    parser.add_argument("--rounds", type=int, default=3, help="of pictures and compare: times that each is timed")
+    parser.add_argument("--rounds", type=int, default=3, help="of pictures, preview and compare: times that each is timed")
     parser.add_argument("--filter", default="*", help="of a suite: GoogleTest's")
     options = parser.parse_args()
     record = {"suite": suite, "graph": graph, "profiler": profiler, "decode": decode, "compare": compare,
-              "emulator": emulator, "families": families, "sums": sums, "pictures": pictures}[options.kind](options)
+              "emulator": emulator, "families": families, "sums": sums, "pictures": pictures,
+              "preview": preview}[options.kind](options)
     record = {"commit": commit(), "command": " ".join(["tools/record_results.py", *sys.argv[1:]]), **record}
     options.output.write_text(json.dumps(record, indent=1) + "\n")
     return 0
