@@ -56,7 +56,7 @@ class Predictions:
                 moves_loops = factors.keys() - {"CLOCK", "HBM_BYTES", "NORM_CYCLES", "LAUNCH"}
                 if worse:
                     self.named[worse] = {name: self.named[""][name].again() if moves_loops else self.named[""][name] for name in used}
-                self.attentions[worse] = {name: estimate.attention_cycles(attentions[name]) for name in multiplying}
+                self.attentions[worse] = {name: estimate.attention_cycles(name, attentions[name]) for name in multiplying}
 
     def planned(self, family, size):
         return estimate.decoder_step(self.planner, family, *map(int, reversed(size.split("x"))))

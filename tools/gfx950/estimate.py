@@ -407,13 +407,15 @@ def conv_kernels(build, element, tools):
 
 
 def attention_loops(build, tools):
-    """{kernel name: main loop, of one tile of keys}; its workgroups have two waves on each SIMD."""
+    """{kernel name: main loop, of one tile of keys}."""
     loops = {kernel.name: (objects.main_loop(instructions), instructions) for kernel, instructions in compiled(build, "attention", tools)}
     return {name: loop.body(instructions) for name, (loop, instructions) in loops.items() if loop is not None}
 
 
-def attention_cycles(body):
-    return loop_cycles(body, 2, together=2)
+def attention_cycles(name, body):
+    """Of a kernel's main loop: its workgroups have two waves on each SIMD, those of the width that is taken in slices one."""
+    waves = 1 if name.endswith("_1024") else 2
+    return loop_cycles(body, waves, together=waves)
 
 
 def print_table(headings, rows):
@@ -465,8 +467,8 @@ def attention_costs(loops):
     for name, body in loops.items():
         element, width = re.match(r"kinetograph_attention_(\w+)_(\d+)$", name).groups()
         with constants({"LDS_READ_BYTES": STATED_LDS_READ_BYTES / LDS_READ_BYTES}):
-            stated = attention_cycles(body)
-        found[element, int(width)] = (round(attention_cycles(body)), round(stated))
+            stated = attention_cycles(name, body)
+        found[element, int(width)] = (round(attention_cycles(name, body)), round(stated))
     rows = {(4 if element == "f32" else 2, width): cost for (element, width), cost in found.items() if element != "f16"}
     return rows, {(2, width): cost for (element, width), cost in found.items() if element == "f16"}
 
@@ -564,7 +566,7 @@ def main():
     if options.rows:
         print_table(*rows_table(chosen(ROWS, kernels_of("bf16"), planner)))
     if options.step:
-        attentions = {name: attention_cycles(body) for name, body in attention_loops(options.build, tools).items()}
+        attentions = {name: attention_cycles(name, body) for name, body in attention_loops(options.build, tools).items()}
         print_table(*step_table(*decoder_step(planner, options.family, *map(int, options.step.split("x"))), kernels_of("bf16"), attentions))
 
 

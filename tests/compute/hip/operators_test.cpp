@@ -29,7 +29,7 @@ TEST_F(HipOperatorsTest, MistakesNameThePass) {
         *stream, "store0", {.input = {}, .elements = 4, .dtype = DType::F32, .output_dtype = DType::BF16});
     ASSERT_FALSE(stored);
     EXPECT_EQ(stored.error().message, "pass \"store0\": frames stored as BF16, wanted F32 or F16");
-    const auto wide = operators->attention({16, 392, DType::BF16});
+    const auto wide = operators->attention({16, 1032, DType::BF16});
     ASSERT_FALSE(wide);
     EXPECT_EQ(wide.error().code, ErrorCode::Unsupported);
 }

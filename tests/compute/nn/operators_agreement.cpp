@@ -215,7 +215,7 @@ void expect_pictures(accel::Device& device) {
 }
 
 void expect_attention(accel::Device& device) {
-    for (const std::int64_t channels : {32, 128, 384}) {
+    for (const std::int64_t channels : {32, 128, 384, 1024}) {
         const auto run = [&](Side& side, DType dtype) {
             constexpr std::int64_t kTokens = 83;
             const auto attention = side.operators->attention({kTokens, channels, dtype}).value();

@@ -8,7 +8,7 @@ counts on: it bounds registers and LDS.
 import re
 
 # Kernels that must exist, by the beginning of their names.
-COUNTS = {"kg_conv_bf16_": 20, "kg_conv_f16_": 20, "kg_conv_f8_": 11, "kinetograph_attention_": 17, "kinetograph_rms_norm_": 6,
+COUNTS = {"kg_conv_bf16_": 20, "kg_conv_f16_": 20, "kg_conv_f8_": 11, "kinetograph_attention_": 20, "kinetograph_rms_norm_": 6,
           "kinetograph_upsample_": 3, "kinetograph_copy_rows_": 3, "kinetograph_im2col_": 3, "kinetograph_unpack_latent_": 6,
           "kinetograph_add_frames_": 6, "kinetograph_join_sums_": 3, "kinetograph_store_": 12}
 
@@ -57,6 +57,8 @@ def expectation(kernel):
             return limits
     if parts := re.fullmatch(r"kinetograph_attention_(bf16|f16|f32)_(64|128|256|384)", kernel):
         return attention(parts[1])
+    if parts := re.fullmatch(r"kinetograph_attention_(bf16|f16|f32)_1024", kernel):
+        return sliced_attention(parts[1])
     if parts := re.fullmatch(r"kg_conv_(bf16|f16|f8)_(\d+)x(\d+)x(\d+)_(uniform|padded|chunks|pieces|elements)", kernel):
         return convolution(parts[1], int(parts[2]), int(parts[3]), int(parts[4]), parts[5])
     return None
@@ -70,6 +72,16 @@ def attention(element):
     return {"threads": 512, "workgroups_a_compute_unit": 1, "stores": (X16, X8), "accumulator_moves": 0,
             "main_loop": {"mfma": MFMA[element], "mfma_a_k_step": 32 if wide else 8, "lds_reads_a_k_step": 8, "loads_to_lds_a_k_step": 1,
                           "barriers_a_k_step": 1, "vector_a_k_step": 40 if wide else 80}}
+
+
+def sliced_attention(element):
+    """The same in slices: four waves, one a SIMD, so that a wave issues twice the loads to LDS and a lane has twice the registers,
+    half of them accumulation registers. Those are moved where a new maximum rescales the 64 sums, and around the loop; float32
+    keeps queries in them, too."""
+    wide = element == "f32"
+    limits = attention(element)
+    return limits | {"threads": 256, "accumulator_moves": 664 if wide else 456, "main_loop": limits["main_loop"] | {
+        "mfma_a_k_step": 16 if wide else 4, "lds_reads_a_k_step": 4, "vector_a_k_step": 20 if wide else 40}}
 
 
 def convolution(element, bm, bn, bk, loader):

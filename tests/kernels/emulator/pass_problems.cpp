@@ -345,6 +345,7 @@ int write_problems(const char* path) {
         add_attention(writer, storage, 130, 104, 256);
         add_attention(writer, storage, 40, 200, 1);
         add_attention(writer, storage, 40, 384, 1);
+        add_attention(writer, storage, 70, 1000, 256);
         add_depth_to_space(writer, storage, 12, conv::PixelOrder::RowsFirst);
         add_depth_to_space(writer, storage, 6, conv::PixelOrder::ColumnsFirst);
         add_upsample(writer, storage, 24);

@@ -64,12 +64,12 @@ template <class Config, class Sync = AttentionSync>
 struct AttentionKernel {
     static constexpr uint32_t kOperandChunks = Config::kBytes / 2;
     static constexpr uint32_t kChunk = 16 / Config::kBytes;  ///< elements
-    using KeyTile = AttentionTile<Config::kWidth / kChunk, kOperandChunks>;
+    using KeyTile = AttentionTile<Config::kSlice / kChunk, kOperandChunks>;
     using ValueTile = AttentionTile<Config::kKeys / kChunk, kOperandChunks>;
     using Operand = AttentionOperand<Config::kElement>;
-    static constexpr uint32_t kSteps = Config::kWidth / 32;      ///< products along the channels of a score
+    static constexpr uint32_t kSteps = Config::kSlice / 32;      ///< products along a slice's channels of a score
     static constexpr uint32_t kScoreTiles = Config::kKeys / 16;  ///< 16 x 16 scores of a tile
-    static constexpr uint32_t kOutputTiles = Config::kWidth / 16;
+    static constexpr uint32_t kOutputTiles = Config::kSlice / 16;
     /// Operands in flight from LDS: a read takes as long as six products of 16 cycles, or two of 256.
     static constexpr uint32_t kAhead = Config::kElement == Element::F32 ? 2 : 6;
 
@@ -81,10 +81,10 @@ struct AttentionKernel {
     uint32_t pitch;             ///< bytes from token to token of qkv
     uint32_t first_key, tiles;  ///< of this workgroup's split
     uint32_t end_key;
-    Lanes<uint32_t> key_chunk[Config::kLoads];  ///< global offset of the lane's chunk of a tile of K, by load
+    Lanes<uint32_t> key_chunk[Config::kLoads];  ///< global offset of the lane's chunk of a tile's first slice, by load
     Lanes<uint32_t> value_chunk;                ///< of V, at the first load
 
-    Operand query[kSteps];
+    Operand query[Config::kSlices * kSteps];
     amd::Accumulator output[kOutputTiles];
     Lanes<float> largest = -__builtin_inff();  ///< exponent of each lane's query
     Lanes<float> sum = 0.0f;                   ///< of the weights this lane has processed
@@ -112,12 +112,14 @@ struct AttentionKernel {
     KG_DEVICE Lanes<uint32_t> loaded_chunk(uint32_t i) const {
         return amd::lane_index() + (i * Config::kWaves + wave) * amd::kWaveLanes;
     }
+    /// The slice of the values that this workgroup sums.
+    KG_DEVICE uint32_t own_slice() const { return Config::kSlices == 1 ? 0 : amd::workgroup_index().z; }
     KG_DEVICE uint32_t first_query() const { return (amd::workgroup_index().x * Config::kWaves + wave) * 16; }
 
     KG_DEVICE void load_query() {
         const amd::Buffer buffer = amd::make_buffer(params.qkv, params.tokens * pitch);
         const Lanes<uint32_t> token = column + first_query();
-        KG_UNROLL for (uint32_t k = 0; k < kSteps; ++k) {
+        KG_UNROLL for (uint32_t k = 0; k < Config::kSlices * kSteps; ++k) {
             KG_UNROLL for (uint32_t i = 0; i < kOperandChunks; ++i) {
                 const Lanes<uint32_t> channel = (group + k * 4u) * 8u + i * kChunk;
                 const Lanes<uint32_t> offset = token * pitch + channel * Config::kBytes;
@@ -127,26 +129,47 @@ struct AttentionKernel {
         }
     }
 
-    /// Loads the keys of tile `t` into slot `slot`; keys past the split's end, and all of them after the last tile,
-    /// read zero.
-    KG_DEVICE void load_keys(uint32_t t, uint32_t slot) const {
+    /// Global offset of this lane's chunk of a tile's slice, with its i-th load.
+    KG_DEVICE Lanes<uint32_t> key_offset(uint32_t i, uint32_t slice) const {
+        if (slice == 0) return key_chunk[i];
+        const Lanes<uint32_t> chunk = loaded_chunk(i), row = chunk / KeyTile::kRowChunks;
+        const Lanes<uint32_t> channel =
+            (chunk % KeyTile::kRowChunks ^ KeyTile::swizzle(row)) * kChunk + slice * Config::kSlice;
+        return amd::select<uint32_t>(channel < params.channels, row * pitch + channel * Config::kBytes,
+                                     amd::kOutOfRange);
+    }
+
+    /// Loads a slice of the keys of tile `t` into slot `slot`; keys past the split's end, and all of them after the
+    /// last tile, read zero.
+    KG_DEVICE void load_keys(uint32_t t, uint32_t slice, uint32_t slot) const {
         const uint32_t key = first_key + t * Config::kKeys;
         const auto* keys = static_cast<const unsigned char*>(params.qkv) + params.channels * Config::kBytes;
         const uint32_t bytes = t < tiles ? (end_key - key - 1) * pitch + params.channels * Config::kBytes : 0;
         const amd::Buffer buffer = amd::make_buffer(keys + static_cast<uint64_t>(key) * pitch, bytes);
         KG_UNROLL for (uint32_t i = 0; i < Config::kLoads; ++i) {
-            amd::load_16_to_lds(buffer, load_place(slot, i), key_chunk[i]);
+            amd::load_16_to_lds(buffer, load_place(slot, i), key_offset(i, slice));
         }
     }
     KG_DEVICE void load_values(uint32_t t, uint32_t slot) const {
         const uint32_t row_bytes = params.padded_tokens * Config::kBytes;
         const uint32_t begin = (first_key + t * Config::kKeys) * Config::kBytes;
-        const auto* values = static_cast<const unsigned char*>(params.values);
-        const amd::Buffer buffer = amd::make_buffer(values + begin, t < tiles ? Config::kWidth * row_bytes - begin : 0);
+        const uint64_t slice = static_cast<uint64_t>(own_slice()) * Config::kSlice * row_bytes;
+        const auto* values = static_cast<const unsigned char*>(params.values) + slice;
+        const amd::Buffer buffer = amd::make_buffer(values + begin, t < tiles ? Config::kSlice * row_bytes - begin : 0);
         constexpr uint32_t kRowsOfLoad = Config::kThreads / ValueTile::kRowChunks;
         KG_UNROLL for (uint32_t i = 0; i < Config::kLoads; ++i) {
             amd::load_16_to_lds(buffer, load_place(slot, i), value_chunk + i * kRowsOfLoad * row_bytes);
         }
+    }
+    /// Of the parts that follow each other in the ring, slices of the keys of tile `t` and then the values, and so on
+    /// in the next tile.
+    KG_DEVICE void load_part(uint32_t t, uint32_t part, uint32_t slot) const {
+        constexpr uint32_t kParts = Config::kSlices + 1;
+        const uint32_t tile = part < kParts ? t : t + 1, of_tile = part % kParts;
+        if (of_tile < Config::kSlices)
+            load_keys(tile, of_tile, slot);
+        else
+            load_values(tile, slot);
     }
     KG_DEVICE amd::LdsPlace load_place(uint32_t slot, uint32_t i) const {
         return lds + (slot * Config::kTileBytes + (i * Config::kWaves + wave) * 1024);
@@ -175,15 +198,15 @@ struct AttentionKernel {
         KG_DEVICE const Operand& take(uint32_t n) const { return ahead[n % kAhead]; }
     };
 
-    KG_DEVICE void score(uint32_t slot, amd::Accumulator (&scores)[kScoreTiles]) const {
+    /// Adds a slice's part of the scores.
+    KG_DEVICE void score(uint32_t slot, uint32_t slice, amd::Accumulator (&scores)[kScoreTiles]) const {
         constexpr uint32_t kProducts = kSteps * kScoreTiles;
         OperandStream<KeyTile> keys(lds, slot);
-        KG_UNROLL for (uint32_t j = 0; j < kScoreTiles; ++j) scores[j] = amd::Accumulator{};
         KG_UNROLL for (uint32_t n = 0; n < kAhead; ++n) keys.ask(n, n % kScoreTiles, n / kScoreTiles);
         amd::schedule_fence();
         KG_UNROLL for (uint32_t n = 0; n < kProducts; ++n) {
             const uint32_t j = n % kScoreTiles, later = n + kAhead;
-            scores[j] = multiply<Config::kElement>(keys.take(n), query[n / kScoreTiles], scores[j]);
+            scores[j] = multiply<Config::kElement>(keys.take(n), query[slice * kSteps + n / kScoreTiles], scores[j]);
             if (later < kProducts) keys.ask(later, later % kScoreTiles, later / kScoreTiles);
             amd::schedule_fence();
         }
@@ -292,35 +315,42 @@ struct AttentionKernel {
         Packed8 row;
         row[0] = amd::bits_as<uint32_t>(largest);
         row[1] = amd::bits_as<uint32_t>(sum);
-        amd::store_8(rows, amd::select<uint32_t>(group == 0u, token * 8u, amd::kOutOfRange), row);
+        if (own_slice() == 0) amd::store_8(rows, amd::select<uint32_t>(group == 0u, token * 8u, amd::kOutOfRange), row);
     }
     KG_DEVICE Lanes<uint32_t> element_offset(const Lanes<uint32_t>& token, uint32_t d, uint32_t bytes) const {
-        const Lanes<uint32_t> channel = group * 4u + d * 16;
+        const Lanes<uint32_t> channel = group * 4u + (d * 16 + own_slice() * Config::kSlice);
         return amd::select<uint32_t>(channel < params.channels, (token * params.channels + channel) * bytes,
                                      amd::kOutOfRange);
     }
 
     KG_DEVICE void run() {
         load_query();
-        load_keys(0, 0);
-        load_values(0, 1);
+        load_part(0, 0, 0);
+        load_part(0, 1, 1);
         KG_UNROLL for (Operand& operand : query) { KG_UNROLL for (Packed16& chunk : operand.chunks) amd::await(chunk); }
-        uint32_t keys = 0, values = 1, empty = 2;  // slots of the ring
+        uint32_t used = 0, next = 1, empty = 2;  // slots of the ring
+        const auto turn = [&] {
+            const uint32_t emptied = used;
+            used = next;
+            next = empty;
+            empty = emptied;
+        };
         for (uint32_t t = 0; t < tiles; ++t) {
             amd::Accumulator scores[kScoreTiles];
             Operand weights[kScoreTiles / 2];
-            Sync::template tile_landed<Config::kLoads>();  // K(t)
-            load_keys(t + 1, empty);
-            score(keys, scores);
+            KG_UNROLL for (uint32_t j = 0; j < kScoreTiles; ++j) scores[j] = amd::Accumulator{};
+            KG_UNROLL for (uint32_t slice = 0; slice < Config::kSlices; ++slice) {
+                Sync::template tile_landed<Config::kLoads>();  // K(t)
+                load_part(t, slice + 2, empty);
+                score(used, slice, scores);
+                turn();
+            }
             mask(t, scores);
             soften(scores, weights);
             Sync::template tile_landed<Config::kLoads>();  // V(t)
-            load_values(t + 1, keys);
-            accumulate(values, weights);
-            const uint32_t emptied = values;
-            values = keys;
-            keys = empty;
-            empty = emptied;
+            load_part(t, Config::kSlices + 2, empty);
+            accumulate(used, weights);
+            turn();
         }
         amd::wait_vector_memory<0>();  // no load may land in LDS after the workgroup has ended
         store();

@@ -6,8 +6,8 @@
 namespace kinetograph::gfx950 {
 namespace {
 
-using AnyConfig = AttentionConfig<Element::BF16, 64>;  // for what all configs share
-constexpr std::array<uint32_t, 4> kWidths{64, 128, 256, 384};
+constexpr std::array<uint32_t, 5> kWidths{64, 128, 256, 384, 1024};
+constexpr uint32_t kWidestWhole = 384;  // wider ones are taken in slices
 constexpr uint32_t kMostSplits = 16;
 constexpr uint32_t kPaddedTokens = 64;  // a tile's keys at most
 constexpr double kLeastGain = 0.95;     // of splitting the keys, whose sums take a workspace
@@ -31,6 +31,18 @@ uint32_t width_of(const AttentionProblem& problem) {
                          [&](uint32_t width) { return width >= static_cast<uint64_t>(problem.channels); });
 }
 
+/// How the queries and the channels of a frame are cut into workgroups.
+struct Cut {
+    uint32_t queries, threads, slices;
+};
+
+Cut cut_of(const AttentionProblem& problem) {
+    using Whole = AttentionConfig<Element::BF16, 64>;  // for what all configs of a kind share
+    using Sliced = AttentionConfig<Element::BF16, kWidths.back(), kAttentionSlice>;
+    if (width_of(problem) <= kWidestWhole) return {Whole::kQueries, Whole::kThreads, 1};
+    return {Sliced::kQueries, Sliced::kThreads, workgroups(static_cast<uint64_t>(problem.channels), kAttentionSlice)};
+}
+
 uint32_t padded_tokens(const AttentionProblem& problem) {
     return workgroups(static_cast<uint64_t>(problem.tokens), kPaddedTokens) * kPaddedTokens;
 }
@@ -41,7 +53,9 @@ constexpr uint64_t aligned(uint64_t bytes) { return (bytes + 255) / 256 * 256; }
 
 int64_t attention_key_tiles(const AttentionProblem& problem, uint32_t splits) {
     const auto tokens = static_cast<uint64_t>(problem.tokens);
-    const uint64_t blocks = workgroups(tokens, AnyConfig::kQueries), tiles = workgroups(tokens, tile_keys(problem));
+    const Cut cut = cut_of(problem);
+    const uint64_t blocks = uint64_t{workgroups(tokens, cut.queries)} * cut.slices;
+    const uint64_t tiles = workgroups(tokens, tile_keys(problem));
     const uint64_t rounds = (blocks * splits + problem.compute_units - 1) / problem.compute_units;
     return static_cast<int64_t>(rounds * ((tiles + splits - 1) / splits + kFilling));
 }
@@ -100,12 +114,13 @@ AttentionPlan plan(const AttentionProblem& problem) {
     plan.splits = workgroups(tokens, plan.split_tokens);  // each has keys
     plan.values = {"attention", element == 2 ? "kinetograph_attention_values_16" : "kinetograph_attention_values_32",
                    workgroups(plan.padded_tokens, 4 * 32), plan.width / 64};
+    const Cut cut = cut_of(problem);
     plan.attend = {"attention",
                    "kinetograph_attention_" + type + "_" + std::to_string(plan.width),
-                   workgroups(tokens, AnyConfig::kQueries),
+                   workgroups(tokens, cut.queries),
                    plan.splits,
-                   1,
-                   AnyConfig::kThreads};
+                   cut.slices,
+                   cut.threads};
     plan.workspace_bytes = aligned(uint64_t{plan.width} * plan.padded_tokens * element);
     if (plan.splits == 1) return plan;
     const uint64_t elements = tokens * static_cast<uint64_t>(problem.channels);

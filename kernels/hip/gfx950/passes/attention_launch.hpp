@@ -9,7 +9,7 @@ namespace kinetograph::gfx950 {
 /// softmax(q k^T / sqrt(channels)) v over the tokens of one frame; several frames take one launch each.
 struct AttentionProblem {
     int64_t tokens = 0;
-    int64_t channels = 0;  ///< a multiple of 8, at most 384
+    int64_t channels = 0;  ///< a multiple of 8, at most 1024; more than 384 are taken in slices
     Element storage = Element::BF16;
     uint32_t compute_units = 256;  ///< of the device: the keys are split until it is busy
     uint32_t lds_read_bytes = kLdsReadBytes;
@@ -17,12 +17,12 @@ struct AttentionProblem {
 
 /// The launches of a frame, in order, and their workspace.
 struct AttentionPlan {
-    uint32_t width = 0;          ///< channels that are computed: 64, 128, 256 or 384
+    uint32_t width = 0;          ///< channels that are computed: 64, 128, 256, 384 or 1024
     uint32_t padded_tokens = 0;  ///< of the transposed values
     uint32_t splits = 1;         ///< of the keys
     uint32_t split_tokens = 0;
-    LaunchShape values;                            ///< transposes v
-    LaunchShape attend;                            ///< one workgroup for 128 queries and a split
+    LaunchShape values;  ///< transposes v
+    LaunchShape attend;  ///< one workgroup for 128 queries and a split; in slices for 64, a split and a slice
     std::optional<LaunchShape> join;               ///< with more splits than one
     uint64_t partial_offset = 0, rows_offset = 0;  ///< of the splits' sums in the workspace; the values lie at 0
     uint64_t workspace_bytes = 0;

@@ -101,6 +101,20 @@ TEST(AttentionGfx950, AgreesAtEveryWidth) {
     }
 }
 
+TEST(AttentionGfx950, AgreesWhereAHeadIsTakenInSlices) {
+    for (const Element storage : kStorages) {
+        for (const int64_t channels : {392, 512, 776, 1024}) expect_attention({40, channels, storage, 1});
+    }
+    std::mt19937 dice(22);
+    for (int i = 0; i < 6; ++i) {
+        const auto drawn = [&](int64_t least, int64_t most) {
+            return std::uniform_int_distribution<int64_t>(least, most)(dice);
+        };
+        expect_attention({drawn(1, 150), 8 * drawn(49, 128), kStorages[static_cast<size_t>(i) % std::size(kStorages)],
+                          i % 2 == 0 ? 1u : 256u});
+    }
+}
+
 TEST(AttentionGfx950, JoinsSplitsOfTheKeys) {
     for (const Element storage : kStorages) {
         for (const int64_t tokens : {65, 130, 321}) {
@@ -109,6 +123,9 @@ TEST(AttentionGfx950, JoinsSplitsOfTheKeys) {
             expect_attention(problem);
         }
     }
+    const AttentionProblem in_slices{200, 600, Element::BF16, 256};
+    EXPECT_GT(plan(in_slices).splits, 1u);
+    expect_attention(in_slices);
 }
 
 TEST(AttentionGfx950, SurvivesScoresThatGrowWithEveryTile) {
@@ -152,6 +169,25 @@ TEST(AttentionGfx950, ReadsLdsWithoutBankConflicts) {
     }
 }
 
+TEST(AttentionGfx950, ReadsLdsWithoutBankConflictsInSlices) {
+    const AttentionProblem problem{128, 1024, Element::BF16, 1};
+    const AttentionPlan made = plan(problem);
+    TestFrames qkv(problem.storage, 1, 128 * 3 * 1024), output(problem.storage, 1, 128 * 1024),
+        workspace(Element::F32, 1, made.workspace_bytes / 4);
+    qkv.fill(1);
+    const AttentionLaunchParams params = make_params(problem, qkv.frame(0), output.frame(0), workspace.frame(0));
+    ASSERT_EQ(run_in_model(made.values, params.values, 0).fault.value_or(""), "");
+    const host_model::WaveOutcome outcome = run_in_model(made.attend, params.attend, 0);
+    EXPECT_EQ(outcome.fault.value_or(""), "");
+    EXPECT_EQ(outcome.lds_read_conflicts, 0u);
+    // Two blocks of queries, four slices, four waves; two tiles of 64 keys with 128 products for the scores over all
+    // channels and 32 for the slice of the values.
+    EXPECT_EQ(outcome.matrix_products, uint64_t{2 * 4 * 4 * 2 * (128 + 32)});
+    EXPECT_EQ(outcome.lds_reads, outcome.matrix_products);
+    // Five parts of 32 KiB a tile, and two that fill the ring.
+    EXPECT_EQ(outcome.loads_to_lds, uint64_t{2 * 4 * (2 * 5 + 2) * 32});
+}
+
 // ---- planted faults
 // -----------------------------------------------------------------------------------------------------
 
@@ -191,11 +227,11 @@ struct WaitsAfterTheBarrier {
 };
 
 /// The kernel with that synchronisation is stopped under every schedule, with this sentence.
-template <class Sync>
-void expect_fault(const std::string& sentence) {
-    using Config = AttentionConfig<Element::BF16, 128>;
-    const AttentionProblem problem{300, 128, Element::BF16, 1};
-    TestFrames qkv(problem.storage, 1, 300 * 3 * 128), output(problem.storage, 1, 300 * 128);
+template <class Sync, class Config = AttentionConfig<Element::BF16, 128>>
+void expect_fault(const std::string& sentence, int64_t tokens = 300) {
+    const AttentionProblem problem{tokens, Config::kWidth, Element::BF16, 1};
+    const auto elements = static_cast<size_t>(tokens) * Config::kWidth;
+    TestFrames qkv(problem.storage, 1, elements * 3), output(problem.storage, 1, elements);
     TestFrames workspace(Element::F32, 1, plan(problem).workspace_bytes / 4);
     qkv.fill(2);
     const AttentionLaunchParams params = make_params(problem, qkv.frame(0), output.frame(0), workspace.frame(0));
@@ -206,7 +242,8 @@ void expect_fault(const std::string& sentence) {
     ASSERT_EQ(run_in_model(plan(problem).values, params.values, 0).fault.value_or(""), "");
     for (uint64_t seed = 0; seed < 2 * kSchedules; ++seed) {
         const auto fault =
-            host_model::launch_waves(kernel, {.grid = {shape.grid_x, shape.grid_y}, .seed = seed}, &params.attend)
+            host_model::launch_waves(kernel, {.grid = {shape.grid_x, shape.grid_y, shape.grid_z}, .seed = seed},
+                                     &params.attend)
                 .fault;
         EXPECT_NE(fault.value_or("no fault").find(sentence), std::string::npos)
             << "seed " << seed << ": " << fault.value_or("no fault");
@@ -219,6 +256,16 @@ TEST(AttentionGfx950Faults, OneLoadOfATileIsNotWaitedFor) { expect_fault<OneLoad
 TEST(AttentionGfx950Faults, OtherWavesSharesAreReadWithoutABarrier) { expect_fault<NoBarrier>("LDS"); }
 TEST(AttentionGfx950Faults, ASlotIsFilledWhileReadsOfItAreStillOut) { expect_fault<ReadsStillOut>("LDS"); }
 TEST(AttentionGfx950Faults, SharesAreWaitedForAfterTheBarrier) { expect_fault<WaitsAfterTheBarrier>("reads LDS"); }
+
+using Sliced = AttentionConfig<Element::BF16, 1024, kAttentionSlice>;
+
+TEST(AttentionGfx950Faults, TheRightSynchronisationOfSlicesHasNone) {
+    expect_fault<AttentionSync, Sliced>("no fault", 100);
+}
+TEST(AttentionGfx950Faults, OneLoadOfASliceIsNotWaitedFor) { expect_fault<OneLoadTooFew, Sliced>("reads LDS", 100); }
+TEST(AttentionGfx950Faults, ASlotIsFilledWhileReadsOfASliceAreStillOut) {
+    expect_fault<ReadsStillOut, Sliced>("LDS", 100);
+}
 
 TEST(AttentionGfx950Faults, ValuesInAnotherOrderOfKeysGiveAnotherResult) {
     const AttentionProblem problem{64, 64, Element::F32, 1};
@@ -253,6 +300,21 @@ TEST(AttentionGfx950Launch, SplitsTheKeysUntilTheDeviceIsBusy) {
     EXPECT_EQ(splits(20000 * 8, 256), 1u);
 }
 
+TEST(AttentionGfx950Launch, TakesWideHeadsInSlicesOfTheirChannels) {
+    const auto attend = [](int64_t channels) { return plan({880, channels, Element::BF16, 1}).attend; };
+    EXPECT_EQ(attend(384).kernel, "kinetograph_attention_bf16_384");
+    EXPECT_EQ(attend(384).grid_z, 1u);
+    EXPECT_EQ(attend(392).kernel, "kinetograph_attention_bf16_1024");
+    EXPECT_EQ(attend(392).grid_z, 2u);
+    const LaunchShape widest = attend(1024);
+    EXPECT_EQ(widest.grid_x, 14u);
+    EXPECT_EQ(widest.grid_z, 4u);
+    EXPECT_EQ(widest.threads, 256u);
+    // A workgroup sums a slice of half the queries, so there are eight times as many, and fewer splits fill the device.
+    EXPECT_EQ(attention_key_tiles({3520, 1024, Element::BF16, 256}, 1), 57);  // 1280x704: 220 workgroups, 55 tiles
+    EXPECT_EQ(attention_splits({3520, 1024, Element::BF16, 256}), 1u);
+}
+
 TEST(AttentionGfx950Launch, LeavesNoSplitWithoutKeys) {
     for (int64_t tokens = 1; tokens < 3000; tokens += 13) {
         const AttentionPlan made = plan({tokens, 64, Element::F16, 256});
@@ -263,10 +325,10 @@ TEST(AttentionGfx950Launch, LeavesNoSplitWithoutKeys) {
 }
 
 TEST(AttentionGfx950Launch, RefusesOtherWidths) {
-    EXPECT_EQ(*refusal(AttentionProblem{10, 392}),
-              "attention of a head of 392 channels: the kernels take multiples of 8 up to 384");
+    EXPECT_EQ(*refusal(AttentionProblem{10, 1032}),
+              "attention of a head of 1032 channels: the kernels take multiples of 8 up to 1024");
     EXPECT_EQ(*refusal(AttentionProblem{10, 36}),
-              "attention of a head of 36 channels: the kernels take multiples of 8 up to 384");
+              "attention of a head of 36 channels: the kernels take multiples of 8 up to 1024");
     EXPECT_EQ(*refusal(AttentionProblem{0, 64}), "attention over 0 tokens");
     EXPECT_EQ(*refusal(AttentionProblem{1'000'000, 384}),
               "attention: qkv of 2304000000 bytes; a buffer descriptor spans 1 to 2147483392");
