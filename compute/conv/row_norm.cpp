@@ -1,6 +1,7 @@
 #include <kinetograph/compute/conv/cpu_clones.hpp>
 #include <kinetograph/compute/conv/fast_exp.hpp>
 #include <kinetograph/compute/conv/row_norm.hpp>
+#include <kinetograph/compute/conv/row_norm_avx512.hpp>
 #include <kinetograph/compute/tensor/float_formats.hpp>
 
 #include <algorithm>
@@ -91,6 +92,8 @@ void rms_norm_pixels(const std::byte* input, std::byte* output, const float* gam
     if (dtype == tensor::DType::F32) {
         norm_f32(reinterpret_cast<const float*>(input), reinterpret_cast<float*>(output), gamma, pixels, channels,
                  silu);
+    } else if (has_avx512_norm(channels)) {
+        norm_bf16_avx512(input, output, gamma, pixels, channels, activation);
     } else {
         norm_bf16(reinterpret_cast<const std::uint16_t*>(input), reinterpret_cast<std::uint16_t*>(output), gamma,
                   pixels, channels, silu);

@@ -1,4 +1,5 @@
 #include <kinetograph/compute/conv/cpu_clones.hpp>
+#include <kinetograph/compute/conv/direct/avx512.hpp>
 #include <kinetograph/compute/conv/direct/epilogue.hpp>
 #include <kinetograph/compute/conv/fast_exp.hpp>
 #include <kinetograph/compute/tensor/float_formats.hpp>
@@ -51,6 +52,36 @@ template <class T>
 }  // namespace
 
 KINETOGRAPH_CPU_CLONES void finish_f32(const EpilogueSpan& span) { finish<float>(span); }
-KINETOGRAPH_CPU_CLONES void finish_bf16(const EpilogueSpan& span) { finish<std::uint16_t>(span); }
+
+namespace {
+
+KINETOGRAPH_CPU_CLONES void finish_any_bf16(const EpilogueSpan& span) { finish<std::uint16_t>(span); }
+
+/// Channels in whole registers and no activation, which is what most layers of a decoder have.
+template <bool kResidual>
+KINETOGRAPH_AVX512 void finish_plain_bf16(const EpilogueSpan& span) {
+    const __m512 beta = _mm512_set1_ps(span.beta);
+    for (std::int64_t pixel = 0; pixel < span.pixels; ++pixel) {
+        const float* sums = span.sums + pixel * span.sums_pitch;
+        const std::int64_t at = 2 * pixel * span.pixel_pitch;
+        for (std::int64_t c = 0; c < span.channels; c += 16) {
+            __m512 value = _mm512_add_ps(_mm512_load_ps(sums + c), _mm512_loadu_ps(span.bias + c));
+            if constexpr (kResidual) {
+                const auto* from = reinterpret_cast<const __m256i*>(span.residual + at + 2 * c);
+                const __m512i words = _mm512_cvtepu16_epi32(_mm256_loadu_si256(from));
+                value = _mm512_fmadd_ps(beta, _mm512_castsi512_ps(_mm512_slli_epi32(words, 16)), value);
+            }
+            _mm256_storeu_si256(reinterpret_cast<__m256i*>(span.output + at + 2 * c),
+                                reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(value)));
+        }
+    }
+}
+
+}  // namespace
+
+void finish_bf16(const EpilogueSpan& span) {
+    if (span.activation != Activation::None || span.channels % 16 != 0) return finish_any_bf16(span);
+    span.residual != nullptr ? finish_plain_bf16<true>(span) : finish_plain_bf16<false>(span);
+}
 
 }  // namespace kinetograph::conv::direct

@@ -8,7 +8,7 @@ namespace kinetograph::conv::direct {
 
 /// `pixels` neighbouring output pixels, `channels` of each.
 struct EpilogueSpan {
-    const float* sums = nullptr;  ///< [pixels][sums_pitch]
+    const float* sums = nullptr;  ///< [pixels][sums_pitch], 64-byte aligned
     std::int64_t sums_pitch = 0;
     std::int64_t pixels = 0, channels = 0;
     const float* bias = nullptr;          ///< [channels]
@@ -21,6 +21,7 @@ struct EpilogueSpan {
 };
 
 void finish_f32(const EpilogueSpan& span);
+/// Needs AVX512_BF16, which all products of bf16 do; denormals become zero.
 void finish_bf16(const EpilogueSpan& span);
 
 }  // namespace kinetograph::conv::direct

@@ -108,6 +108,33 @@ TEST_F(RmsNormTest, SiluStaysFiniteAtTheEndsOfFloat32) {
     EXPECT_NEAR(values[3], 0, 1e-7);  // 1e30 / e^88
 }
 
+/// Rows of whole registers and others, which another loop norms.
+TEST_F(RmsNormTest, InBf16HoldsAtTheEndsOfSiluAndKeepsZerosAndNaN) {
+    for (const std::int64_t channels : {64, 40}) {
+        SCOPED_TRACE(channels);
+        std::mt19937_64 random(5);
+        std::normal_distribution<float> normal(0, 1);
+        const std::vector<float> gamma(channels, 30.0F);  // SiLU of -100 to 100
+        TestFrames frames(1, 1, 500 * channels, DType::BF16, FrameLayout::Dense);
+        frames.fill([&](auto, std::int64_t i) { return i < channels ? 0.0F : normal(random); });
+        const auto wanted = reference(frames.values(), gamma, true);
+        ASSERT_TRUE(run(frames, frames, 500, gamma, DType::BF16, Activation::Silu));
+        EXPECT_LE(conv::difference(frames.values(), wanted).worst_excess, 1.0);
+        const auto values = frames.values();
+        for (std::int64_t c = 0; c < channels; ++c) EXPECT_EQ(values[c], 0.0F);
+        for (std::size_t i = 0; i < values.size(); ++i)  // half a step of bf16, and SiLU's own error
+            if (std::abs(wanted[i]) > 1e-30F) {
+                ASSERT_NEAR(values[i] / wanted[i], 1.0F, 0x1p-8F + 0x1p-13F) << wanted[i];
+            }
+        for (const float odd : {NAN, -NAN}) {
+            frames.fill([&](auto, std::int64_t i) { return i == 0 ? odd : 1.0F; });
+            ASSERT_TRUE(run(frames, frames, 500, gamma, DType::BF16, Activation::Silu));
+            for (std::int64_t c = 0; c < channels; ++c) EXPECT_TRUE(std::isnan(frames.values()[c]));
+            EXPECT_FLOAT_EQ(frames.values()[channels], 30.0F);
+        }
+    }
+}
+
 TEST_F(RmsNormTest, RefusesToRunWithoutGammaNamingThePass) {
     TestFrames frames(1, 1, 4 * 8, DType::F32, FrameLayout::Dense);
     const auto inputs = frames.readable();
