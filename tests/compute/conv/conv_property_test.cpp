@@ -1,12 +1,16 @@
 // Every back end of the CPU against the fp64 reference on difficult shapes.
+#include <kinetograph/compute/conv/element.hpp>
 #include <kinetograph/compute/conv/validate.hpp>
 #include <kinetograph/engine/accel/cpu/device.hpp>
 #include <kinetograph/tests/compute/conv/conv_properties.hpp>
+#include <kinetograph/tests/compute/conv/test_frames.hpp>
 #include <kinetograph/tests/sanitizers.hpp>
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <iterator>
+#include <random>
 
 namespace kinetograph::conv {
 namespace {
@@ -81,6 +85,52 @@ TEST_P(ConvInTimeProperty, HoldsWhereARowIsManyTilesAndManyBlocksOfChannels) {
     EXPECT_EQ(expect_agreement(*device_, GetParam(), std::array{shape}), 1);
     shape.problem.norm = Norm::None;
     EXPECT_EQ(expect_places(*device_, GetParam(), std::array{shape}), 1);
+}
+
+/// Frames of a clip resemble each other, and then a convolution in bf16 costs at most 3.5e-3 by Winograd's sums too.
+///
+/// With taps g0, g1, g2 of equal variance that know nothing of each other, and frames of variance 1 whose correlation
+/// with the next one is r1 and with the second next one r, the products of an output
+///
+///   g0 (d0 - d2),  (g0+g1+g2)/2 (d1 + d2),  (g0-g1+g2)/2 (d2 - d1)
+///
+/// have 2 - 2r + 3/2 (1 + r1) + 3/2 (1 - r1) = 5 - 2r of a tap's variance, and the output has 3 of it. A rounding to
+/// bf16 is e = 1.65e-3 (rms) of what is rounded, if that is anywhere between two numbers of bf16. Sums of bf16 numbers
+/// are halfway as often as on one of them, which is 3/2 of the variance at most. Both factors of each product are such
+/// sums, and the output is rounded once: e sqrt(1 + 3/2 * 2 (5 - 2r) / 3) = e sqrt(6 - 2r). That is 4.1e-3 for r = 0,
+/// and 3.5e-3 from r = 0.76 on.
+TEST(ConvOfAClip, KeepsToTheErrorOfAConvolutionWithFastSumsInBf16) {
+    const auto device = accel::cpu::create_device();
+    const Combination combination{"winograd-time-cpu", DType::BF16, DType::BF16};
+    if (const std::string missing = missing_instructions(device->info(), combination); !missing.empty())
+        GTEST_SKIP() << missing;
+    constexpr double kRounding = 1.65e-3, kNext = 0.9, kSecondNext = kNext * kNext;
+    const double limit = kRounding * std::sqrt(6 - 2 * kSecondNext);
+    EXPECT_LE(limit, 3.5e-3);
+    ConvShape shape;
+    ConvProblem& p = shape.problem;
+    p.d = 10;
+    p.h = 12;
+    p.w = 20;
+    p.c_in = 32;
+    p.filter = {32, 3, 3, 3};
+    p.pad = {0, 0, 1, 1, 1, 1};
+    p.bias = false;
+    TestConvolution test(shape);
+    std::mt19937_64 random(41);
+    std::normal_distribution<float> normal;
+    for (float& value : test.filter) value = static_cast<float>(rounded_element(normal(random) / 30, DType::BF16));
+    std::vector<double> pixels(static_cast<std::size_t>(p.h * p.w * p.c_in));
+    test.input.fill([&](std::int64_t frame, std::int64_t i) {
+        double& pixel = pixels[static_cast<std::size_t>(i)];
+        pixel = frame == 0 ? normal(random) : kNext * pixel + std::sqrt(1 - kSecondNext) * normal(random);
+        return static_cast<float>(pixel);
+    });
+    const auto stream = device->create_stream("test").value();
+    const auto fast = test.run(*device, *stream, combination.backend).value();
+    const double error = difference(fast.values, test.reference(*device, *stream)).relative_l2;
+    RecordProperty("relative_l2", fmt::format("{:.2e}", error));
+    EXPECT_LE(error, limit);
 }
 
 class ConvDoubledProperty : public CpuBackendTest {};
