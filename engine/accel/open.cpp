@@ -111,6 +111,11 @@ Result<std::unique_ptr<Stream>> adopt_stream(Device& device, std::string_view na
                 device.info().name);
 }
 
+Result<void> check_address(Device& device, const std::byte* address) {
+    const std::shared_ptr<gpu::Context> context = device.gpu_context();
+    return context == nullptr ? Result<void>{} : context->check_address(address);
+}
+
 Result<bool> is_capturing(Device& device, void* stream) {
     const std::shared_ptr<gpu::Context> context = device.gpu_context();
     if (context == nullptr) return false;

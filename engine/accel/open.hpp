@@ -33,6 +33,10 @@ Result<std::unique_ptr<Device>> open(std::string_view device, const DeviceHooks&
 /// could have).
 Result<std::unique_ptr<Stream>> adopt_stream(Device& device, std::string_view name, void* stream);
 
+/// That `device` reaches what lies at an address of the caller's: its own memory, or the host's that its driver knows.
+/// Errors: InvalidArgument (other memory of the host, another device's; never on the CPU), what the driver says.
+Result<void> check_address(Device& device, const std::byte* address);
+
 /// Whether such a stream is in a capture: what it is given then happens with the replays of a graph, and not now. False
 /// on the CPU. Errors: what the driver says.
 Result<bool> is_capturing(Device& device, void* stream);

@@ -43,14 +43,14 @@ std::uintptr_t AddressSpace::place(std::uint64_t bytes) const {
     return from + bytes <= arena_ + arena_bytes_ ? from : 0;
 }
 
-void* AddressSpace::allocate(std::uint64_t bytes) {
+void* AddressSpace::allocate(std::uint64_t bytes, int device) {
     if (bytes > arena_bytes_) return nullptr;
     std::uintptr_t address = 0;
     {
         std::lock_guard lock(mutex_);
         address = place(bytes);
         if (address == 0) return nullptr;
-        ranges_[address] = {bytes, AddressKind::Device, 0};
+        ranges_[address] = {bytes, AddressKind::Device, 0, device};
         held_ += bytes;
         high_water_ = std::max(high_water_, round_up(address + bytes - arena_, kPage));
         if (accesses_ > 0) protect(PROT_READ | PROT_WRITE);
@@ -138,6 +138,16 @@ std::optional<AddressKind> AddressSpace::find(const void* address, std::uint64_t
     const auto& [start, range] = *std::prev(next);
     if (number(address) + bytes > start + range.bytes) return std::nullopt;
     return range.kind;
+}
+
+std::optional<AddressSpace::Owner> AddressSpace::owner(const void* address) const {
+    std::lock_guard lock(mutex_);
+    const auto at = number(address);
+    for (const auto& [start, range] : ranges_)
+        if ((at >= start && at < start + range.bytes) ||
+            (range.host != 0 && at >= range.host && at < range.host + range.bytes))
+            return Owner{range.kind, range.device};
+    return std::nullopt;
 }
 
 Place AddressSpace::place(const void* address, std::uint64_t bytes) const {

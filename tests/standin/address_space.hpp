@@ -22,7 +22,8 @@ class AddressSpace {
     AddressSpace(const AddressSpace&) = delete;
     AddressSpace& operator=(const AddressSpace&) = delete;
 
-    void* allocate(std::uint64_t bytes);         ///< device memory full of 0xFF; null: not enough left
+    /// Memory of a device, full of 0xFF; null: not enough left.
+    void* allocate(std::uint64_t bytes, int device);
     void* allocate_signal();                     ///< eight bytes, readable by the host
     void* allocate_pinned(std::uint64_t bytes);  ///< its host address; device_address() returns the other one
     void* import(int fd, std::uint64_t offset, std::uint64_t bytes);  ///< a part of a file; null: cannot be mapped
@@ -34,6 +35,12 @@ class AddressSpace {
     void* device_address(void* host) const;
     /// The kind of memory that contains all of [address, address + bytes); none if it is not the device's.
     std::optional<AddressKind> find(const void* address, std::uint64_t bytes) const;
+    struct Owner {
+        AddressKind kind = AddressKind::Device;
+        int device = 0;  ///< of device memory
+    };
+    /// Of what lies at an address of the device's or the host's; none if it is ordinary memory of the host.
+    std::optional<Owner> owner(const void* address) const;
     /// The place of one end of a copy, determined from the address as a driver does.
     Place place(const void* address, std::uint64_t bytes) const;
     /// The host address of memory that the device sees at `address`, or else `address` itself.
@@ -58,6 +65,7 @@ class AddressSpace {
         std::uint64_t bytes = 0;
         AddressKind kind = AddressKind::Device;
         std::uintptr_t host = 0;  ///< its host address; 0: none
+        int device = 0;
     };
     std::uintptr_t place(std::uint64_t bytes) const;
     void protect(int protection) const;

@@ -109,6 +109,10 @@ Outcome Clip::push(const kg_latents& latents, Nanoseconds timeout, std::uint32_t
     if (!entered) return KG_ERROR_BUSY;
     give_back_unwanted();
     KG_TRY(const LatentView view, view_of(latents, *model_->session->model(), latent_size()));
+    if (view.on_device) {
+        if (auto reached = accel::check_address(model_->session->device(), view.data); !reached)
+            return fail(std::move(reached.error()), "kg_latents.data in KG_MEMORY_DEVICE");
+    }
     const Nanoseconds until = host_now() + timeout;
     for (std::int64_t t = 0; t < view.frames; ++t, ++pushed) {
         KG_TRY(const bool enqueued, push_frame(view, t, std::max(until - host_now(), Nanoseconds{})));

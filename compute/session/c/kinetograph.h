@@ -339,8 +339,9 @@ typedef struct kg_latents {
 /* Enqueues the decoding of the latent frames, one after the other, and returns before they are decoded; with images of
  * a Vulkan device of one queue only once they are. Waits up to `timeout_ns` for slots; `pushed` (may be NULL) is how
  * many were enqueued, fewer than given with anything but KG_OK. Errors: INVALID_ARGUMENT (shape, strides, dtype,
- * latents of another VAE, a value that is not finite: the clip is as it was before that frame), CANCELLED, BUSY,
- * DEVICE_LOST and the decoder's, which end the clip until kg_clip_reset. */
+ * latents of another VAE, in KG_MEMORY_DEVICE ordinary memory of the host or another device's, a value that is not
+ * finite: the clip is as it was before that frame), CANCELLED, BUSY, DEVICE_LOST and the decoder's, which end the clip
+ * until kg_clip_reset. */
 KG_API kg_result kg_clip_push(kg_clip* clip, const kg_latents* latents, uint64_t timeout_ns, uint32_t* pushed);
 
 typedef enum kg_finite {

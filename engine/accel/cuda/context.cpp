@@ -179,6 +179,19 @@ Result<std::byte*> Context::device_address(std::byte* host) {
     return to_pointer(device);
 }
 
+Result<void> Context::check_address(const std::byte* address) {
+    const CurrentUncaptured current(*this);
+    MemoryType type = MemoryType::None;
+    std::uint32_t is_managed = 0;
+    int owner = 0;
+    std::array attributes{PointerAttribute::MemoryType, PointerAttribute::IsManaged, PointerAttribute::DeviceOrdinal};
+    std::array<void*, attributes.size()> values{&type, &is_managed, &owner};
+    KG_CHECK(driver_->call(cuda().cuPointerGetAttributes, static_cast<unsigned>(attributes.size()), attributes.data(),
+                           values.data(), address_of(address)));
+    if (is_managed != 0 || type == MemoryType::Host) return {};
+    return check_owner(address, type == MemoryType::Device ? std::optional(owner) : std::nullopt, device_);
+}
+
 /// CUDA takes the descriptor over with the import, HIP does not: it gets one of its own.
 Result<ExternalMemoryHandle> Context::import_memory(const ExternalMemoryDesc& desc) {
     const CurrentUncaptured current(*this);

@@ -130,6 +130,10 @@ enum class FunctionAttribute : int {
     NonPortableClusterSizeAllowed = 14,
 };
 
+/// CUpointer_attribute, and CUmemorytype; memory that the driver does not know has none.
+enum class PointerAttribute : int { MemoryType = 2, IsManaged = 8, DeviceOrdinal = 9 };
+enum class MemoryType : unsigned { None = 0, Host = 1, Device = 2 };
+
 /// CUjit_option.
 enum class JitOption : int { ErrorLogBuffer = 5, ErrorLogBufferBytes = 6 };
 

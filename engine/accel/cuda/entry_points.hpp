@@ -40,6 +40,9 @@ struct EntryPoints : gpu::EntryPointTable {
     EntryPoint<Status(void* host, std::size_t bytes, unsigned flags)> cuMemHostRegister_v2{*this,
                                                                                            "cuMemHostRegister_v2"};
     EntryPoint<Status(void* host)> cuMemHostUnregister{*this, "cuMemHostUnregister"};
+    /// Succeeds for addresses that the driver does not know too.
+    EntryPoint<Status(unsigned count, PointerAttribute* attributes, void** values, DeviceAddress address)>
+        cuPointerGetAttributes{*this, "cuPointerGetAttributes"};
     /// Direction by the addresses; ordinary host memory too, which is read before the call returns.
     EntryPoint<Status(DeviceAddress to, DeviceAddress from, std::size_t bytes, StreamHandle stream)> cuMemcpyAsync{
         *this, "cuMemcpyAsync"};

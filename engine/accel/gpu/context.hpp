@@ -36,6 +36,9 @@ class Context {
     virtual Result<void> register_host(std::span<std::byte> memory) = 0;
     virtual void unregister_host(std::byte* host) = 0;
     virtual Result<std::byte*> device_address(std::byte* host) = 0;  ///< of pinned or registered memory
+    /// That the device reaches what lies at a caller's address: its own memory, or the host's that the driver knows.
+    /// Errors: InvalidArgument (other memory of the host, another device's), what the driver says.
+    virtual Result<void> check_address(const std::byte* address) = 0;
     /// Leaves the descriptor to the caller.
     virtual Result<ExternalMemoryHandle> import_memory(const ExternalMemoryDesc& desc) = 0;
     virtual Result<std::byte*> map(ExternalMemoryHandle memory, std::uint64_t bytes) = 0;

@@ -150,6 +150,18 @@ class DriverContext : public Context {
     }
 
   protected:
+    /// `owner` is the ordinal of the device whose memory it is; none: the host's. Errors: those of check_address().
+    Result<void> check_owner(const std::byte* address, std::optional<int> owner, int ordinal) const {
+        if (!owner)
+            return fail(ErrorCode::InvalidArgument,
+                        "{} is ordinary memory of the host, at which {} does not reach: pinned memory and the device's "
+                        "own are within its reach",
+                        static_cast<const void*>(address), info().name);
+        if (*owner != ordinal)
+            return fail(ErrorCode::InvalidArgument, "{} is memory of {} device {}, and not of device {}, {}",
+                        static_cast<const void*>(address), Final::kLane, *owner, ordinal, info().name);
+        return {};
+    }
     DriverContext(std::shared_ptr<const Driver> driver, const CommonCalls<Status>& calls, DeviceInfo info)
         : Context(std::move(info)), driver_(std::move(driver)), calls_(calls) {}
 

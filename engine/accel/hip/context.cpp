@@ -112,6 +112,10 @@ Result<std::byte*> Context::allocate(std::uint64_t bytes) {
 }
 
 void Context::release(std::byte* address) {
+    {
+        const Lock lock(mutex_);
+        mapped_.erase(address);
+    }
     (void)make_current();
     (void)hip().hipFree(address);
 }
@@ -121,6 +125,23 @@ Result<std::byte*> Context::device_address(std::byte* host) {
     void* device = nullptr;
     KG_CHECK(driver_->call(hip().hipHostGetDevicePointer, &device, host, 0U));
     return static_cast<std::byte*>(device);
+}
+
+Result<void> Context::check_address(const std::byte* address) {
+    const auto& ask = hip().hipPointerGetAttributes;
+    if (!ask.present()) return {};
+    {
+        const Lock lock(mutex_);
+        const auto next = mapped_.upper_bound(address);
+        if (next != mapped_.begin() && address < std::prev(next)->first + std::prev(next)->second) return {};
+    }
+    KG_CHECK(make_current());
+    PointerAttributes found{};
+    const Status status = ask(&found, address);
+    const bool is_unknown = status == Status::InvalidValue || found.type == kMemoryUnregistered;
+    if (status != Status::Success && !is_unknown) return fail(driver_->error(status, ask.name()));
+    if (!is_unknown && found.type != kMemoryDevice) return {};
+    return check_owner(address, is_unknown ? std::nullopt : std::optional(found.device), ordinal_);
 }
 
 /// Unlike CUDA, HIP holds a reference of its own and leaves the descriptor to its caller.
@@ -142,7 +163,10 @@ Result<std::byte*> Context::map(ExternalMemoryHandle memory, std::uint64_t bytes
     buffer.size = bytes;
     void* device = nullptr;
     KG_CHECK(driver_->call(hip().hipExternalMemoryGetMappedBuffer, &device, memory, &buffer));
-    return static_cast<std::byte*>(device);
+    auto* const address = static_cast<std::byte*>(device);
+    const Lock lock(mutex_);
+    mapped_[address] = bytes;
+    return address;
 }
 
 /// In signal memory, which host and device see at one address.

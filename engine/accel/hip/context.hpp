@@ -3,6 +3,9 @@
 
 #include <kinetograph/engine/accel/gpu/driver_context.hpp>
 #include <kinetograph/engine/accel/hip/driver.hpp>
+#include <kinetograph/engine/base/thread_safety.hpp>
+
+#include <map>
 
 namespace kinetograph::accel::hip {
 
@@ -29,6 +32,7 @@ class Context final : public gpu::DriverContext<Context, Api, Current, Current> 
     using DriverContext::release;
     void release(std::byte* address) override;
     Result<std::byte*> device_address(std::byte* host) override;
+    Result<void> check_address(const std::byte* address) override;
     Result<ExternalMemoryHandle> import_memory(const ExternalMemoryDesc& desc) override;
     Result<std::byte*> map(ExternalMemoryHandle memory, std::uint64_t bytes) override;
     Result<Counter> create_counter() override;
@@ -54,6 +58,9 @@ class Context final : public gpu::DriverContext<Context, Api, Current, Current> 
             DeviceInfo info);
 
     int ordinal_;
+    Mutex mutex_;
+    /// Memory of other APIs, [address] -> bytes: the runtime does not tell of which device it is.
+    std::map<const std::byte*, std::uint64_t> mapped_ KG_GUARDED_BY(mutex_);
 };
 
 /// Makes a device the thread's current one.

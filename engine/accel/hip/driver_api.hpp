@@ -74,6 +74,19 @@ inline constexpr int kFunctionLocalBytes = 3;
 inline constexpr int kFunctionRegisters = 4;
 inline constexpr int kAttributeCanUseStreamWaitValue = 10013;
 
+/// hipPointerAttribute_t, and hipMemoryType.
+struct PointerAttributes {
+    int type;
+    int device;
+    void *device_pointer, *host_pointer;
+    int is_managed;
+    unsigned allocation_flags;
+};
+static_assert(sizeof(PointerAttributes) == 32);
+inline constexpr int kMemoryUnregistered = 0;
+inline constexpr int kMemoryHost = 1;
+inline constexpr int kMemoryDevice = 2;
+
 /// Tags of hipModuleLaunchKernel's `extra`: all arguments in one buffer.
 inline void* const kLaunchBufferPointer = reinterpret_cast<void*>(1);
 inline void* const kLaunchBufferSize = reinterpret_cast<void*>(2);

@@ -84,6 +84,8 @@ struct EntryPoints : gpu::EntryPointTable {
     EntryPoint<Status(GraphNodeHandle* node, GraphHandle graph, const GraphNodeHandle* dependencies, std::size_t count,
                       EventHandle event)>
         hipGraphAddEventRecordNode{*this, "hipGraphAddEventRecordNode", Need::Optional};
+    EntryPoint<Status(PointerAttributes* attributes, const void* address)> hipPointerGetAttributes{
+        *this, "hipPointerGetAttributes", Need::Optional};
     EntryPoint<Status(void* host, std::size_t bytes, unsigned flags)> hipHostRegister{*this, "hipHostRegister",
                                                                                       Need::Optional};
     EntryPoint<Status(void* host)> hipHostUnregister{*this, "hipHostUnregister", Need::Optional};

@@ -96,6 +96,7 @@ STANDIN_DECLARE(cuMemFreeHost);
 STANDIN_DECLARE(cuMemHostGetDevicePointer_v2);
 STANDIN_DECLARE(cuMemHostRegister_v2);
 STANDIN_DECLARE(cuMemHostUnregister);
+STANDIN_DECLARE(cuPointerGetAttributes);
 STANDIN_DECLARE(cuMemcpyAsync);
 STANDIN_DECLARE(cuMemsetD8Async);
 STANDIN_DECLARE(cuStreamCreate);

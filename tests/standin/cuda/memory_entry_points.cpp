@@ -16,7 +16,7 @@ STANDIN_EXPORT Status cuMemAlloc_v2(DeviceAddress* address, std::size_t bytes) {
     STANDIN_ENTER(HealthyContext);
     STANDIN_LEAVE_UNLESS(refuse_during_captures(__func__));
     if (bytes == 0) return Status::InvalidValue;
-    void* memory = machine().addresses().allocate(bytes);
+    void* memory = machine().addresses().allocate(bytes, current_device());
     if (memory == nullptr) return Status::OutOfMemory;
     *address = address_of(memory);
     return Status::Success;
@@ -73,6 +73,29 @@ STANDIN_EXPORT Status cuMemHostUnregister(void* host) {
     if (machine().addresses().release(host, AddressKind::Registered)) return machine().fault();
     machine().complain("cuMemHostUnregister of what is not registered");
     return Status::HostMemoryNotRegistered;
+}
+
+STANDIN_EXPORT Status cuPointerGetAttributes(unsigned count, PointerAttribute* attributes, void** values,
+                                             DeviceAddress address) {
+    STANDIN_ENTER(HealthyContext);
+    const auto owner = machine().addresses().owner(pointer(address));
+    const bool is_host = owner && (owner->kind == AddressKind::Pinned || owner->kind == AddressKind::Registered);
+    for (unsigned i = 0; i < count; ++i) {
+        switch (attributes[i]) {
+            case PointerAttribute::MemoryType:
+                *static_cast<MemoryType*>(values[i]) = !owner    ? MemoryType::None
+                                                       : is_host ? MemoryType::Host
+                                                                 : MemoryType::Device;
+                break;
+            case PointerAttribute::IsManaged:
+                *static_cast<std::uint32_t*>(values[i]) = 0;
+                break;
+            case PointerAttribute::DeviceOrdinal:
+                *static_cast<int*>(values[i]) = owner ? owner->device : -2;
+                break;
+        }
+    }
+    return Status::Success;
 }
 
 STANDIN_EXPORT Status cuMemcpyAsync(DeviceAddress to, DeviceAddress from, std::size_t bytes, StreamHandle stream) {

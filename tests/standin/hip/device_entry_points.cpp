@@ -137,7 +137,7 @@ STANDIN_EXPORT const char* hipGetErrorName(Status status) {
 
 STANDIN_EXPORT Status hipMalloc(void** address, std::size_t bytes) {
     STANDIN_ENTER();
-    *address = bytes == 0 ? nullptr : machine().addresses().allocate(bytes);
+    *address = bytes == 0 ? nullptr : machine().addresses().allocate(bytes, current_device());
     return bytes == 0 || *address != nullptr ? Status::Success : Status::OutOfMemory;
 }
 
@@ -180,6 +180,17 @@ STANDIN_EXPORT Status hipHostGetDevicePointer(void** device, void* host, unsigne
     if (flags != 0) return Status::InvalidValue;
     *device = machine().addresses().device_address(host);
     return *device != nullptr ? Status::Success : Status::InvalidValue;
+}
+
+STANDIN_EXPORT Status hipPointerGetAttributes(PointerAttributes* attributes, const void* address) {
+    STANDIN_ENTER();
+    const auto owner = machine().addresses().owner(address);
+    if (!owner) return Status::InvalidValue;
+    const bool is_host = owner->kind == AddressKind::Pinned || owner->kind == AddressKind::Registered;
+    *attributes = PointerAttributes{};
+    attributes->type = is_host ? kMemoryHost : kMemoryDevice;
+    attributes->device = owner->device;
+    return Status::Success;
 }
 
 STANDIN_EXPORT Status hipHostRegister(void* host, std::size_t bytes, unsigned flags) {

@@ -47,6 +47,7 @@ STANDIN_DECLARE(hipFree);
 STANDIN_DECLARE(hipHostMalloc);
 STANDIN_DECLARE(hipHostFree);
 STANDIN_DECLARE(hipHostGetDevicePointer);
+STANDIN_DECLARE(hipPointerGetAttributes);
 STANDIN_DECLARE(hipMemcpyAsync);
 STANDIN_DECLARE(hipMemsetAsync);
 STANDIN_DECLARE(hipStreamCreateWithFlags);

@@ -60,6 +60,36 @@ class Application {
         memory_.push_back(memory);
         return memory;
     }
+    /// Of the second device; before release_elsewhere().
+    void* allocate_elsewhere(std::size_t bytes) {
+        void *memory = nullptr, *context = nullptr;
+        if (is_cuda_) {
+            EXPECT_EQ((call<int(void**, int)>("cuDevicePrimaryCtxRetain")(&context, 1)), 0);
+            EXPECT_EQ((call<int(void*)>("cuCtxPushCurrent_v2")(context)), 0);
+            EXPECT_EQ((call<int(void**, std::size_t)>("cuMemAlloc_v2")(&memory, bytes)), 0);
+            EXPECT_EQ((call<int(void**)>("cuCtxPopCurrent_v2")(&context)), 0);
+        } else {
+            EXPECT_EQ((call<int(int)>("hipSetDevice")(1)), 0);
+            EXPECT_EQ((call<int(void**, std::size_t)>("hipMalloc")(&memory, bytes)), 0);
+            EXPECT_EQ((call<int(int)>("hipSetDevice")(0)), 0);
+        }
+        memory_.push_back(memory);
+        return memory;
+    }
+    void release_elsewhere() const {
+        if (!is_cuda_) return;
+        EXPECT_EQ((call<int(int)>("cuDevicePrimaryCtxRelease_v2")(1)), 0);
+    }
+    void* allocate_pinned(std::size_t bytes) const {
+        void* host = nullptr;
+        EXPECT_EQ(
+            (call<int(void**, std::size_t, unsigned)>(is_cuda_ ? "cuMemHostAlloc" : "hipHostMalloc")(&host, bytes, 1)),
+            0);
+        return host;
+    }
+    void free_pinned(void* host) const {
+        EXPECT_EQ((call<int(void*)>(is_cuda_ ? "cuMemFreeHost" : "hipHostFree")(host)), 0);
+    }
     /// In the order of `stream`.
     void copy(void* to, const void* from, std::size_t bytes) const {
         if (is_cuda_)
@@ -145,6 +175,7 @@ class CInterfaceOnGpus : public CTest, public ::testing::WithParamInterface<Driv
         application_.reset();
         EXPECT_EQ(control.complaints(), std::vector<std::string>{});
         EXPECT_EQ(control.live(), standin::Live{});
+        control.reset({});
         ::unsetenv(GetParam().environment);
     }
     /// Else pictures are those of new memory, and flags say that all is well.
@@ -293,6 +324,52 @@ TEST_P(CInterfaceOnGpus, TheSteadyStateAllocatesNothingAndWaitsForNothing) {
     EXPECT_EQ(application_->control().calls(synchronize), synchronized);
     EXPECT_EQ(application_->control().calls(allocate), allocated);
     application_->synchronize();
+}
+
+TEST_P(CInterfaceOnGpus, AddressesThatTheDeviceDoesNotReachAreRefused) {
+    const auto values = latents_of(1);
+    const auto made = clip(KG_STORAGE_DEVICE);
+    for (const kg_moment& ready : {kg_moment{}, stream_moment()}) {
+        kg_latents latents = view_of(values);
+        latents.memory = KG_MEMORY_DEVICE;
+        latents.ready = ready;
+        EXPECT_SENTENCE(kg_clip_push(made.get(), &latents, kLong, nullptr), KG_ERROR_INVALID_ARGUMENT,
+                        "kg_latents.data in KG_MEMORY_DEVICE: 0x");
+        EXPECT_NE(std::string(kg_last_error()).find("ordinary memory of the host"), std::string::npos);
+    }
+    const std::size_t bytes = values.size() * sizeof(float);
+    void* const pinned = application_->allocate_pinned(bytes);
+    std::memcpy(pinned, values.data(), bytes);
+    kg_latents latents = view_of(values);
+    latents.data = pinned;
+    latents.memory = KG_MEMORY_DEVICE;
+    latents.ready = stream_moment();
+    const char* const question = is_cuda() ? "cuPointerGetAttributes" : "hipPointerGetAttributes";
+    const std::uint64_t asked = application_->control().calls(question);
+    EXPECT_EQ(kg_clip_push(made.get(), &latents, kLong, nullptr), KG_OK) << kg_last_error();
+    EXPECT_EQ(application_->control().calls(question), asked + 1);
+    EXPECT_EQ(read_ahead(made.get()).size(), 1U);
+    application_->synchronize();
+    application_->free_pinned(pinned);
+}
+
+TEST_P(CInterfaceOnGpus, MemoryOfAnotherDeviceIsRefused) {
+    const std::string library = GetParam().library;
+    standin::Control& control = application_->control();
+    model_.reset();
+    application_.reset();
+    control.reset({.devices = 2});
+    application_ = std::make_unique<Application>(library, is_cuda());
+    ASSERT_NO_FATAL_FAILURE(open(GetParam().device));
+    const auto made = clip(KG_STORAGE_DEVICE);
+    kg_latents latents = view_of(latents_of(1));
+    latents.data = application_->allocate_elsewhere(16 * kHeight * kWidth * sizeof(float));
+    latents.memory = KG_MEMORY_DEVICE;
+    latents.ready = stream_moment();
+    EXPECT_SENTENCE(kg_clip_push(made.get(), &latents, kLong, nullptr), KG_ERROR_INVALID_ARGUMENT,
+                    is_cuda() ? "is memory of CUDA device 1, and not of device 0, Stand-in"
+                              : "is memory of HIP device 1, and not of device 0, Stand-in");
+    application_->release_elsewhere();
 }
 
 TEST_P(CInterfaceOnGpus, ACaptureOfTheCallersStreamIsLeftAsItIs) {

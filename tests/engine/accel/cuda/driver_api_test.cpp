@@ -76,6 +76,7 @@ TEST(CudaDriverApi, DeclaresEveryFunctionAsTheToolkitDoes) {
     EXPECT_SAME_SIGNATURE(cuMemHostGetDevicePointer_v2, cuMemHostGetDevicePointer);
     EXPECT_SAME_SIGNATURE(cuMemHostRegister_v2, cuMemHostRegister);
     EXPECT_SAME_SIGNATURE(cuMemHostUnregister, cuMemHostUnregister);
+    EXPECT_SAME_SIGNATURE(cuPointerGetAttributes, cuPointerGetAttributes);
     EXPECT_SAME_SIGNATURE(cuMemcpyAsync, cuMemcpyAsync);
     EXPECT_SAME_SIGNATURE(cuMemsetD8Async, cuMemsetD8Async);
     EXPECT_SAME_SIGNATURE(cuStreamCreate, cuStreamCreate);
@@ -233,6 +234,11 @@ TEST(CudaDriverApi, GivesAttributesAndFlagsTheToolkitsNumbers) {
     EXPECT_VALUE(kExternalMemoryDedicated, CUDA_EXTERNAL_MEMORY_DEDICATED);
     EXPECT_VALUE(CaptureMode::Global, CU_STREAM_CAPTURE_MODE_GLOBAL);
     EXPECT_VALUE(CaptureMode::ThreadLocal, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+    EXPECT_VALUE(PointerAttribute::MemoryType, CU_POINTER_ATTRIBUTE_MEMORY_TYPE);
+    EXPECT_VALUE(PointerAttribute::IsManaged, CU_POINTER_ATTRIBUTE_IS_MANAGED);
+    EXPECT_VALUE(PointerAttribute::DeviceOrdinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL);
+    EXPECT_VALUE(MemoryType::Host, CU_MEMORYTYPE_HOST);
+    EXPECT_VALUE(MemoryType::Device, CU_MEMORYTYPE_DEVICE);
     EXPECT_VALUE(CaptureMode::Relaxed, CU_STREAM_CAPTURE_MODE_RELAXED);
     EXPECT_VALUE(CaptureStatus::None, CU_STREAM_CAPTURE_STATUS_NONE);
     EXPECT_VALUE(CaptureStatus::Active, CU_STREAM_CAPTURE_STATUS_ACTIVE);
