@@ -186,6 +186,11 @@ Status Machine::run_kernel(const std::string& name, const KernelCall& call) {
 
 void Machine::fail() { fault_ = Status(Code::LaunchFailure); }
 
+void Machine::inject(const Injection& injection) {
+    std::lock_guard lock(mutex_);
+    options_.injections.push_back(injection);
+}
+
 void Machine::wait_until_idle() {
     for (const Stream* stream : streams.all()) stream->wait_until_idle();
 }

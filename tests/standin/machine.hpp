@@ -97,6 +97,7 @@ class Machine final : public Control {
     void import_semaphores(std::function<std::shared_ptr<ExternalCounter>(int fd)> import) override;
     void hold_copies_to_host(bool hold) override { holds_copies_to_host_ = hold; }
     void fail() override;
+    void inject(const Injection& injection) override;
 
     /// Counts a call; returns an Injection's status, otherwise success.
     Status enter(const char* entry_point);

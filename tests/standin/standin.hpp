@@ -93,6 +93,8 @@ class Control {
     virtual void hold_copies_to_host(bool hold) = 0;
     /// The device fails now, as by a kernel's fault.
     virtual void fail() = 0;
+    /// Another one, whose calls count from now.
+    virtual void inject(const Injection& injection) = 0;
 };
 
 using ControlFunction = Control* (*)();

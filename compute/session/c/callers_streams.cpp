@@ -15,29 +15,42 @@ Result<CallersStreams::Adopted*> CallersStreams::find(void* stream) {
     return &streams_.emplace(stream, std::move(made)).first->second;
 }
 
+/// The error that the adopted stream has met. Nothing is enqueued by it afterwards, so another one takes its place.
+Result<void> CallersStreams::tell(void* stream) {
+    const auto found = streams_.find(stream);
+    auto noted = found->second.stream->noted();
+    if (noted) return noted;
+    std::erase_if(failed_, [](const Adopted& failed) { return failed.timeline->value() >= failed.value; });
+    failed_.push_back(std::move(found->second));
+    streams_.erase(found);
+    return noted;
+}
+
 Result<void> CallersStreams::copy(void* stream, std::byte* to, const std::byte* from, std::uint64_t bytes,
                                   std::int64_t count, std::int64_t stride) {
     const Lock lock(mutex_);
     KG_TRY(Adopted* const adopted, find(stream));
     for (std::int64_t i = 0; i < count; ++i)
         adopted->stream->copy(to + i * static_cast<std::int64_t>(bytes), from + i * stride, bytes);
-    return adopted->stream->noted();
+    return tell(stream);
 }
 
 Result<interop::TimelinePoint> CallersStreams::point(void* stream) {
     const Lock lock(mutex_);
     KG_TRY(Adopted* const adopted, find(stream));
-    adopted->stream->signal(adopted->timeline, ++adopted->value);
-    KG_CHECK(adopted->stream->noted());
-    return interop::TimelinePoint{VK_NULL_HANDLE, adopted->timeline, adopted->value};
+    adopted->stream->signal(adopted->timeline, adopted->value + 1);
+    KG_CHECK(tell(stream));
+    return interop::TimelinePoint{VK_NULL_HANDLE, adopted->timeline, ++adopted->value};
 }
 
 Result<void> CallersStreams::wait(void* stream, const interop::TimelinePoint& point) {
     const Lock lock(mutex_);
     KG_TRY(Adopted* const adopted, find(stream));
     adopted->stream->wait(point.timeline, point.value);
-    adopted->stream->signal(adopted->timeline, ++adopted->value);  // tells when the stream has passed the wait
-    return adopted->stream->noted();
+    adopted->stream->signal(adopted->timeline, adopted->value + 1);  // tells when the stream has passed the wait
+    KG_CHECK(tell(stream));
+    ++adopted->value;
+    return {};
 }
 
 }  // namespace kinetograph::c

@@ -7,12 +7,14 @@
 #include "handles.hpp"
 
 #include <map>
+#include <vector>
 
 namespace kinetograph::c {
 
-/// Thread-safe. A stream is adopted when it is named first, and stays adopted. Its owner may destroy it before this
-/// goes. While a stream is in a capture every call but is_capturing() refuses it: copies, signals and waits would
-/// become part of the application's graph.
+/// Thread-safe. A stream is adopted when it is named first, and stays adopted until it meets an error, which is told
+/// once: the next call that names it adopts it anew. Its owner may destroy it before this goes. While a stream is in a
+/// capture every call but is_capturing() refuses it: copies, signals and waits would become part of the application's
+/// graph.
 class CallersStreams {
   public:
     explicit CallersStreams(accel::Device& device) : device_(device) {}
@@ -30,14 +32,16 @@ class CallersStreams {
   private:
     struct Adopted {
         std::shared_ptr<graph::Timeline> timeline;
-        std::uint64_t value = 0;
+        std::uint64_t value = 0;                ///< the newest that the stream will reach
         std::unique_ptr<accel::Stream> stream;  ///< last: it has passed its signals before the timeline goes
     };
     Result<Adopted*> find(void* stream) KG_REQUIRES(mutex_);
+    Result<void> tell(void* stream) KG_REQUIRES(mutex_);
 
     accel::Device& device_;
     Mutex mutex_;
     std::map<void*, Adopted> streams_ KG_GUARDED_BY(mutex_);
+    std::vector<Adopted> failed_ KG_GUARDED_BY(mutex_);  ///< some of them have signals on their way
 };
 
 }  // namespace kinetograph::c

@@ -288,24 +288,25 @@ void Clip::cancel() {
     stream_->cancel();
 }
 
+/// Also where the stream that has read it met an error.
 void Clip::give_back(std::uint64_t id, const Held& frame) {
-    const auto given = [&]() -> Result<void> {
-        interop::TimelinePoint done;
-        if (frame.stream) {
-            KG_TRY(const bool capturing, streams_.is_capturing(*frame.stream));
-            if (capturing) return {};
-            KG_TRY(done, streams_.point(*frame.stream));
-        }
-        {
-            const Lock lock(mutex_);
-            if (held_.erase(id) == 0) return {};  // another thread was faster
-        }
-        return stream_->release(frame.record, done);
-    }();
-    if (given) return;
-    model_->root->log.error("{}", given.error().message);
-    const Lock lock(mutex_);
-    held_.erase(id);
+    interop::TimelinePoint done;
+    Result<void> read;
+    if (frame.stream) {
+        const auto capturing = streams_.is_capturing(*frame.stream);
+        if (capturing && *capturing) return;
+        auto point = streams_.point(*frame.stream);
+        if (point)
+            done = *point;
+        else
+            read = fail(std::move(point.error()));
+    }
+    {
+        const Lock lock(mutex_);
+        if (held_.erase(id) == 0) return;  // another thread was faster
+    }
+    for (const auto& given : {read, stream_->release(frame.record, done)})
+        if (!given) model_->root->log.error("{}", given.error().message);
 }
 
 void Clip::give_back_unwanted() {
@@ -318,15 +319,15 @@ void Clip::give_back_unwanted() {
     for (const auto& [id, frame] : unwanted) give_back(id, frame);
 }
 
+/// An error of the stream is returned after that.
 Result<void> Clip::release(std::uint64_t id, const kg_moment& done) {
     give_back_unwanted();
     KG_TRY(const interop::FrameRecord record, held_frame(id));
     const bool on_stream = done.kind == KG_MOMENT_STREAM;
-    KG_TRY(const bool waits, on_stream ? streams_.is_capturing(done.stream) : Result<bool>(false));
-    interop::TimelinePoint point;
-    if (!waits) {
-        KG_TRY(point, point_of(done));
-    }
+    const auto capturing = on_stream ? streams_.is_capturing(done.stream) : Result<bool>(false);
+    const bool waits = capturing && *capturing;
+    auto point = waits ? Result<interop::TimelinePoint>() : point_of(done);
+    if (!point && point.error().code == ErrorCode::InvalidArgument && !on_stream) return fail(std::move(point.error()));
     {
         const Lock lock(mutex_);
         const auto found = held_.find(id);
@@ -337,7 +338,9 @@ Result<void> Clip::release(std::uint64_t id, const kg_moment& done) {
         if (waits || found->second.tensors > 0) return {};
         held_.erase(found);
     }
-    return stream_->release(record, point);
+    KG_CHECK(stream_->release(record, point.value_or(interop::TimelinePoint{})));
+    if (!point) return fail(std::move(point.error()));
+    return {};
 }
 
 Result<kg_frame> Clip::share(std::uint64_t id) {

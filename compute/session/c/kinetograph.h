@@ -398,7 +398,9 @@ typedef enum kg_layout {
  * its tensors are deleted, in the order of the stream that kg_clip_wait was given. Errors: UNSUPPORTED (an image, a
  * format of two planes). */
 KG_API kg_result kg_clip_export(kg_clip* clip, uint64_t frame_id, uint32_t layout, void** tensor);
-/* Gives the frame back; NULL: its reading is done. Errors: INVALID_ARGUMENT (released before, or not this clip's). */
+/* Gives the frame back; NULL: its reading is done. Errors: INVALID_ARGUMENT (released before, or not this clip's; a
+ * moment that is none), which leave it the caller's; those of the stream that `done` names, after which it has gone
+ * back. */
 KG_API kg_result kg_clip_release(kg_clip* clip, uint64_t frame_id, const kg_moment* done);
 
 /* Begins anew: drops what was not acquired, and everything the clip remembers. Acquired frames stay the caller's. */

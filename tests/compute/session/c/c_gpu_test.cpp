@@ -423,6 +423,42 @@ TEST_P(CInterfaceOnGpus, FramesThatAreReleasedInACaptureGoBackAfterIt) {
     EXPECT_EQ(std::ranges::count_if(log_, [](const std::string& line) { return line.starts_with("! "); }), 0);
 }
 
+/// A driver's call on it that fails, once.
+TEST_P(CInterfaceOnGpus, AnErrorOfTheCallersStreamIsToldOnceAndTakesNoFrame) {
+    const auto made = clip(KG_STORAGE_DEVICE);
+    const auto fails_next = [&](const char* of_cuda, const char* of_hip) {
+        application_->control().inject({is_cuda() ? of_cuda : of_hip, 1, standin::Code::InvalidValue});
+    };
+    const kg_latents latents = upload(latents_of(1));
+    fails_next("cuMemcpyAsync", "hipMemcpyAsync");
+    EXPECT_LT(kg_clip_push(made.get(), &latents, kLong, nullptr), 0);
+    ASSERT_EQ(kg_clip_push(made.get(), &latents, kLong, nullptr), KG_OK) << kg_last_error();
+    auto frame = sized<kg_frame>();
+    ASSERT_EQ(kg_clip_acquire(made.get(), KG_ACQUIRE_AHEAD, 0, &frame), KG_OK) << kg_last_error();
+    ASSERT_EQ(kg_clip_wait(made.get(), frame.id, application_->stream), KG_OK) << kg_last_error();
+    fails_next("cuStreamWriteValue64_v2", "hipStreamWriteValue64");
+    const kg_moment done = stream_moment();
+    EXPECT_LT(kg_clip_release(made.get(), frame.id, &done), 0);
+    ASSERT_EQ(kg_clip_push(made.get(), &latents, kLong, nullptr), KG_OK) << kg_last_error();
+    auto as_tensor = sized<kg_frame>();
+    ASSERT_EQ(kg_clip_acquire(made.get(), KG_ACQUIRE_AHEAD, 0, &as_tensor), KG_OK) << kg_last_error();
+    ASSERT_EQ(kg_clip_wait(made.get(), as_tensor.id, application_->stream), KG_OK) << kg_last_error();
+    void* tensor = nullptr;
+    ASSERT_EQ(kg_clip_export(made.get(), as_tensor.id, KG_LAYOUT_HWC, &tensor), KG_OK) << kg_last_error();
+    ASSERT_EQ(kg_clip_release(made.get(), as_tensor.id, nullptr), KG_OK) << kg_last_error();
+    fails_next("cuStreamWriteValue64_v2", "hipStreamWriteValue64");
+    static_cast<Tensor*>(tensor)->deleter(static_cast<Tensor*>(tensor));
+    auto info = sized<kg_clip_info>();
+    EXPECT_EQ(kg_clip_describe(made.get(), &info), KG_OK) << kg_last_error();
+    EXPECT_EQ(info.frames_acquired, 0U);
+    EXPECT_EQ(read_ahead(made.get()).size(), 3U);
+    for (int round = 0; round < 8; ++round) {  // every slot comes back
+        ASSERT_EQ(kg_clip_push(made.get(), &latents, kLong, nullptr), KG_OK) << kg_last_error();
+        EXPECT_EQ(read_ahead(made.get()).size(), 4U) << round;
+    }
+    application_->synchronize();
+}
+
 TEST_P(CInterfaceOnGpus, AStreamMayBeDestroyedBeforeTheClipThatItWasNamedTo) {
     const auto made = clip(KG_STORAGE_DEVICE);
     const kg_latents latents = upload(latents_of(1));
