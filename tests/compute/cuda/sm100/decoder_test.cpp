@@ -115,7 +115,7 @@ using Passes = std::vector<std::pair<std::string, double>>;  ///< names, operati
 Passes declared(accel::Device& device, const NetworkDesc& network, const StackSize& size, StepKind kind) {
     const auto operators = nn::Operators::create(device).value();
     Parameters parameters(
-        device, [](const std::string&) { return std::vector<float>(3 * 384); }, conv::Sums::Exact);
+        device, [](const std::string&) { return std::vector<float>(3 * 384); }, conv::Sums::Exact, {});
     const FindKept find = [](const std::string&, std::uint64_t) { return graph::Physical{}; };
     graph::FrameGraph frame;
     const graph::Buffer latents =
