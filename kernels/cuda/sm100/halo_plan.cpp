@@ -103,9 +103,10 @@ Conv2dEstimate estimate(const HaloConfig& c, const ConvProblem& p, const ChipRat
     result.shared_seconds =
         turns * (read + real(halos + filters * cta_filters(c) + 2 * staged)) / chip.shared_bytes_per_clock;
     const PieceClocks piece = piece_clocks(p);
-    const int64_t loaded_halos = c.sharing == HaloSharing::Pixels ? halos / 2 : halos;
-    result.l2_seconds =
-        turns * real(loaded_halos + filters * loaded_filters(c) + transfers(p) * tile_bytes) / chip.l2_bytes_per_clock;
+    const double loaded_halos = real(c.sharing == HaloSharing::Pixels ? halos / 2 : halos) /
+                                (row_bytes(c) == 64 ? chip.narrow_halo_share : 1.0);
+    result.l2_seconds = turns * (loaded_halos + real(filters * loaded_filters(c) + transfers(p) * tile_bytes)) /
+                        chip.l2_bytes_per_clock;
     result.epilogue_seconds = turns * (piece.sums + piece.norm) * real(ceil_div(c.bn, kPieceChannels) * c.blocks);
     result.hbm_seconds = (real(p.frames_in()) * static_cast<double>(p.input_frame_bytes()) +
                           real(transfers(p) * p.frames_out()) * static_cast<double>(p.output_frame_bytes()) +

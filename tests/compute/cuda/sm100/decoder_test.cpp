@@ -160,36 +160,36 @@ std::vector<std::string> launched(LatentSize size) {
 TEST_F(Sm100FullSize, LaunchesTheseTiles) {
     const std::vector<std::string> large = launched(kSizes[0]), small = launched(kSizes[1]);
     EXPECT_EQ(fmt::format("{}", fmt::join(large, "")),
-              "1 x conv2 16>16, 1 frame: halo n16_32x8_1_32\n"
-              "1 x conv1 16>384, 1 frame: halo n384_16x8_3_32\n"
-              "5 x middle.0.residual.2 384>384, 1 frame: halo n384_16x8_3_64\n"
-              "1 x middle.0.residual.6 384>384, 1 frame: halo n384_16x8_3_64\n"
+              "1 x conv2 16>16, 1 frame: n16_32x8_1_32\n"
+              "1 x conv1 16>384, 1 frame: n384_16x8_3_32\n"
+              "5 x middle.0.residual.2 384>384, 1 frame: n384_16x8_3_64\n"
+              "1 x middle.0.residual.6 384>384, 1 frame: n384_16x8_3_64\n"
               "1 x middle.1.to_qkv 384>1152, 1 frame: conv2d_Frames2d_2sm_128b_n192_cluster_42\n"
-              "1 x middle.1.proj 384>384, 1 frame: halo n384_16x8_1_64\n"
-              "3 x middle.2.residual.6 384>384, 1 frame: halo n384_16x8_3_64\n"
-              "1 x upsamples.2.residual.6 384>384, 1 frame: halo n192_16x8_3_64_shared\n"
+              "1 x middle.1.proj 384>384, 1 frame: n384_16x8_1_64\n"
+              "3 x middle.2.residual.6 384>384, 1 frame: n384_16x8_3_64\n"
+              "1 x upsamples.2.residual.6 384>384, 1 frame: n192_16x8_3_64_shared\n"
               "2 x upsamples.3.time_conv 384>384, 1 frame: conv2d_Window3d_2sm_128b_n192_cluster_42\n"
-              "1 x upsamples.3.resample.1 384>192, 2 frames: halo n192_16x8_2_64_shared\n"
-              "1 x upsamples.4.residual.2 192>384, 2 frames: halo n384_16x8_3_64\n"
+              "1 x upsamples.3.resample.1 384>192, 2 frames: n192_16x8_2_64_shared\n"
+              "1 x upsamples.4.residual.2 192>384, 2 frames: n384_16x8_3_64\n"
               "1 x upsamples.4.shortcut 192>384, 2 frames: conv2d_Frames2d_2sm_128b_n192\n"
-              "2 x upsamples.4.residual.6 384>384, 2 frames: halo n384_16x8_3_64\n"
-              "2 x upsamples.5.residual.2 384>384, 2 frames: halo n384_16x8_3_64\n"
-              "1 x upsamples.6.residual.6 384>384, 2 frames: halo n192_16x8_3_64_shared\n"
+              "2 x upsamples.4.residual.6 384>384, 2 frames: n384_16x8_3_64\n"
+              "2 x upsamples.5.residual.2 384>384, 2 frames: n384_16x8_3_64\n"
+              "1 x upsamples.6.residual.6 384>384, 2 frames: n192_16x8_3_64_shared\n"
               "2 x upsamples.7.time_conv 384>384, 2 frames: conv2d_Window3d_2sm_128b_n192_cluster_42\n"
-              "2 x upsamples.7.resample.1 384>192, 2 frames: halo n192_16x8_2_64_shared\n"
-              "6 x upsamples.8.residual.2 192>192, 2 frames: halo n192_16x8_3_64_shared\n"
-              "4 x upsamples.8.residual.6 192>192, 2 frames: halo n192_16x8_3_64_shared\n"
-              "2 x upsamples.10.residual.6 192>192, 2 frames: halo n192_16x8_3_64_shared\n"
-              "2 x upsamples.11.resample.1 192>96, 2 frames: halo n96_32x8_2_64\n"
-              "6 x upsamples.12.residual.2 96>96, 2 frames: halo n96_32x8_3_32\n"
-              "6 x upsamples.12.residual.6 96>96, 2 frames: halo n96_32x8_3_32\n"
-              "2 x head.2 96>3, 2 frames: halo n16_32x8_3_32\n");
+              "2 x upsamples.7.resample.1 384>192, 2 frames: n192_16x8_2_64_shared\n"
+              "6 x upsamples.8.residual.2 192>192, 2 frames: n192_16x8_3_64_shared\n"
+              "4 x upsamples.8.residual.6 192>192, 2 frames: n192_16x8_3_64_shared\n"
+              "2 x upsamples.10.residual.6 192>192, 2 frames: n192_16x8_3_64_shared\n"
+              "2 x upsamples.11.resample.1 192>96, 2 frames: n96_32x8_2_64\n"
+              "6 x upsamples.12.residual.2 96>96, 2 frames: n96_32x8_3_32\n"
+              "6 x upsamples.12.residual.6 96>96, 2 frames: n96_32x8_3_32\n"
+              "2 x head.2 96>3, 2 frames: n16_32x8_3_32\n");
     ASSERT_EQ(small.size(), large.size());
     std::string others;
     for (std::size_t i = 0; i < large.size(); ++i) others += small[i] == large[i] ? "" : small[i];
     EXPECT_EQ(others,
               "1 x middle.1.to_qkv 384>1152, 1 frame: conv2d_Frames2d_2sm_128b_n256_cluster_41\n"
-              "1 x upsamples.6.residual.6 384>384, 2 frames: halo n384_16x8_3_64\n");
+              "1 x upsamples.6.residual.6 384>384, 2 frames: n384_16x8_3_64\n");
 }
 
 }  // namespace

@@ -77,7 +77,7 @@ std::vector<DecoderRow> decoder_rows(vae::LatentSize latents, StepOfClip step) {
 std::string kernel_names(const DecoderRow& row) {
     constexpr std::string_view kHalo = "sm100_halo_bf16_";
     std::string names = row.plan.kernels.front().kernel;
-    if (names.starts_with(kHalo)) names.replace(0, kHalo.size(), "halo ");
+    if (names.starts_with(kHalo)) names.erase(0, kHalo.size());
     return row.layer.problem.norm != conv::Norm::None && row.plan.kernels.back().image == "frame_passes"
                ? names + ", norm pass"
                : names;

@@ -25,7 +25,7 @@ struct DecoderRow {
 
 std::vector<DecoderRow> decoder_rows(vae::LatentSize latents, StepOfClip step = StepOfClip::Later);
 
-/// "halo n96_32x8_3_32" for sm100_halo_bf16_n96_32x8_3_32; a norm that is a pass of its own follows.
+/// "n96_32x8_3_32" for sm100_halo_bf16_n96_32x8_3_32; a norm that is a pass of its own follows.
 std::string kernel_names(const DecoderRow& row);
 
 /// Without "decoder.".
