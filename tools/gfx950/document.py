@@ -140,22 +140,6 @@ def wan21(of):
     return headings, merged(rows)
 
 
-def others(of):
-    """The other passes of the same steps, all of a kind together."""
-    headings = ["other passes", "launches"]
-    for size in SIZES:
-        headings += [f"{size}: us", "20 % worse"]
-    rows = []
-    for other in of.steps[("wan2.1", SIZES[0])][1]:
-        row = [other.kind, str(other.launches)]
-        for size in SIZES:
-            def seconds_of(constant, size=size):
-                return of.others_seconds(("wan2.1", size), constant, other.kind)
-            row += [us(seconds_of("")), worse(of, seconds_of)]
-        rows.append(row)
-    return headings, rows
-
-
 def step(of):
     columns = [(("wan2.1", size), worse) for worse in RATES for size in SIZES]
 
@@ -168,7 +152,8 @@ def step(of):
     return ["a step, ms", *(f"{size}, LDS {RATES[worse]}" for (_, size), worse in columns)], [
         row("convolutions", lambda *column: of.convolutions(*column, slice(1))),
         row("passes that add parts and norm after them", lambda *column: of.convolutions(*column, slice(1, 2))),
-        *(row(other.kind, lambda *column, kind=other.kind: of.others_seconds(*column, kind)) for other in of.steps[("wan2.1", SIZES[0])][1]),
+        *(row(f"{other.kind}, {other.launches} launch" + "es" * (other.launches > 1),
+              lambda *column, kind=other.kind: of.others_seconds(*column, kind)) for other in of.steps[("wan2.1", SIZES[0])][1]),
         row("**sum**", of.sum, 1), row("the products alone, all matrix units", products)]
 
 
@@ -210,14 +195,14 @@ def rows(of):
 
 
 def loops(of):
-    """Of the kernels that the steps take, and of padded pixels."""
+    """Of the kernels that the steps take."""
     used = {estimate.kernel_of(layer) for layers, _ in of.steps.values() for layer in layers}
-    headings, lines = estimate.loops_table([kernel for kernel in of.kernels if kernel.name in used or kernel.loader == "padded"])
+    headings, lines = estimate.loops_table([kernel for kernel in of.kernels if kernel.name in used])
     kept = [at for at, heading in enumerate(headings) if heading not in ("products", "instructions", "waits", "cycles around")]
     return [headings[at] for at in kept], [[line[at] for at in kept] for line in lines]
 
 
-TABLES = {"rows": rows, "wan21": wan21, "others": others, "step": step, "choices": choices, "waves": waves, "sums": sums, "loops": loops}
+TABLES = {"rows": rows, "wan21": wan21, "step": step, "choices": choices, "waves": waves, "sums": sums, "loops": loops}
 
 
 def markdown(headings, lines):
