@@ -114,8 +114,8 @@ using Passes = std::vector<std::pair<std::string, double>>;  ///< names, operati
 /// Names and operations of matrix products of the passes that a decoder declares; nothing is packed.
 Passes declared(accel::Device& device, const NetworkDesc& network, const StackSize& size, StepKind kind) {
     const auto operators = nn::Operators::create(device).value();
-    Parameters parameters(
-        device, [](const std::string&) { return std::vector<float>(3 * 384); }, conv::Sums::Exact, {});
+    Parameters parameters(device, [](const std::string&) { return std::vector<float>(3 * 384); }, conv::Sums::Exact,
+                          {});
     const FindKept find = [](const std::string&, std::uint64_t) { return graph::Physical{}; };
     graph::FrameGraph frame;
     const graph::Buffer latents =
