@@ -347,6 +347,8 @@ def python(_):
              f"{rate['ratio']:.3f} times the {rate['fps_bench']:.1f} of `kinetograph bench decode`"]]
     rows += [[f"{call}(), of the calling thread", f"{us['median']:.0f} us median, {us['p99']:.0f} us 99th percentile"]
              for call, us in overhead["calls_us"].items()]
+    rows.append([f"decode() of one latent frame at {overhead['size']}, beyond its step on the device",
+                 f"{overhead['decode_of_one_latent_frame_us']['median'] - overhead['its_step_on_device_us']:.0f} us median"])
     grown = {key: soak["after"][key] - soak["before"][key] for key in ("resident", "torch_reserved", "frames_held", "objects")}
     used = soak["before"]["device_free"] - soak["after"]["device_free"]
     rows.append([f"{soak['cycles']} cycles of push() and frames() at {soak['size']}",

@@ -9,6 +9,7 @@ run; the exit code is then 1.
 """
 import argparse
 import gc
+import importlib.metadata
 import json
 import os
 import statistics
@@ -23,7 +24,9 @@ from pathlib import Path
 import torch
 
 import kinetograph as kg
+from kinetograph._library import library
 from wan21_pytorch import psnr, read_safetensors, synthetic_tensor, synthetic_weights, write_safetensors
+from wan_wrappers import WanVAE, WanVAEWrapper
 
 WEIGHTS = "synthetic:wan2.1"
 STEPS = 16
@@ -129,9 +132,10 @@ def overhead(options, decoder):
         device = stream.stats()["average_step_s"]
     whole = [seconds_of(lambda: decoder.decode(latents)) for _ in range(100)]
     of_one = decoder._cached.stats()["last_step_s"]
+    decodes = microseconds(whole[10:])
     return {"size": SMALL, "calls_us": {name: microseconds(samples[20:]) for name, samples in calls.items()},
-            "decode_of_one_latent_frame_us": microseconds(whole[10:]), "its_step_on_device_us": 1e6 * of_one,
-            "step_on_device_us": 1e6 * device}
+            "decode_of_one_latent_frame_us": decodes, "its_step_on_device_us": 1e6 * of_one,
+            "decode_overhead_us": decodes["median"] - 1e6 * of_one, "step_on_device_us": 1e6 * device}
 
 
 def soak(options, decoder):
@@ -258,14 +262,66 @@ def capture(options, decoder):
         with torch.cuda.stream(own):
             for frame in stream.frames():
                 frame.release()
+
+        told = []
+
+        def push_to_it():  # the current stream is the one that is in the capture
+            try:
+                stream.push(latents)
+            except kg.InvalidArgument as error:
+                told.append(str(error))
+        spared = captured(push_to_it)
+        chunk(stream)
+        torch.cuda.synchronize()
+        after = torch.equal(taken, wanted)
     return {"while_another_thread_decodes": others, "its_frames_equal": frames_good, "errors_of_that_thread": errors,
-            "while_the_same_thread_pushes": same}
+            "while_the_same_thread_pushes": same, "capturing_stream_refused": told,
+            "while_a_push_to_it_is_refused": spared and len(told) == 1, "frames_after_that_equal": after}
+
+
+def wan(options, _):
+    """WanVAE and the wrapper that keeps its cache, of the published shapes, in float32 as published and replaced."""
+    import kinetograph.wan
+
+    torch.backends.cudnn.allow_tf32 = False
+    weights, latents = synthetic_weights(WEIGHTS, "cuda"), latents_of(options.size)
+    small = latents_of("416x240", 6)
+    batch = small.permute(1, 0, 2, 3)[None]
+    vae, wrapper = WanVAE(weights, "cuda"), WanVAEWrapper(weights, "cuda")
+
+    def rate_of(call, frames):
+        call()
+        seconds = [seconds_of(call) for _ in range(3)]
+        return {"fps": frames / statistics.median(seconds), "seconds": seconds}
+
+    def chunks():
+        parts = [wrapper.decode_to_pixel(batch[:, begin:begin + 3], use_cache=True) for begin in (0, 3)]
+        wrapper.model.clear_cache()
+        return torch.cat(parts, 1)
+
+    def measured():
+        frames = 1 + 4 * (latents.shape[1] - 1)
+        return {"vae": rate_of(lambda: vae.decode([latents]), frames), "cached_wrapper": rate_of(chunks, 21)}
+
+    with torch.no_grad():
+        reference, cached_reference = vae.decode([small])[0].cpu(), chunks().cpu()
+        record = {"size": options.size, "cached_size": "416x240", "original": measured()}
+        replacements = [kinetograph.wan.replace_vae(one) for one in (vae, wrapper)]
+        record["replaced"] = measured()
+        picture, cached = vae.decode([small])[0], chunks()
+        whole = wrapper.decode_to_pixel(batch)
+        record["replaced"]["vae"]["psnr_db"] = psnr(picture.cpu(), reference)
+        record["replaced"]["cached_wrapper"]["psnr_db"] = psnr(cached.cpu(), cached_reference)
+        record["cached_chunks_equal_the_whole_clip"] = torch.equal(cached, whole)
+        record["replacement"] = repr(replacements[0])
+        for replaced in replacements:
+            replaced.restore()
+        record["restored_equal"] = torch.equal(vae.decode([small])[0].cpu(), reference)
+    return record
 
 
 def diffusers(options, _):
     """AutoencoderKLWan as published and replaced: rate and memory at full size, pictures against its float32 at a small one."""
-    import importlib.metadata
-
     from peer_decoders import autoencoder
     import kinetograph.diffusers
 
@@ -484,7 +540,23 @@ def errors(options, decoder):
     return answers
 
 
-PARTS = (rate, pictures, overhead, soak, allocator, capture, diffusers, cupy, preview, errors, jax, together)
+PARTS = (rate, pictures, overhead, soak, allocator, capture, diffusers, wan, cupy, preview, errors, jax, together)
+
+
+def installed():
+    """The machine's distribution, and what of the package was installed: the wheel's name and tag, the library's path."""
+    lines = dict(line.split("=", 1) for line in Path("/etc/os-release").read_text().splitlines() if "=" in line)
+    record = {"os": lines.get("PRETTY_NAME", "").strip('"'), "library": os.path.realpath(library._name), "wheel": "",
+              "wheel_tag": ""}
+    try:
+        distribution = importlib.metadata.distribution("kinetograph")
+    except importlib.metadata.PackageNotFoundError:  # by PYTHONPATH
+        return record
+    origin = json.loads(distribution.read_text("direct_url.json") or "{}")
+    record["wheel"] = origin.get("url", "").rpartition("/")[2]
+    record["wheel_tag"] = next((line[5:] for line in (distribution.read_text("WHEEL") or "").splitlines()
+                                if line.startswith("Tag: ")), "")
+    return record
 
 
 def main():
@@ -499,7 +571,7 @@ def main():
     options = parser.parse_args()
     print(kg.info())
     record = {"command": "tools/python_on_gpu.py", "commit": "", "device": torch.cuda.get_device_name(),
-              "python": sys.version.split()[0], "torch": torch.__version__, "parts": {}, "failed": {}}
+              "python": sys.version.split()[0], "torch": torch.__version__, **installed(), "parts": {}, "failed": {}}
     begin = time.perf_counter()
     with kg.Decoder(WEIGHTS, device="cuda") as decoder:
         for part in [part for part in (*PARTS, jax_alone) if part.__name__ in options.only]:

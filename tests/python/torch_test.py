@@ -11,6 +11,7 @@ import kinetograph as kg
 torch = pytest.importorskip("torch", reason="torch is not installed")
 sys.path.insert(0, str(ROOT / "tools"))
 import wan21_pytorch  # noqa: E402
+from wan_wrappers import Wan22VAE, WanVAE, WanVAEWrapper  # noqa: E402
 
 
 def test_torch_in_torch_out(decoder):
@@ -99,73 +100,6 @@ def test_the_model_before_an_offloaded_vae_leaves_the_device_when_it_decodes():
     assert offloaded == []
     vae.decode(torch.randn(1, 16, 1, 2, 3))
     assert offloaded == [transformer]
-
-
-class Network(torch.nn.Module):
-    """Wan's reference network as its wrappers use it: one latent frame a step, caches that last until they are cleared, and
-    statistics as [mean, 1 / std]. It computes what the reference computes (tools/wan21_pytorch.py)."""
-
-    def __init__(self, tensors):
-        super().__init__()
-        self.anchor = torch.nn.Parameter(torch.zeros(1))
-        self.tensors = tensors
-        self.decoder = wan21_pytorch.Decoder(tensors)
-        self.cleared = 0
-
-    def state_dict(self):
-        return {"encoder.conv1.bias": torch.zeros(1), "conv1.bias": torch.zeros(1), **self.tensors}
-
-    def clear_cache(self):
-        self.cleared += 1
-        self.decoder.reset()
-
-    def cached_decode(self, z, scale):
-        z = z / scale[1].view(1, -1, 1, 1, 1) + scale[0].view(1, -1, 1, 1, 1)
-        return torch.cat([self.decoder.step(z[:, :, t:t + 1]) for t in range(z.shape[2])], 2)
-
-    def decode(self, z, scale):
-        self.clear_cache()
-        frames = self.cached_decode(z, scale)
-        self.clear_cache()
-        return frames
-
-
-class WanVAE:
-    """The shape of wan.modules.vae.WanVAE: no module itself."""
-
-    def __init__(self, tensors):
-        self.dtype, self.device = torch.float32, "cpu"
-        self.mean, self.std = torch.linspace(-1, 1, 16), torch.linspace(0.5, 2, 16)
-        self.scale = [self.mean, 1.0 / self.std]
-        self.model = Network(tensors).eval().requires_grad_(False)
-
-    def decode(self, zs):
-        return [self.model.decode(z.unsqueeze(0), self.scale).float().clamp_(-1, 1).squeeze(0) for z in zs]
-
-
-class Wan22VAE:
-    """The shape of wan.modules.vae2_2.Wan2_2_VAE: the statistics as their scale only."""
-
-    def __init__(self, tensors):
-        self.scale = [torch.linspace(-1, 1, 16), 1.0 / torch.linspace(0.5, 2, 16)]
-        self.model = Network(tensors).eval().requires_grad_(False)
-
-    decode = WanVAE.decode
-
-
-class WanVAEWrapper(torch.nn.Module):
-    """The shape of Self-Forcing's wrapper: batches of frames first, and a cache that lasts from call to call."""
-
-    def __init__(self, tensors):
-        super().__init__()
-        self.mean, self.std = torch.linspace(-1, 1, 16), torch.linspace(0.5, 2, 16)
-        self.model = Network(tensors).eval().requires_grad_(False)
-
-    def decode_to_pixel(self, latent, use_cache=False):
-        scale = [self.mean.to(latent), 1.0 / self.std.to(latent)]
-        decode = self.model.cached_decode if use_cache else self.model.decode
-        videos = [decode(z.unsqueeze(0), scale).float().clamp_(-1, 1).squeeze(0) for z in latent.permute(0, 2, 1, 3, 4)]
-        return torch.stack(videos).permute(0, 2, 1, 3, 4)
 
 
 @pytest.fixture
