@@ -79,12 +79,13 @@ TEST_F(HipDecoder, OfEveryFamilyMatchesDiffusers) {
     for (const auto& [family, checkpoint] : test::family_clips()) {
         SCOPED_TRACE(family);
         const auto latents = file.tensor(family + ".latents"), frames = file.tensor(family + ".frames");
+        const std::int64_t steps = std::min<std::int64_t>(2, latents.shape[1]);  // the second runs what later ones do
         const auto bf16 = decoder(latents, Precision::Bf16, checkpoint);
         ASSERT_NE(bf16, nullptr);
-        test::expect_decodes_to(*bf16, latents, frames, kBf16AgainstFp32, family == "wan2.2" ? 2 : 1);
+        test::expect_decodes_to(*bf16, latents, frames, kBf16AgainstFp32, steps);
         const auto fp16 = decoder(latents, Precision::Fp16, checkpoint);
         ASSERT_NE(fp16, nullptr);
-        test::expect_decodes_to(*fp16, latents, frames, kFp16AgainstFp32, 1);
+        test::expect_decodes_to(*fp16, latents, frames, kFp16AgainstFp32, steps);
     }
 }
 

@@ -23,6 +23,16 @@ TEST_F(Wan22Decoder, InBf16StaysWithinTheBf16ToleranceInEveryStep) {
     test::expect_decodes_to(*bf16, latents, file.tensor("frames.fp32"), test::kBf16AgainstFp32);
 }
 
+TEST_F(Wan22Decoder, WithFastSumsStaysWithinTheTolerancesOfEachTypeInEveryStep) {
+    const golden::File file("wan22_dim32.safetensors");
+    const auto latents = file.tensor("latents"), wanted = file.tensor("frames.fp32");
+    for (const auto& [precision, limit] :
+         {std::pair(Precision::Fp32, test::kFp32Decode), std::pair(Precision::Bf16, test::kBf16AgainstFp32)})
+        test::expect_decodes_to(
+            *decoder("synthetic:wan2.2,dim=32", latents, precision, LatentScale::Raw, conv::Sums::Fast), latents,
+            wanted, test::of_fast_sums(limit));
+}
+
 TEST_F(Wan22Decoder, MatchesTheReferenceModuleByModule) {
     const golden::File file("wan22_dim32_trace.safetensors");
     const auto latents = file.tensor("latents");
