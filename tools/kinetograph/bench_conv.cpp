@@ -11,6 +11,9 @@
 #include <kinetograph/tools/kinetograph/progress.hpp>
 #include <kinetograph/tools/kinetograph/table.hpp>
 
+#include <map>
+#include <optional>
+
 namespace kinetograph::cli {
 namespace {
 
@@ -23,6 +26,7 @@ struct ConvBench {
     std::string layer;     ///< part of the layers' names; empty: all
     std::string lane = "auto";
     std::string backend;
+    bool declared = false;  ///< launch by launch as a decoder declares them, by the methods that it takes
     int repeats = 20;
     std::string json, command_line;
 };
@@ -34,9 +38,26 @@ struct BackEndResult {
     Result<ConvTiming> timing;
 };
 
-struct LayerResult {
+/// What a decoder of some sums does with a declared launch.
+struct Choice {
+    std::string backend;
+    std::int64_t launches = 0;  ///< in a step; 0: none has such a launch
+};
+using Choices = std::map<std::string, Choice>;  ///< by the sums: "exact", "fast"
+
+struct WantedLayer {
     DecoderConvolution convolution;
+    std::optional<DeclaredConvolution> declared = {};
+    Choices choices = {};  ///< of a declared one
+};
+
+struct LayerResult : WantedLayer {
     std::vector<BackEndResult> backends;
+    /// Null if it did not run.
+    const BackEndResult* of(const std::string& backend) const {
+        const auto found = std::ranges::find(backends, backend, &BackEndResult::backend);
+        return found == backends.end() || !found->timing ? nullptr : &*found;
+    }
     /// The fastest; null if none ran.
     const ConvTiming* best() const {
         const ConvTiming* best = nullptr;
@@ -47,21 +68,57 @@ struct LayerResult {
     }
 };
 
-Result<std::vector<DecoderConvolution>> wanted_convolutions(const ConvBench& bench) {
+/// "decoder.head.2: 96>3 3x3x3, 2x704x1280, residual": the pass, and what the launch stores.
+std::string name_of(const DeclaredConvolution& declared) {
+    const std::string epilogue = epilogue_text(declared.problem, declared.frame_step);
+    return fmt::format("{}: {}{}{}", declared.pass, convolution_name(declared.problem), epilogue.empty() ? "" : ", ",
+                       epilogue);
+}
+
+/// Every launch that a decoder of exact or of fast sums declares, with what each makes of it.
+Result<std::vector<WantedLayer>> declared_layers(const nn::Network& network, const families::Family& family,
+                                                 vae::LatentSize size, tensor::DType dtype,
+                                                 const accel::DeviceInfo& device) {
+    std::vector<WantedLayer> layers;
+    for (const conv::Sums sums : {conv::Sums::Exact, conv::Sums::Fast}) {
+        KG_TRY(const auto launches,
+               declared_convolutions({network, family.one_latent_frame, size, dtype, sums}, device));
+        for (const DeclaredConvolution& launch : launches) {
+            auto same = std::ranges::find_if(layers, [&](const WantedLayer& one) {
+                return one.declared->pass == launch.pass && one.declared->problem == launch.problem;
+            });
+            if (same == layers.end())
+                same = layers.insert(same, {{name_of(launch), launch.problem, launch.launches}, launch});
+            const conv::DispatchRow first = conv::explain(device, launch.problem, sums).front();
+            same->choices[std::string(to_string(sums))] = {std::string(first.open ? first.candidate : ""),
+                                                           launch.launches};
+        }
+    }
+    return layers;
+}
+
+Result<std::vector<WantedLayer>> wanted_layers(const ConvBench& bench, const accel::DeviceInfo& device) {
     if (bench.one_problem) {
         const conv::ConvProblem& problem = bench.problem;
         KG_CHECK(conv::validate(problem));
-        return std::vector<DecoderConvolution>{{convolution_name(problem), problem, 1}};
+        return std::vector<WantedLayer>{{{convolution_name(problem), problem, 1}}};
     }
     const families::Family& family = *families::find(bench.family);
     families::Widths widths = family.published;
     if (bench.dim > 0) widths.dim = bench.dim;
     KG_TRY(const auto size, bench.size.latents(family));
     const nn::Network network = family.decoder(widths);
-    KG_TRY(auto all, decoder_convolutions(network, family.one_latent_frame, size, bench.problem.dtype));
+    std::vector<WantedLayer> all;
+    if (bench.declared) {
+        KG_TRY(all, declared_layers(network, family, size, bench.problem.dtype, device));
+    } else {
+        KG_TRY(auto kinds, decoder_convolutions(network, family.one_latent_frame, size, bench.problem.dtype));
+        for (DecoderConvolution& kind : kinds) all.push_back({std::move(kind)});
+    }
     std::vector<std::string> names(all.size());
-    std::ranges::transform(all, names.begin(), &DecoderConvolution::name);
-    std::erase_if(all, [&](const DecoderConvolution& one) { return one.name.find(bench.layer) == std::string::npos; });
+    std::ranges::transform(all, names.begin(), [](const WantedLayer& one) { return one.convolution.name; });
+    std::erase_if(all,
+                  [&](const WantedLayer& one) { return one.convolution.name.find(bench.layer) == std::string::npos; });
     if (all.empty())
         return fail(ErrorCode::NotFound, "no layer's name contains \"{}\"; there are: {}", bench.layer,
                     fmt::join(names, "; "));
@@ -73,13 +130,18 @@ struct WantedBackEnd {
     std::optional<double> predicted = {};
 };
 
-/// The requested back end, or all open ones except the fp64 reference, which is for correctness.
+/// The requested back end; without one those that decoders take of a declared launch, or else all open ones except the
+/// fp64 reference, which is for correctness.
 std::vector<WantedBackEnd> wanted_backends(const ConvBench& bench, const accel::DeviceInfo& device,
-                                           const conv::ConvProblem& problem) {
+                                           const WantedLayer& layer) {
+    const auto chosen = [&](std::string_view candidate) {
+        return std::ranges::any_of(layer.choices, [&](const auto& of) { return of.second.backend == candidate; });
+    };
     std::vector<WantedBackEnd> wanted;
-    for (const conv::DispatchRow& row : conv::explain(device, problem)) {
-        const bool is_wanted =
-            bench.backend.empty() ? row.candidate != "reference-cpu" : row.candidate == bench.backend;
+    for (const conv::DispatchRow& row : conv::explain(device, layer.convolution.problem)) {
+        const bool is_wanted = !bench.backend.empty() ? row.candidate == bench.backend
+                               : layer.declared       ? chosen(row.candidate)
+                                                      : row.candidate != "reference-cpu";
         if (row.open && is_wanted) wanted.push_back({std::string(row.candidate), row.seconds});
     }
     if (wanted.empty() && !bench.backend.empty()) wanted.push_back({bench.backend});  // it says why it declines
@@ -100,12 +162,53 @@ std::optional<double> seconds_per_step(std::span<const LayerResult> layers) {
     return sum;
 }
 
+/// Of a step's declared launches, each by the method that a decoder of those sums takes.
+struct DeclaredSum {
+    double seconds = 0;
+    std::optional<double> predicted = 0;  ///< none if one has no model
+};
+
+/// None if one of the launches did not run.
+std::optional<DeclaredSum> declared_sum(std::span<const LayerResult> layers, const std::string& sums) {
+    DeclaredSum sum;
+    for (const LayerResult& layer : layers) {
+        const auto choice = layer.choices.find(sums);
+        if (choice == layer.choices.end()) continue;
+        const BackEndResult* result = layer.of(choice->second.backend);
+        if (result == nullptr) return std::nullopt;
+        const auto launches = static_cast<double>(choice->second.launches);
+        sum.seconds += launches * result->timing->launches.median();
+        if (sum.predicted && result->predicted)
+            *sum.predicted += launches * *result->predicted;
+        else
+            sum.predicted.reset();
+    }
+    return sum;
+}
+
+bool is_whole_step(const ConvBench& bench) { return !bench.one_problem && bench.layer.empty(); }
+
+std::string step_text(const ConvBench& bench, std::span<const LayerResult> layers) {
+    if (!is_whole_step(bench)) return "";
+    std::string text;
+    if (const auto step = seconds_per_step(layers); step && !bench.declared)
+        text += fmt::format("\nall convolutions of a step: {:.3f} ms, each by its fastest back end\n", 1e3 * *step);
+    for (const char* sums : {"exact", "fast"}) {
+        const auto sum = bench.declared ? declared_sum(layers, sums) : std::nullopt;
+        if (!sum) continue;
+        text += fmt::format("\nall convolutions of a step with {} sums: {:.3f} ms", sums, 1e3 * sum->seconds);
+        text += sum->predicted ? fmt::format(", {:.3f} ms predicted\n", 1e3 * *sum->predicted) : "\n";
+    }
+    return text;
+}
+
 std::string to_text(const ConvBench& bench, const accel::DeviceInfo& device, std::span<const LayerResult> layers) {
     Table table(
         {"layer", ">launches", "back end", ">median ms", ">min ms", ">predicted ms", ">TFLOP/s", ">GB/s at least"});
     std::string failures;
-    for (const auto& [convolution, backends] : layers) {
-        for (const BackEndResult& result : backends) {
+    for (const LayerResult& layer : layers) {
+        const DecoderConvolution& convolution = layer.convolution;
+        for (const BackEndResult& result : layer.backends) {
             if (!result.timing) {
                 failures +=
                     fmt::format("{} on {}: {}\n", convolution.name, result.backend, result.timing.error().message);
@@ -120,10 +223,41 @@ std::string to_text(const ConvBench& bench, const accel::DeviceInfo& device, std
                        fmt::format("{:.1f}", bytes / launches.median() / 1e9)});
         }
     }
-    std::string text = table.to_string() + failures;
-    if (const auto step = seconds_per_step(layers); step && !bench.one_problem && bench.layer.empty())
-        text += fmt::format("\nall convolutions of a step: {:.3f} ms, each by its fastest back end\n", 1e3 * *step);
-    return text + fmt::format("{}, median of {}\n", describe_machine(device), bench.repeats);
+    return table.to_string() + failures + step_text(bench, layers) +
+           fmt::format("{}, median of {}\n", describe_machine(device), bench.repeats);
+}
+
+nlohmann::ordered_json json_or_null(const std::optional<double>& value) {
+    return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
+}
+
+nlohmann::ordered_json layer_json(const WantedLayer& layer) {
+    const DecoderConvolution& convolution = layer.convolution;
+    nlohmann::ordered_json json{{"layer", convolution.name},
+                                {"problem", convolution.problem.to_string()},
+                                {"launches", convolution.launches},
+                                {"flops", convolution.problem.flops()},
+                                {"bytes", least_traffic(convolution.problem)}};
+    if (!layer.declared) return json;
+    json["pass"] = layer.declared->pass;
+    json["part_of"] = layer.declared->layer;
+    json["epilogue"] = layer.declared->epilogue;
+    json["layers_alike"] = layer.declared->layers;
+    for (const auto& [sums, choice] : layer.choices)
+        json["sums"][sums] = {{"backend", choice.backend}, {"launches", choice.launches}};
+    return json;
+}
+
+void add_step(const ConvBench& bench, std::span<const LayerResult> layers, nlohmann::ordered_json& json) {
+    if (!bench.declared) {
+        json["seconds_per_step"] = json_or_null(is_whole_step(bench) ? seconds_per_step(layers) : std::nullopt);
+        return;
+    }
+    for (const char* sums : {"exact", "fast"}) {
+        const auto sum = is_whole_step(bench) ? declared_sum(layers, sums) : std::nullopt;
+        json["seconds_per_step_of_sums"][sums] = sum ? nlohmann::ordered_json(sum->seconds) : nlohmann::ordered_json();
+        json["predicted_seconds_per_step_of_sums"][sums] = json_or_null(sum ? sum->predicted : std::nullopt);
+    }
 }
 
 nlohmann::ordered_json to_json(const ConvBench& bench, const accel::DeviceInfo& device,
@@ -135,34 +269,27 @@ nlohmann::ordered_json to_json(const ConvBench& bench, const accel::DeviceInfo& 
         json["height"] = bench.size.height;
         json["dim"] = bench.dim;
     }
-    for (const auto& [convolution, backends] : layers) {
-        nlohmann::ordered_json layer{{"layer", convolution.name},
-                                     {"problem", convolution.problem.to_string()},
-                                     {"launches", convolution.launches},
-                                     {"flops", convolution.problem.flops()},
-                                     {"bytes", least_traffic(convolution.problem)}};
-        for (const BackEndResult& result : backends) {
+    if (bench.declared) json["declared"] = true;
+    for (const LayerResult& each : layers) {
+        nlohmann::ordered_json layer = layer_json(each);
+        for (const BackEndResult& result : each.backends) {
             if (!result.timing) {
                 layer["backends"].push_back({{"backend", result.backend}, {"error", result.timing.error().message}});
                 continue;
             }
             const ConvTiming& timing = *result.timing;
-            layer["backends"].push_back(
-                {{"backend", result.backend},
-                 {"seconds", timing.launches.median()},
-                 {"predicted_seconds",
-                  result.predicted ? nlohmann::ordered_json(*result.predicted) : nlohmann::ordered_json()},
-                 {"seconds_of_repeats", timing.launches.to_json()},
-                 {"tflops", tflops(convolution.problem, timing.launches.median())},
-                 {"tensors_in_turn", timing.in_turn},
-                 {"replayed", timing.replayed},
-                 {"workspace_bytes", timing.workspace_bytes}});
+            layer["backends"].push_back({{"backend", result.backend},
+                                         {"seconds", timing.launches.median()},
+                                         {"predicted_seconds", json_or_null(result.predicted)},
+                                         {"seconds_of_repeats", timing.launches.to_json()},
+                                         {"tflops", tflops(each.convolution.problem, timing.launches.median())},
+                                         {"tensors_in_turn", timing.in_turn},
+                                         {"replayed", timing.replayed},
+                                         {"workspace_bytes", timing.workspace_bytes}});
         }
         json["layers"].push_back(std::move(layer));
     }
-    const auto step = seconds_per_step(layers);
-    json["seconds_per_step"] =
-        step && !bench.one_problem && bench.layer.empty() ? nlohmann::ordered_json(*step) : nlohmann::ordered_json();
+    add_step(bench, layers, json);
     return json;
 }
 
@@ -170,18 +297,22 @@ Result<void> run(const ConvBench& bench) {
     KG_TRY(auto report, BenchReport::create(bench.json));
     KG_TRY(auto device, open_lane(bench.lane));
     const accel::DeviceInfo& info = device->info();
-    KG_TRY(auto convolutions, wanted_convolutions(bench));
+    KG_TRY(const auto wanted, wanted_layers(bench, info));
 
     std::vector<LayerResult> layers;
     std::optional<Error> failure;
     {
-        Progress progress(static_cast<std::int64_t>(convolutions.size()), "layers");
-        for (const DecoderConvolution& convolution : convolutions) {
-            LayerResult layer{convolution, {}};
-            for (const WantedBackEnd& backend : wanted_backends(bench, info, convolution.problem)) {
-                auto timing =
-                    time_convolution(*device, convolution.problem, {.backend = backend.name, .repeats = bench.repeats});
-                if (!timing) failure = Error{timing.error().code, convolution.name + ": " + timing.error().message};
+        Progress progress(static_cast<std::int64_t>(wanted.size()), "layers");
+        for (const WantedLayer& each : wanted) {
+            LayerResult layer{each, {}};
+            for (const WantedBackEnd& backend : wanted_backends(bench, info, each)) {
+                auto timing = time_convolution(*device, each.convolution.problem,
+                                               {.backend = backend.name,
+                                                .repeats = bench.repeats,
+                                                .frame_step = each.declared ? each.declared->frame_step : 1,
+                                                .in_place = each.declared && each.declared->in_place});
+                if (!timing)
+                    failure = Error{timing.error().code, each.convolution.name + ": " + timing.error().message};
                 layer.backends.push_back({backend.name, backend.predicted, std::move(timing)});
             }
             layers.push_back(std::move(layer));
@@ -219,6 +350,11 @@ void add_bench_conv(CLI::App& bench, Action& action, const std::string& command_
         ->excludes(problem.input);
     add_lane_option(*command, arguments->lane);
     add_backend_option(*command, arguments->backend, "Only this candidate (default: every open one but reference)");
+    command
+        ->add_flag(
+            "--declared", arguments->declared,
+            "Every launch as decoders of exact and of fast sums declare it: in its parts, with residual and norm")
+        ->excludes(problem.input);
     command->add_option("--repeats", arguments->repeats, "Timed rows of launches (default 20)")
         ->check(CLI::Range(1, 100'000).description(""))
         ->type_name("N");

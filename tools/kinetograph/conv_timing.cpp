@@ -63,12 +63,20 @@ std::vector<std::byte> random_pattern(tensor::DType dtype, std::uint64_t bytes, 
     return pattern;
 }
 
+std::vector<std::byte*> every(std::int64_t step, const std::vector<std::byte*>& frames) {
+    std::vector<std::byte*> some;
+    for (std::size_t i = 0; i < frames.size(); i += static_cast<std::size_t>(step)) some.push_back(frames[i]);
+    return some;
+}
+
 /// A convolution with the tensors that its launches use in turn.
 class Row {
   public:
-    static Result<Row> create(accel::Device& device, const ConvProblem& problem, std::string_view backend) {
+    static Result<Row> create(accel::Device& device, const ConvProblem& problem, const ConvTimingOptions& options) {
         std::mt19937_64 random(1);
         Row row;
+        row.frame_step_ = options.frame_step;
+        row.in_place_ = options.in_place && problem.residual && problem.norm != conv::Norm::Instead;
         const double fan_in = static_cast<double>(problem.filter_elements()) / static_cast<double>(problem.filter.k);
         const std::vector<float> filter = draw(problem.filter_elements(), std::sqrt(3 / fan_in), random);
         const std::vector<float> bias = draw(problem.bias ? problem.filter.k : 0, 0.1, random);
@@ -77,7 +85,7 @@ class Row {
         KG_TRY(row.convolution_,
                conv::Convolution::create(device, problem,
                                          {.filter = filter, .bias = bias, .gamma = gamma, .scales = scales},
-                                         {.backend = backend}));
+                                         {.backend = options.backend}));
         KG_TRY(row.workspace_, device.allocate("workspace", std::max<std::uint64_t>(row.workspace_bytes(), 64)));
         KG_CHECK(row.make_tensors(device, problem, random));
         return row;
@@ -91,7 +99,8 @@ class Row {
     Result<void> enqueue() const {
         for (std::int64_t turn = 0; turn < turns_; ++turn) {
             const auto input = input_.readable(turn), residual = residual_.readable(turn);
-            const auto output = output_.frames(turn), normed = normed_.frames(turn);
+            const auto output = every(frame_step_, (in_place_ ? residual_ : output_).frames(turn));
+            const auto normed = normed_.frames(turn);
             KG_CHECK(convolution_->enqueue(*stream_, "conv",
                                            {.input = input,
                                             .output = output,
@@ -118,6 +127,7 @@ class Row {
         const std::int64_t inputs = problem.n * problem.d, outputs = problem.n * problem.d_out();
         const auto each = static_cast<std::uint64_t>(inputs) * problem.input_frame_bytes() +
                           static_cast<std::uint64_t>(outputs) * problem.output_frame_bytes();
+        const std::int64_t stored = in_place_ || problem.norm == conv::Norm::Instead ? 0 : outputs;
         turns_ = std::clamp<std::int64_t>(static_cast<std::int64_t>(kColdBytes / each) + 1, 2, 32);
         struct Wanted {
             Tensors& tensors;
@@ -126,13 +136,13 @@ class Row {
             std::uint64_t frame_bytes;
             tensor::DType dtype;
         };
-        for (const Wanted& wanted : {Wanted{input_, "input", inputs, problem.input_frame_bytes(), problem.dtype},
-                                     Wanted{residual_, "residual", problem.residual ? outputs : 0,
-                                            problem.output_frame_bytes(), problem.output_dtype},
-                                     Wanted{output_, "output", problem.norm == conv::Norm::Instead ? 0 : outputs,
-                                            problem.output_frame_bytes(), problem.output_dtype},
-                                     Wanted{normed_, "normed", problem.norm == conv::Norm::None ? 0 : outputs,
-                                            problem.output_frame_bytes(), problem.output_dtype}}) {
+        for (const Wanted& wanted :
+             {Wanted{input_, "input", inputs, problem.input_frame_bytes(), problem.dtype},
+              Wanted{residual_, "residual", problem.residual ? outputs : 0, problem.output_frame_bytes(),
+                     problem.output_dtype},
+              Wanted{output_, "output", stored * frame_step_, problem.output_frame_bytes(), problem.output_dtype},
+              Wanted{normed_, "normed", problem.norm == conv::Norm::None ? 0 : outputs, problem.output_frame_bytes(),
+                     problem.output_dtype}}) {
             KG_TRY(wanted.tensors, Tensors::create(device, wanted.name, turns_, wanted.frames, wanted.frame_bytes));
             const std::uint64_t pattern = std::clamp<std::uint64_t>(each, 4, kPattern);
             KG_CHECK(wanted.tensors.fill(*stream_, random_pattern(wanted.dtype, pattern, random)));
@@ -140,7 +150,8 @@ class Row {
         return {};
     }
 
-    std::int64_t turns_ = 0;
+    std::int64_t turns_ = 0, frame_step_ = 1;
+    bool in_place_ = false;
     std::unique_ptr<accel::Memory> workspace_;
     Tensors input_, residual_, output_, normed_;
     std::unique_ptr<conv::Convolution> convolution_;
@@ -151,7 +162,7 @@ class Row {
 
 Result<ConvTiming> time_convolution(accel::Device& device, const ConvProblem& problem,
                                     const ConvTimingOptions& options) {
-    KG_TRY(auto row, Row::create(device, problem, options.backend));
+    KG_TRY(auto row, Row::create(device, problem, options));
     KG_TRY(auto begin, device.create_event());
     KG_TRY(auto end, device.create_event());
     KG_TRY(auto graph, row.capture(device.info()));

@@ -9,8 +9,10 @@
 namespace kinetograph::cli {
 
 struct ConvTimingOptions {
-    std::string_view backend;  ///< empty: the best open method
-    int repeats = 20;          ///< counted repeats, after two that are not
+    std::string_view backend;     ///< empty: the best open method
+    int repeats = 20;             ///< counted repeats, after two that are not
+    std::int64_t frame_step = 1;  ///< 2: every second frame of the output's memory is written, and so on
+    bool in_place = false;        ///< the output takes the residual's place, as in a decoder
 };
 
 struct ConvTiming {

@@ -1,6 +1,7 @@
 // kinetograph bench: the contents of its reports, on the CPU lane.
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "latent_files.hpp"
 #include "program_json.hpp"
@@ -110,6 +111,45 @@ TEST(BenchConv, TimesEveryConvolutionOfAStepOnEveryOpenBackEnd) {
     // conv2, conv1, 28 of residual blocks and one shortcut, 2 of the attention, 2 in time, 3 after doubling, the head
     EXPECT_EQ(launches, 39);
     EXPECT_NEAR(json.at("seconds_per_step").get<double>(), step, 1e-12);
+}
+
+/// The last layers run in two parts of two frames; the head keeps sums from step to step.
+TEST(BenchConv, TimesEveryLaunchAsDecodersOfExactAndOfFastSumsDeclareIt) {
+    const auto json =
+        run_json({"bench", "conv", "--declared", "--lane", "cpu", "--size", "16x16", "--dim", "8", "--repeats", "1"});
+    EXPECT_EQ(json.at("declared"), true);
+    std::map<std::string, std::int64_t> launches, layers;
+    std::map<std::string, double> step;
+    const nlohmann::json *shuffled = nullptr, *wide = nullptr;
+    for (const auto& layer : json.at("layers")) {
+        const std::string whole = layer.at("part_of"), epilogue = layer.at("epilogue");
+        layers[whole + (epilogue.empty() ? "" : ", ") + epilogue] = layer.at("layers_alike").get<std::int64_t>();
+        for (const auto& [sums, choice] : layer.at("sums").items()) {
+            launches[sums] += choice.at("launches").get<std::int64_t>();
+            for (const auto& result : layer.at("backends"))
+                if (result.at("backend") == choice.at("backend"))
+                    step[sums] += choice.at("launches").get<double>() * result.at("seconds").get<double>();
+        }
+        if (layer.at("pass") == "decoder.upsamples.3.time_conv") shuffled = &layer;
+        if (layer.at("pass") == "decoder.upsamples.12.residual.6") wide = &layer;
+    }
+    // Of 39 layers two in time have two halves, the last seven run in two parts, the last of them in three.
+    EXPECT_EQ(launches, (std::map<std::string, std::int64_t>{{"exact", 39 + 2 + 7 + 2}, {"fast", 39 + 2 + 7 + 2}}));
+    std::int64_t sum = 0;
+    for (const auto& [layer, count] : layers) sum += count;
+    EXPECT_EQ(sum, 39);
+    EXPECT_EQ(layers.at("8>8 3x3x3, 4x16x16, norm instead"), 3);
+    EXPECT_EQ(layers.at("8>8 3x3x3, 4x16x16, residual, norm beside"), 3);
+    for (const auto& [sums, seconds] : step)
+        EXPECT_NEAR(json.at("seconds_per_step_of_sums").at(sums).get<double>(), seconds, 1e-12) << sums;
+    EXPECT_FALSE(json.contains("seconds_per_step"));  // which is of another list of launches
+    ASSERT_TRUE(shuffled != nullptr && wide != nullptr);
+    EXPECT_EQ(shuffled->at("layer"), "decoder.upsamples.3.time_conv: 32>32 3x1x1, 1x2x2, one frame of 2");
+    EXPECT_EQ(shuffled->at("part_of"), "32>64 3x1x1, 1x2x2");
+    EXPECT_EQ(shuffled->at("launches"), 2);
+    EXPECT_EQ(
+        wide->at("problem"),
+        "1x4x16x16x8 bf16 * 8x3x3x3 pad 0,0,1,1,1,1 + bias, + 1 * residual, norm, silu beside -> 1x2x16x16x8 bf16");
 }
 
 TEST(BenchConv, NamesLayersByChannelsTapsAndOutputAndTimesThoseThatAreAskedFor) {
