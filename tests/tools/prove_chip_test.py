@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """tools/prove_chip: a rehearsal on the CPU lane, and what it makes of programs that pass, skip, fail or are missing."""
+import itertools
 import json
 import os
 import pathlib
@@ -15,6 +16,18 @@ CONVOLUTION = {"device": "Fake B200", "commit": "0", "relative_l2": 1e-3,
 B200_PROGRAMS = ["gpu/sm100_on_device", "gpu/hopper_conformance", "compute/cuda/compute_cuda_conv_test", "compute/cuda/compute_cuda_nn_test",
                  "compute/cuda/compute_cuda_decoder_test", "compute/cuda/sm100/compute_cuda_sm100_test",
                  "compute/cuda/sm100/compute_cuda_sm100_decoder_test"]
+
+
+PAGES = {"b200": ("kernels-sm100.md", "| layer | launches |"), "mi355x": ("kernels-gfx950.md", "| first such layer | launches |")}
+
+
+def documented_layers(chip):
+    """The layers for which the chip's page predicts seconds, by their first pass."""
+    page, head = PAGES[chip]
+    lines = (TOOL.parents[1] / "docs" / page).read_text().splitlines()
+    begin = next(i for i, line in enumerate(lines) if line.startswith(head)) + 2
+    rows = itertools.takewhile(lambda line: line.startswith("|"), lines[begin:])
+    return {row.split("|")[1].strip() for row in rows}
 
 
 class ProveChip(unittest.TestCase):
@@ -50,6 +63,11 @@ class ProveChip(unittest.TestCase):
             self.assertEqual({entry["name"] for entry in report["convolutions"]}, {"residual", "wide", "pointwise", "head"})
             self.assertGreater(len({row["layer"] for row in report["layers"]}), 10)
             self.assertTrue(all(row["seconds"] > 0 and "predicted_seconds" in row for row in report["layers"]))
+            self.assertEqual({(step["size"], step["sums"]) for step in report["sums"]}, {("16x16", "exact"), ("16x16", "fast")})
+            self.assertTrue(all(step["seconds"] > 0 for step in report["sums"]))
+            self.assertIn("a step's convolutions at 16x16, fast sums: ", run.stdout)
+            passes = {row["pass"].removeprefix("decoder.") for row in report["layers"]}
+            self.assertEqual(documented_layers(chip) - passes, set())  # each has rows to compare its prediction with
             published = {row["layer"]: row["published_tflops"] for row in report["rows"]}
             self.assertEqual(published["mid C384"], 722 if chip == "mi355x" else None)
             self.assertEqual(len(published), 5)
