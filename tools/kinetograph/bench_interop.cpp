@@ -23,6 +23,7 @@ struct InteropBench {
     std::string device;  ///< part of the Vulkan device's name; empty: any
     std::int64_t executions = 200;
     std::string weights;  ///< of a decoder to run as well; empty: only hand-overs
+    vae::ModelOptions model;
     FrameSize size{.width = 1280, .height = 704};
     std::int64_t decode_steps = 48;  ///< of each of the two decoders
     std::string copy_lane = "async_compute", copies = "ahead";
@@ -77,13 +78,14 @@ std::string to_text(const InteropBench& bench, const interop::Bridge& bridge, co
     if (measured.decode) {
         const auto& [alone, presented, share] = *measured.decode;
         text += fmt::format(
-            "\n{} at {}x{}, four frames a step, each drawn by Vulkan; medians of {}\n"
+            "\n{} at {}x{} in {} with {} sums, four frames a step, each drawn by Vulkan; medians of {}\n"
             "  step           {:.4f} ms from picture to picture\n"
             "  decoded only   {:.4f} ms; interop and drawing take {:.2f} % of the step, {:.2f} to {:.2f} in {} rounds\n"
             "  on the host    {:.4f} ms, of which the decoder {:.4f} ms\n",
-            bench.weights, bench.size.width, bench.size.height, presented.period.count(),
-            1e3 * presented.period.median(), 1e3 * alone.median(), 100 * share.median(), 100 * share.least(),
-            100 * share.most(), share.count(), 1e3 * presented.host.median(), 1e3 * presented.host_decode.median());
+            bench.weights, bench.size.width, bench.size.height, vae::to_string(bench.model.precision),
+            to_string(bench.model.sums), presented.period.count(), 1e3 * presented.period.median(),
+            1e3 * alone.median(), 100 * share.median(), 100 * share.least(), 100 * share.most(), share.count(),
+            1e3 * presented.host.median(), 1e3 * presented.host_decode.median());
     }
     if (measured.soak) text += '\n' + to_text(*measured.soak);
     return text + fmt::format("\n{}\n{}; {}\n", bridge.choice().reason, describe_machine(bridge.accelerator().info()),
@@ -108,6 +110,8 @@ nlohmann::ordered_json to_json(const InteropBench& bench, const interop::Bridge&
     json["seconds_hand_over_batched"] = hand_over(measured, batched);
     if (measured.decode) {
         json["decode"] = {{"weights", bench.weights},
+                          {"precision", vae::to_string(bench.model.precision)},
+                          {"sums", to_string(bench.model.sums)},
                           {"width", bench.size.width},
                           {"height", bench.size.height},
                           {"copy_lane", bench.copy_lane},
@@ -137,7 +141,7 @@ Result<void> measure_decode(const InteropBench& bench, interop::Bridge& bridge, 
     constexpr std::int64_t kStepsOfARound = 6;
     KG_TRY(auto checkpoint, vae::Checkpoint::open(bench.weights));
     KG_TRY(const auto size, bench.size.latents(checkpoint.family()));
-    KG_TRY(const auto model, vae::Model::create(bridge.accelerator(), checkpoint));
+    KG_TRY(const auto model, vae::Model::create(bridge.accelerator(), checkpoint, bench.model));
     KG_TRY(auto presented, PresentedDecode::create(bridge, model, size, presented_options(bench)));
     state_memory(presented->clip().memory(), bridge.accelerator().info());
     {
@@ -222,6 +226,8 @@ void add_bench_interop(CLI::App& bench, Action& action, const std::string& comma
     auto* weights = command->add_option("--weights", arguments->weights, "Decode and draw as well: " + weights_help());
     weights->type_name("CHECKPOINT");
     add_frame_size(*command, arguments->size)->needs(weights);
+    add_precision_option(*command, arguments->model.precision)->needs(weights);
+    add_sums_option(*command, arguments->model.sums)->needs(weights);
     command
         ->add_option("--decode-steps", arguments->decode_steps,
                      "Timed steps with drawing, and as many without (default 48)")

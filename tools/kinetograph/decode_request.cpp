@@ -34,9 +34,14 @@ void add_lane_option(CLI::App& command, std::string& lane) {
         ->type_name("LANE[:DEVICE]");
 }
 
-void add_sums_option(CLI::App& command, conv::Sums& sums) {
-    add_choice(command, "--sums", sums, kSums,
-               "Of convolutions. exact: direct sums (default); fast: also Winograd's, whose error is a quarter larger");
+CLI::Option* add_precision_option(CLI::App& command, vae::Precision& precision) {
+    return add_choice(command, "--precision", precision, kPrecisions, "Of the arithmetic (default bf16)");
+}
+
+CLI::Option* add_sums_option(CLI::App& command, conv::Sums& sums) {
+    return add_choice(
+        command, "--sums", sums, kSums,
+        "Of convolutions. exact: direct sums (default); fast: also Winograd's, whose error is a quarter larger");
 }
 
 void add_decode_options(CLI::App& command, DecodeRequest& request) {
@@ -44,7 +49,7 @@ void add_decode_options(CLI::App& command, DecodeRequest& request) {
         ->required()
         ->type_name("CHECKPOINT");
     add_lane_option(command, request.lane);
-    add_choice(command, "--precision", request.model.precision, kPrecisions, "Of the arithmetic (default bf16)");
+    add_precision_option(command, request.model.precision);
     add_sums_option(command, request.model.sums);
     add_preferred_backend_option(command, request.model.preferred_backend);
     add_choice(command, "--latents", request.model.latents, kScales,

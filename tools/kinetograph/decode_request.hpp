@@ -18,8 +18,10 @@ struct DecodeRequest {
 
 /// Adds --lane. `lane` must outlive the parse.
 void add_lane_option(CLI::App& command, std::string& lane);
+/// Adds --precision. `precision` must outlive the parse.
+CLI::Option* add_precision_option(CLI::App& command, vae::Precision& precision);
 /// Adds --sums. `sums` must outlive the parse.
-void add_sums_option(CLI::App& command, conv::Sums& sums);
+CLI::Option* add_sums_option(CLI::App& command, conv::Sums& sums);
 
 /// Adds --weights, --lane, --precision, --sums, --backend, --latents, --no-clamp and --memory-budget. `request` must
 /// outlive the parse.

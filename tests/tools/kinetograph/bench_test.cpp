@@ -263,10 +263,13 @@ TEST(BenchInterop, TimesHandOversAndFindsMemoryAndTimelinesWhereTheyBelongAfterA
 }
 
 TEST(BenchInterop, RunsADecoderWhoseFramesAreDrawnAndCountsEveryOneOfThem) {
-    const auto json = run_json({"bench", "interop", "--lane", "cpu", "--executions", "5", "--weights", kSmallWeights,
-                                "--size", "48x32", "--decode-steps", "12", "--steps", "10", "--copy-lane", "graphics",
-                                "--copies", "once-decoded"});
+    const auto json = run_json(
+        {"bench",    "interop",      "--lane",         "cpu",  "--executions", "5",   "--weights",   kSmallWeights,
+         "--size",   "48x32",        "--decode-steps", "12",   "--steps",      "10",  "--copy-lane", "graphics",
+         "--copies", "once-decoded", "--precision",    "fp32", "--sums",       "fast"});
     const auto& decode = json.at("decode");
+    EXPECT_EQ(decode.at("precision"), "fp32");
+    EXPECT_EQ(decode.at("sums"), "fast");
     EXPECT_EQ(decode.at("weights"), kSmallWeights);
     EXPECT_EQ(decode.at("width"), 48);
     EXPECT_EQ(decode.at("copy_lane"), "graphics");

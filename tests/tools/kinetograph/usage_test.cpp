@@ -49,6 +49,9 @@ TEST(Usage, WhatCannotBeUnderstoodEndsWithExitCode2AndSaysWhy) {
         {{"bench", "interop", "--lane", "metal"}, "metal"},
         {{"bench", "interop", "--steps", "0"}, "--steps"},
         {{"bench", "interop", "--size", "64x32"}, "--weights"},
+        {{"bench", "interop", "--sums", "fast"}, "--weights"},
+        {{"bench", "interop", "--precision", "fp16"}, "--weights"},
+        {{"bench", "conv", "--declared", "--input", "1,1,8,8,4", "--filter", "4,1,3,3"}, "excludes"},
     };
     for (const Usage& usage : cases) {
         const auto result = run_program(usage.arguments);
