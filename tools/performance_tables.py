@@ -95,6 +95,55 @@ def layers(size):
                      "TFLOP/s", "cuDNN / ours", "cuDNN / winograd-time"], rows) + source(*zip(names, (ours, theirs)))
 
 
+def of_layers(record):
+    """The declared launches of a record by layer and epilogue, in order: seconds of one such layer for either sums, and
+    what they are predicted to take; None where one did not run, or has no model."""
+    layers = {}
+    for launch in record["layers"]:
+        layer = layers.setdefault((launch["part_of"], launch["epilogue"]), {"layers": launch["layers_alike"], "sums": {}})
+        results = {result["backend"]: result for result in launch["backends"]}
+        for sums, choice in launch["sums"].items():
+            of = layer["sums"].setdefault(sums, {"seconds": 0.0, "predicted_seconds": 0.0, "methods": []})
+            result = results.get(choice["backend"], {})
+            of["methods"] += [choice["backend"]] if choice["backend"] not in of["methods"] else []
+            for figure in ("seconds", "predicted_seconds"):
+                if of[figure] is not None:
+                    each = result.get(figure)
+                    of[figure] = None if each is None else of[figure] + choice["launches"] * each / layer["layers"]
+    return layers
+
+
+def declared(size):
+    """Nothing before it is recorded."""
+    names = f"declared_h200_{size}.json", f"cudnn_h200_{size}.json"
+    ours, theirs = (load(name) for name in names)
+    if ours is None or theirs is None:
+        return []
+    cudnn = {layer["layer"]: layer["seconds"] for layer in theirs["layers"]}
+    rows, total = [], {"cudnn": 0.0}
+
+    def cells(of, bare):
+        seconds, predicted = of["seconds"], of["predicted_seconds"]
+        return ["none ran" if seconds is None else ms(seconds), "-" if predicted is None else ms(predicted),
+                "" if seconds is None else f"{bare / seconds:.2f}"]
+
+    for (name, epilogue), layer in of_layers(ours).items():
+        bare, exact, fast = cudnn[name], layer["sums"]["exact"], layer["sums"]["fast"]
+        for key, seconds in (("exact", exact["seconds"]), ("fast", fast["seconds"]), ("cudnn", bare)):
+            known = seconds is not None and total.get(key, 0.0) is not None
+            total[key] = total.get(key, 0.0) + layer["layers"] * seconds if known else None
+        rows.append([name, epilogue or "bias", str(layer["layers"]), " + ".join(exact["methods"]), *cells(exact, bare),
+                     *(cells(fast, bare) if fast["methods"] != exact["methods"] else ("", "", "")), ms(bare)])
+    predicted = ours["predicted_seconds_per_step_of_sums"]
+    sums = {key: {"seconds": total[key], "predicted_seconds": predicted[key]} for key in ("exact", "fast")}
+    rows.append(["all of a step", "", str(sum(int(row[2]) for row in rows)), "", *cells(sums["exact"], total["cudnn"]),
+                 *cells(sums["fast"], total["cudnn"]), ms(total["cudnn"])])
+    text = "Each layer as decoders declare it, with its epilogue and in its parts, beside cuDNN's bare convolution:"
+    titles = ["layer: channels, taps, output", "epilogue", "layers", "exact sums", "ms", "predicted", "cuDNN / ours",
+              "fast, ms", "predicted", "cuDNN / fast", "cuDNN ms"]
+    return [text, "", *markdown(titles, rows), *source(*zip(names, (ours, theirs)))]
+
+
 def backends(size):
     name = f"conv_h200_{size}.json"
     record = load(name)
@@ -172,6 +221,53 @@ def sums(_):
                     rows) + source((name, record))
 
 
+def floor_of(cudnn, taken, eligible):
+    """Seconds of a step whose layers each take the slower of their multiplications at the matrix product's rate and of
+    their bytes: an upsampling on the small image, the layers of `eligible` with `taken` of their multiplications."""
+    seconds = 0.0
+    for layer in cudnn["layers"]:
+        part = 4 / 9 if " 1x3x3," in layer["layer"] else taken if layer["layer"] in eligible else 1.0
+        products = part * layer["flops"] / (cudnn["matmul_bf16_tflops"] * 1e12)
+        seconds += layer["launches"] * max(products, layer["bytes"] / cudnn["copy_bytes_per_second"])
+    return seconds
+
+
+def floors(_):
+    """How far the decoder is from the floors of exact and of fast sums."""
+    name = "sums_h200.json"
+    record = load(name)
+    rows, sources = [], {name: record}
+    for size in ("1280x704", "832x480"):
+        names = f"conv_h200_{size}.json", f"cudnn_h200_{size}.json"
+        ours, cudnn = (load(each) for each in names)
+        if record is None or ours is None or cudnn is None:
+            return missing(name, *names)
+        eligible = {layer["layer"] for layer in ours["layers"]
+                    if any(result["backend"].startswith("winograd-") for result in layer["backends"])}
+        sources[names[1]] = cudnn
+        for sums, taken in (("exact", 1.0), ("fast", 4 / 6)):
+            seconds = floor_of(cudnn, taken, eligible)
+            best = max(record["sizes"][size][f"{sums}, bf16"], key=lambda run: run["fps_clip"])["fps_clip"]
+            rows.append([size, sums, ms(seconds), f"{4 / seconds:.1f}", f"{best:.1f}", f"{100 * best * seconds / 4:.0f} %"])
+    return markdown(["61 frames of", "sums", "floor, ms a step", "frames/s", "recorded frames/s", "of the floor"],
+                    rows) + source(*sources.items())
+
+
+def default(_):
+    """What fast sums give and cost, in two sentences."""
+    names = "sums_h200.json", "pictures_cpu.json"
+    record, pictures_of = (load(name) for name in names)
+    if record is None or pictures_of is None:
+        return missing(*names)
+    rates = [f"{of['fast, bf16'][0]['fps_clip'] / of['exact, bf16'][0]['fps_clip']:.2f} times the rate at {size}"
+             for size, of in record["sizes"].items()]
+    costs = [of["exact, bf16"] - of["fast, bf16"] for of in pictures_of["psnr_db"].values()]
+    memory = max(of["fast, bf16"][0]["peak_device_bytes"] / of["exact, bf16"][0]["peak_device_bytes"]
+                 for of in record["sizes"].values())
+    return [f"In bf16 fast sums give {' and '.join(rates)}, for at most",
+            f"{100 * (memory - 1):.0f} % more memory, and cost {min(costs):.1f} to {max(costs):.1f} dB against fp32."]
+
+
 def pictures(_):
     """Of the CPU, and of the H200's decodes beside PyTorch."""
     name, on_gpu = "pictures_cpu.json", "decode_h200.json"
@@ -187,6 +283,22 @@ def pictures(_):
             f"{seconds['fast']:.2f} with fast: {seconds['exact'] / seconds['fast']:.2f} times the rate.")
     return (markdown(["clip, against fp32 with exact sums", *kinds], rows) + ["", step]
             + source((name, record), (on_gpu, gpu)))
+
+
+def kinds(_):
+    """Pictures and rates of exact and fast sums in both types, of one run on an H200; nothing before they are recorded."""
+    name = "decode_h200.json"
+    record = load(name)
+    if record is None or "psnr_db_of_kinds" not in record:
+        return []
+    of_clips = record["psnr_db_of_kinds"]
+    names = list(next(iter(of_clips.values())))
+    rows = [[f"{clip}, against fp32", *(f"{of[kind]:.1f} dB" for kind in names)] for clip, of in of_clips.items()]
+    for size, result in record["sizes"].items():
+        ours = {names[0]: result["kinetograph"], **result["kinds"]}
+        rows.append([f"frames/s at {size}", *(f"{ours[kind]['fps_clip']:.1f}" for kind in names)])
+        rows.append([f"memory at {size}", *(f"{ours[kind]['peak_device_bytes'] / 2.0 ** 30:.2f} GiB" for kind in names)])
+    return ["On the H200, in one run beside PyTorch:", "", *markdown(["", *names], rows), *source((name, record))]
 
 
 def alone(size):
@@ -368,8 +480,8 @@ def python(_):
             + markdown(["VAE", "frames/s", "torch's peak", "the library's", "against its float32"], vaes) + source((name, record)))
 
 
-TABLES = {"roofline": roofline, "layers": layers, "backends": backends, "decoder": decoder, "peers": peers, "sums": sums,
-          "pictures": pictures,
+TABLES = {"roofline": roofline, "layers": layers, "declared": declared, "backends": backends, "decoder": decoder, "peers": peers, "sums": sums,
+          "floors": floors, "default": default, "pictures": pictures, "kinds": kinds,
           "alone": alone, "families": families, "beside": beside,
           "passes": passes, "interop": interop, "soak": soak, "cpu": cpu, "profiler": profiler,
           "python": python}

@@ -1,8 +1,11 @@
 """bench/results holds nothing that no program of the tree could write again, and tools/record_results.py what it says."""
 import json
+import re
 import sys
+import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
@@ -11,7 +14,8 @@ import record_results  # noqa: E402
 
 # Objects whose keys are names of what was measured, not of figures.
 NAMED = {"calls_a_step", "host_us_a_step", "sizes", "results", "fps_steady", "fps_steady_rounds", "ratio_to_pytorch", "psnr_db", "fps_clip",
-         "families", "decoders", "goals", "limits", "peers", "parts", "processor_seconds_per_step_bf16", "suites"}
+         "families", "decoders", "goals", "kinds", "seconds_per_step_of_sums", "predicted_seconds_per_step_of_sums",
+         "limits", "peers", "parts", "processor_seconds_per_step_bf16", "suites"}
 
 
 def keys_of(value):
@@ -63,6 +67,64 @@ class Tables(unittest.TestCase):
                                 share_of_interop_and_drawing={"median": 0.25, "min": 0.2, "max": 0.3, "count": 4})
         self.assertIn("| interop and drawing | 25.00 % of the step, 20.00 to 30.00 in 4 rounds |",
                       performance_tables.interop_table("f", record))
+
+    def made_up(self, records):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        for name, record in records.items():
+            (Path(folder.name) / name).write_text(json.dumps(record))
+        patch = mock.patch.object(performance_tables, "RESULTS", Path(folder.name))
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def test_declared_launches_are_joined_to_layers_beside_cudnn(self):
+        def launch(name, epilogue, layers, exact, fast, seconds):
+            return {"part_of": name, "epilogue": epilogue, "layers_alike": layers,
+                    "sums": {"exact": dict(zip(("backend", "launches"), exact)),
+                             "fast": dict(zip(("backend", "launches"), fast))},
+                    "backends": [{"backend": key, "seconds": value, "predicted_seconds": predicted}
+                                 for key, (value, predicted) in seconds.items()]}
+        head = {"commit": "c0ffee", "command": "", "machine": {"device": "d"}}
+        ours = {**head, "predicted_seconds_per_step_of_sums": {"exact": 0.0085, "fast": None}, "layers": [
+            # Three layers in two parts each; a head that begins with sums, goes on and keeps some.
+            launch("96>96", "residual", 3, ("direct", 6), ("winograd", 6),
+                   {"direct": (1e-3, 0.9e-3), "winograd": (0.8e-3, None)}),
+            *(launch("96>3", "", 1, ("narrow", 1), ("narrow", 1), {"narrow": (seconds, 0.5e-3)})
+              for seconds in (1e-3, 2e-3))]}
+        cudnn = {**head, "layers": [{"layer": "96>96", "seconds": 4e-3}, {"layer": "96>3", "seconds": 6e-3}]}
+        self.made_up({"cudnn_h200_8x8.json": cudnn})
+        self.assertEqual(performance_tables.declared("8x8"), [])  # nothing is said of what is not recorded
+        self.made_up({"declared_h200_8x8.json": ours, "cudnn_h200_8x8.json": cudnn})
+        rows = [line for line in performance_tables.declared("8x8") if line.startswith("| ")][1:]
+        self.assertEqual(rows, [
+            "| 96>96 | residual | 3 | direct | 2.000 | 1.800 | 2.00 | 1.600 | - | 2.50 | 4.000 |",
+            "| 96>3 | bias | 1 | narrow | 3.000 | 1.000 | 2.00 |  |  |  | 6.000 |",
+            "| all of a step |  | 4 |  | 9.000 | 8.500 | 2.00 | 7.800 | - | 2.31 | 18.000 |"])
+        ours["layers"][0]["backends"][0] = {"backend": "direct", "error": "no luck"}
+        self.made_up({"declared_h200_8x8.json": ours, "cudnn_h200_8x8.json": cudnn})
+        rows = [line for line in performance_tables.declared("8x8") if line.startswith("| ")][1:]
+        self.assertIn("| direct | none ran | - |  | 1.600 |", rows[0])
+        self.assertIn("| all of a step |  | 4 |  | none ran |", rows[-1])
+
+    def test_both_sums_in_both_types_stand_side_by_side_once_they_are_recorded(self):
+        record = {"commit": "c0ffee", "command": "", "machine": {"device": "d"}, "sizes": {}}
+        self.made_up({"decode_h200.json": record})
+        self.assertEqual(performance_tables.kinds("all"), [])
+        of_size = {"kinetograph": {"fps_clip": 80.0, "peak_device_bytes": 2 ** 30},
+                   "kinds": {"fast, bf16": {"fps_clip": 100.0, "peak_device_bytes": 2 ** 31}}}
+        self.made_up({"decode_h200.json": {**record, "sizes": {"8x8": of_size},
+                                           "psnr_db_of_kinds": {"orbit": {"exact, bf16": 62.0, "fast, bf16": 61.0}}}})
+        self.assertEqual([line for line in performance_tables.kinds("all") if line.startswith("| ")], [
+            "|  | exact, bf16 | fast, bf16 |", "| orbit, against fp32 | 62.0 dB | 61.0 dB |",
+            "| frames/s at 8x8 | 80.0 | 100.0 |", "| memory at 8x8 | 1.00 GiB | 2.00 GiB |"])
+
+    def test_a_floor_counts_what_a_layer_multiplies_or_its_bytes(self):
+        cudnn = {"matmul_bf16_tflops": 1e-12, "copy_bytes_per_second": 1.0, "layers": [
+            {"layer": "a 3x3x3, 4", "launches": 2, "flops": 9.0, "bytes": 1.0},
+            {"layer": "b 1x3x3, 4", "launches": 1, "flops": 9.0, "bytes": 1.0},
+            {"layer": "c 1x1x1, 4", "launches": 1, "flops": 1.0, "bytes": 5.0}]}
+        self.assertAlmostEqual(performance_tables.floor_of(cudnn, 1.0, set()), 2 * 9 + 4 + 5)
+        self.assertAlmostEqual(performance_tables.floor_of(cudnn, 4 / 6, {"a 3x3x3, 4"}), 2 * 6 + 4 + 5)
 
     def test_the_profilers_page_says_what_the_records_say(self):
         text = (ROOT / "docs/profiling.md").read_text()
