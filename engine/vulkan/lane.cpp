@@ -133,6 +133,11 @@ VulkanLane::~VulkanLane() {
     if (settle(graph::Patience())) return;
     if (relay_) relay_->give_up();
     if (relay_ && settle(graph::Patience(graph::kPatience, graph::kPatience))) return;
+    const graph::LaneState now = state();
+    const Error given_up{ErrorCode::Cancelled, fmt::format("{} has ended at value {}, before value {}",
+                                                           timeline_->name(), now.reached, now.submitted)};
+    timeline_->report(given_up);
+    if (exported_) exported_->report(given_up);
     // Its commands may still run.
     for (auto& slot : slots_) device_.keep(std::shared_ptr<Slot>(std::move(slot)));
     device_.keep(timeline_);

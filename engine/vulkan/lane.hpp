@@ -34,7 +34,7 @@ class VulkanLane final : public graph::LaneBackend {
                                                       profile::Recorder* recorder = nullptr,
                                                       Sharing sharing = Sharing::Private);
     /// Waits for what it submitted, with a graph::Patience. Command buffers of work that was given up are kept by the
-    /// device.
+    /// device, and the timeline's status() is Cancelled: only the queue can signal its values.
     ~VulkanLane() override;
 
     graph::Lane lane() const override { return lane_; }

@@ -515,6 +515,33 @@ TEST_F(Lanes, WaitForTheSemaphoreOfAnImportAndTellWhenTheyAreDoneWithIt) {
     ASSERT_TRUE(executor_->wait(*execution));
 }
 
+TEST_F(Lanes, TellAtTheirEndThatTheirValuesDoNotCome) {
+    const auto gate = TimelineSemaphore::create(*device_, "gate").value();
+    auto made = VulkanLane::create(*device_, graph::Lane::Transfer).value();
+    const auto timeline = made->timeline();
+    graph::Batch batch;
+    batch.lane = graph::Lane::Transfer;
+    graph::Plan plan;
+    plan.batches_on_lane[graph::Lane::Transfer.index()] = 1;
+    const graph::Point point{gate, 1};
+    ASSERT_TRUE(made->submit({.plan = &plan,
+                              .batch = &batch,
+                              .waits = {},
+                              .points = {&point, 1},
+                              .passes = {},
+                              .resources = {},
+                              .signal = 1}));
+    const Nanoseconds begin = host_now();
+    made.reset();
+    EXPECT_LT(host_now() - begin, 3 * graph::kPatience);
+    const auto waited = graph::wait_for({timeline, 1});
+    ASSERT_FALSE(waited);
+    EXPECT_EQ(waited.error().code, ErrorCode::Cancelled);
+    EXPECT_EQ(waited.error().message, "lane transfer has ended at value 0, before value 1");
+    gate->signal(1);
+    EXPECT_TRUE(device_->wait_idle());
+}
+
 TEST_F(Lanes, TimelinesOutliveTheirOwnersForAWhileAndGoWithTheDevice) {
     constexpr int kRetired = Device::kRetired;
     const int held = testing::faults().alive;
