@@ -253,8 +253,9 @@ Result<void> AcceleratorLane::resolve_waits(const graph::BatchRecord& record) {
     relayed_.clear();
     pending_.forget(timeline_->value());
     const auto resolve = [&](const graph::Point& point) KG_REQUIRES(mutex_) {
-        if (point.timeline != timeline_) pending_.add(record.signal, point);
-        if (auto own = seen(point.timeline))
+        auto own = seen(point.timeline);
+        if (point.timeline != timeline_) pending_.add(record.signal, point, own);
+        if (own)
             waits_.push_back({std::move(own), point.value});
         else if (!point.reached() || !point.timeline->status())
             relayed_.push_back(point);

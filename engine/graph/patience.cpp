@@ -9,7 +9,9 @@ bool Patience::is_over(std::span<const LaneState> lanes) {
     bool works = false, executes = false;
     for (const LaneState& lane : lanes) {
         values.push_back(lane.reached);
-        for (const PendingWaits::Wait& wait : lane.waits) values.push_back(wait.point.timeline->value());
+        for (const PendingWaits::Wait& wait : lane.waits)
+            for (const auto& timeline : {wait.point.timeline, wait.seen})
+                if (timeline) values.push_back(timeline->value());
         works |= !lane.is_idle() && lane.waits.empty();
         executes |= lane.executes;
     }

@@ -2,9 +2,11 @@
 
 namespace kinetograph::graph {
 
-void PendingWaits::add(std::uint64_t batch, Point point) {
+bool PendingWaits::Wait::is_met() const { return point.reached() && Point{seen, point.value}.reached(); }
+
+void PendingWaits::add(std::uint64_t batch, Point point, std::shared_ptr<Timeline> seen) {
     const Lock lock(mutex_);
-    waits_.push_back({batch, std::move(point)});
+    waits_.push_back({batch, std::move(point), std::move(seen)});
 }
 
 void PendingWaits::forget(std::uint64_t reached) {
@@ -18,7 +20,7 @@ std::vector<PendingWaits::Wait> PendingWaits::unmet(std::uint64_t reached) const
         const Lock lock(mutex_);
         waits = waits_;
     }
-    std::erase_if(waits, [&](const Wait& wait) { return wait.batch <= reached || wait.point.reached(); });
+    std::erase_if(waits, [&](const Wait& wait) { return wait.batch <= reached || wait.is_met(); });
     return waits;
 }
 

@@ -14,11 +14,13 @@ class PendingWaits {
     struct Wait {
         std::uint64_t batch = 0;  ///< the lane's value that the waiting batch signals
         Point point;
+        std::shared_ptr<Timeline> seen{};  ///< in which the lane's device sees the point; null: the host does
+        bool is_met() const;               ///< for the host and for the device
     };
-    void add(std::uint64_t batch, Point point);
+    void add(std::uint64_t batch, Point point, std::shared_ptr<Timeline> seen = {});
     /// Drops those of batches up to `reached`.
     void forget(std::uint64_t reached);
-    /// Those of batches beyond `reached` whose points are not reached yet, oldest batch first.
+    /// Those of batches beyond `reached` that are not met yet, oldest batch first.
     std::vector<Wait> unmet(std::uint64_t reached) const;
 
   private:

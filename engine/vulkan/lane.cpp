@@ -453,8 +453,9 @@ Result<std::vector<VkSemaphoreSubmitInfo>> VulkanLane::resolve_waits(Slot& slot,
     relayed_.clear();
     pending_.forget(completed());
     const auto resolve = [&](const graph::Point& point) {
-        if (point.timeline != timeline_) pending_.add(batch.signal, point);
-        if (auto semaphore = seen(point.timeline)) {
+        auto semaphore = seen(point.timeline);
+        if (point.timeline != timeline_) pending_.add(batch.signal, point, semaphore);
+        if (semaphore) {
             infos.push_back(semaphore_info(semaphore_of(*semaphore)->handle(), point.value, stages));
             slot.waits.push_back(std::move(semaphore));
         } else if (!point.reached() || !point.timeline->status()) {

@@ -108,6 +108,21 @@ TEST_F(LongWaits, AreDescribedOnceAndEndAtTheirTimeout) {
     EXPECT_EQ(reports.size(), 1U);
 }
 
+TEST(PendingWaits, LastUntilTheDeviceSeesThePointToo) {
+    const auto lane = std::make_shared<HostTimeline>("lane accelerator"), semaphore = std::make_shared<HostTimeline>();
+    PendingWaits pending;
+    pending.add(10, {lane, 31}, semaphore);
+    lane->signal(31);
+    semaphore->signal(30);
+    ASSERT_EQ(pending.unmet(9).size(), 1U);
+    EXPECT_EQ(
+        describe(LaneState{.lane = Lane::Graphics, .submitted = 12, .reached = 9, .waits = pending.unmet(9)}),
+        "lane graphics: submitted 12, reached 9; batch 10 waits for value 31 of lane accelerator, which is at 31, "
+        "and at 30 where the device sees it");
+    semaphore->signal(31);
+    EXPECT_EQ(pending.unmet(9).size(), 0U);
+}
+
 /// As where a queue is blocked by work that its lane does not know of.
 TEST_F(LongWaits, AreDescribedThoughNoLaneKnowsForWhatItWaits) {
     accelerator.says_for_what = false;
