@@ -2,6 +2,7 @@
 
 #include <kinetograph/engine/ui/counters_text.hpp>
 #include <kinetograph/engine/ui/panels.hpp>
+#include <kinetograph/engine/ui/theme.hpp>
 
 #include <fmt/core.h>
 #include <imgui.h>
@@ -109,6 +110,10 @@ void PanelHost::draw_bar(const PanelContext& context) {
             if (ImGui::IsItemHovered()) ImGui::SetTooltip("The panels that are shown fill the picture");
         }
         ImGui::TextUnformatted(counters_text(context, context.profile.counters()).c_str());
+        if (const std::uint64_t missed = context.profile.missed_spans(); missed > 0)
+            ImGui::TextColored(ImColor(theme::kBad),
+                               "%llu spans were overwritten before they were read: the figures leave them out",
+                               static_cast<unsigned long long>(missed));
     }
     ImGui::End();
 }

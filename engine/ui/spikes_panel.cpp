@@ -77,10 +77,15 @@ struct ChangeRow : TableRow {
     };
     std::optional<Side> before{}, after{};
     double ratio = 1.0, chance = 1.0;
+    bool is_on_both_sides() const { return before && after; }
 };
 
 std::string mean_text(const std::optional<ChangeRow::Side>& side) { return side ? human_time(side->mean) : "-"; }
 double mean_of(const std::optional<ChangeRow::Side>& side) { return side ? sort_key(side->mean) : 0.0; }
+/// Of the means, nanoseconds; 0 for a pass that ran on one side only.
+double difference(const ChangeRow& row) {
+    return row.is_on_both_sides() ? mean_of(row.after) - mean_of(row.before) : 0.0;
+}
 std::string chance_text(double chance) {
     return chance < 1e-4 ? "< 0.0001" : fmt::format("{:.{}f}", chance, chance < 0.01 ? 4 : 2);
 }
@@ -94,19 +99,20 @@ constexpr std::array kChangeColumns{
                       [](const ChangeRow& row) { return mean_of(row.after); },
                       [](const ChangeRow& row) { return mean_text(row.after); }},
     Column<ChangeRow>{"difference", "of the means: what the pass costs more, or less, in each call",
-                      [](const ChangeRow& row) { return std::abs(mean_of(row.after) - mean_of(row.before)); },
+                      [](const ChangeRow& row) { return std::abs(difference(row)); },
                       [](const ChangeRow& row) {
-                          const double more = mean_of(row.after) - mean_of(row.before);
+                          if (!row.is_on_both_sides()) return std::string("-");
+                          const double more = difference(row);
                           return fmt::format("{}{}", more < 0 ? "-" : "+",
                                              human_time(Nanoseconds(std::llround(std::abs(more)))));
                       }},
     Column<ChangeRow>{"change", "of the mean, of A's", [](const ChangeRow& row) { return std::abs(row.ratio - 1.0); },
                       [](const ChangeRow& row) {
-                          return row.before && row.after ? fmt::format("{:+.1f}%", 100.0 * (row.ratio - 1.0)) : "-";
+                          return row.is_on_both_sides() ? fmt::format("{:+.1f}%", 100.0 * (row.ratio - 1.0)) : "-";
                       }},
     Column<ChangeRow>{"by chance", "how likely a difference of that size is if nothing has changed: Welch's test",
                       [](const ChangeRow& row) { return row.chance; },
-                      [](const ChangeRow& row) { return row.before && row.after ? chance_text(row.chance) : "-"; }},
+                      [](const ChangeRow& row) { return row.is_on_both_sides() ? chance_text(row.chance) : "-"; }},
 };
 
 class SpikesPanel final : public Panel {

@@ -6,6 +6,12 @@
 #include <utility>
 
 namespace kinetograph::ui::theme {
+namespace {
+
+/// "accelerator #2" without its number.
+std::string_view kind_of(std::string_view track) { return track.substr(0, track.find(" #")); }
+
+}  // namespace
 
 ImU32 track_color(std::string_view track) {
     static constexpr std::array<std::pair<std::string_view, ImU32>, 6> kColors{{
@@ -17,7 +23,7 @@ ImU32 track_color(std::string_view track) {
         {"present", IM_COL32(240, 128, 172, 255)},
     }};
     for (const auto& [name, color] : kColors)
-        if (name == track) return color;
+        if (name == kind_of(track)) return color;
     return IM_COL32(170, 178, 192, 255);
 }
 
@@ -51,7 +57,7 @@ ImU32 text_on(ImU32 color) { return contrast(color, kGroundSolid) >= contrast(co
 std::size_t track_rank(std::string_view track) {
     static constexpr std::array<std::string_view, 6> kOrder{"accelerator", "transfer", "async_compute",
                                                             "graphics",    "present",  "host"};
-    return static_cast<std::size_t>(std::ranges::find(kOrder, track) - kOrder.begin());
+    return static_cast<std::size_t>(std::ranges::find(kOrder, kind_of(track)) - kOrder.begin());
 }
 
 void apply(ImGuiStyle& style, float scale) {

@@ -696,6 +696,31 @@ TEST_F(Panels, SpikesKeepsAStepThatTookTooLongAndComparesCaptures) {
     expect_all(panel.text, {"A with now", "by chance", "up2.conv1", "50.0 ms", "-24.6%"});
 }
 
+/// It did not become faster by what it took.
+TEST_F(Panels, APassThatHasNotRunSinceACaptureHasNoDifference) {
+    record_a_thousand_passes();
+    profile_.update(now_);
+    const Overheard& panel = open(make_spikes_panel());
+    click(panel.place.Min.x + 30, panel.place.Min.y + 58);  // Keep A
+    for (std::uint64_t step = 12; step < 200; ++step) record(step, milliseconds(50));
+    picture(3);
+    EXPECT_TRUE(are_in_order(panel.text, {"up2.conv1", "pass 0"})) << panel.text;
+    EXPECT_EQ(panel.text.find("-100 us"), std::string::npos) << panel.text;
+}
+
+TEST_F(Panels, SpansThatWereOverwrittenAreCountedInTheBar) {
+    open(make_spikes_panel());
+    const ImGuiWindow* bar = ImGui::FindWindowByName(PanelHost::window_name("Profiler").c_str());
+    ASSERT_NE(bar, nullptr);
+    const float before = bar->ContentSize.y;
+    EXPECT_EQ(profile_.missed_spans(), 0U);
+    for (std::uint64_t step = 1; step < 200'000; ++step)
+        recorder_.add(profile::Span{"conv_in", "accelerator", milliseconds(step), milliseconds(step + 1), step});
+    picture(2);
+    EXPECT_GT(profile_.missed_spans(), 0U);
+    EXPECT_GT(bar->ContentSize.y, before);
+}
+
 TEST_F(Panels, AKeptStepShowsTheCountersTheMemoryAndThePacingOfItsTime) {
     recorder_.count({.name = "clock", .device = "GPU 0", .unit = "MHz"}, now_, 990);
     recorder_.count({.name = "heap", .device = "GPU 0", .unit = "MiB"}, now_, 7);
@@ -891,6 +916,8 @@ TEST_F(Panels, TextOnEveryColourStandsOut) {
     for (const char* track : {"graphics", "async_compute", "transfer", "accelerator", "host", "present", "another"})
         EXPECT_GE(theme::contrast(theme::track_color(track), theme::kGroundSolid), kReadable) << track;
     EXPECT_EQ(theme::text_on(IM_COL32(20, 20, 80, 255)), theme::kText);
+    EXPECT_EQ(theme::track_color("accelerator #2"), theme::track_color("accelerator"));
+    EXPECT_EQ(theme::track_rank("accelerator #2"), theme::track_rank("accelerator"));
 }
 
 TEST_F(Panels, TheGraphSaysWhatItsBoxesSayAndItsCurvesCanBeSeen) {
