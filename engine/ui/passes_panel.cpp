@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 namespace kinetograph::ui {
 namespace {
@@ -228,7 +229,10 @@ class PassesPanel final : public Panel {
                      return fmt::format("{} of {} calls took from {} to {}", bins[i], pass.later.count(), edge(i),
                                         edge(i + 1));
                  },
-             .level = [](float calls) { return fmt::format("{:.0f}", calls); }});
+             .level =
+                 [](float calls) {
+                     return calls == std::floor(calls) ? fmt::format("{:.0f}", calls) : std::string();
+                 }});
     }
 
     Table<Row> table_{"passes", kColumns, {.is_wide = true}};

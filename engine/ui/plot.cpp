@@ -20,6 +20,7 @@ void draw_axis(ImDrawList& list, ImVec2 at, float width, float top, const PlotOp
     const auto draw_level = [&](float part, float text_y) {
         const std::string text = part == 0.0F ? std::string("0") : options.level(part * top);
         const float y = at.y + options.height * (1.0F - part);
+        if (text.empty()) return;
         list.AddText({at.x - 6 - width_of(text), text_y}, theme::kMuted, text.c_str());
         list.AddLine({at.x - 4, y}, {at.x + width, y}, theme::kLine);
     };

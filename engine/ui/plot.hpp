@@ -17,7 +17,7 @@ struct PlotOptions {
     std::string least{}, most{};                    ///< of the axis below the bars, at its ends; empty: no axis
     std::function<std::string(std::size_t)> tip{};  ///< of value i
     std::function<ImU32(std::size_t)> color_of{};   ///< of value i; empty: `color`
-    std::function<std::string(float)> level{};      ///< names a value on the axis at the left; empty: no axis
+    std::function<std::string(float)> level{};      ///< names a value on the axis at the left, or none; empty: no axis
     bool clips = false;  ///< values far above nearly all others end at the upper edge, with a mark
 };
 
