@@ -26,6 +26,7 @@ BAR = {"Passes": 26, "Timeline": 102, "Pacing": 184, "Memory": 257, "Graph": 339
 FREEZE, ARRANGE = 535, 622  # the box and the button behind them
 COLORS = 48
 STEP, LONGEST = 1.0, 120  # seconds: about one of the decoder's steps; until the panels are drawn
+PAUSE = (0.4, 1.2)  # seconds after what the mouse does, least and most
 
 
 class Screen:
@@ -38,6 +39,7 @@ class Screen:
         self.x11.XDefaultRootWindow.restype = ctypes.c_ulong
         self.display = ctypes.c_void_p(self.x11.XOpenDisplay(None))
         self.root = ctypes.c_ulong(self.x11.XDefaultRootWindow(self.display))
+        self.pause = PAUSE[0]
 
     def move(self, x, y):
         self.xtst.XTestFakeMotionEvent(self.display, -1, int(x), int(y), 0)
@@ -54,7 +56,17 @@ class Screen:
 
     def _sync(self):
         self.x11.XSync(self.display, 0)
-        time.sleep(0.4)  # a picture or two: the application looks at the mouse once in each
+        time.sleep(self.pause)  # a picture or two: the application looks at the mouse once in each
+
+    def learn_pause(self, x, y):
+        """From how long a box at that place takes to light up under the pointer: a machine may do other work."""
+        self.move(x, y + 200)
+        before, began = self.picture(x - 6, y - 6, 12, 12), time.monotonic()
+        self.xtst.XTestFakeMotionEvent(self.display, -1, int(x), int(y), 0)
+        self.x11.XSync(self.display, 0)
+        while (self.picture(x - 6, y - 6, 12, 12) == before).all() and time.monotonic() < began + LONGEST:
+            time.sleep(0.02)
+        self.pause = min(max(PAUSE[0], 3 * (time.monotonic() - began)), PAUSE[1])
 
     def picture(self, x, y, width, height):
         """RGB bytes, [height, width, 3]."""
@@ -105,8 +117,9 @@ def small_clip(path):
 class Panels:
     """The application's panels, one at a time."""
 
-    def __init__(self, screen, folder):
-        self.screen, self.folder, self.shown = screen, folder, {"Passes", "Timeline", "Pacing", "Memory", "Clip"}
+    def __init__(self, screen):
+        self.screen, self.shown = screen, {"Passes", "Timeline", "Pacing", "Memory", "Clip"}
+        self.taken = {}  # [name] -> pixels: packing them takes the processor from the application
 
     def open(self, name):
         for each in BAR:
@@ -122,12 +135,13 @@ class Panels:
     def take(self, name, x=WIDTH - 20, y=HEIGHT - 80):
         """With the pointer at a place in the panel."""
         self.screen.move(PANEL[0] + x, PANEL[1] + y)
-        time.sleep(1)
-        write_png(self.folder / f"profiling_{name}.png", self.screen.picture(*PANEL))
+        time.sleep(1 + self.screen.pause)
+        self.taken[name] = self.screen.picture(*PANEL)
 
 
-def take(screen, folder, steps):
-    panels = Panels(screen, folder)
+def take(screen, steps):
+    panels = Panels(screen)
+    screen.learn_pause(BAR["Spikes"], 27)
     panels.open("Spikes")
     panels.click(34, 37)  # the threshold: 1.5 times the median
     steps(6)
@@ -154,8 +168,9 @@ def take(screen, folder, steps):
     panels.take("spikes")
     screen.click(FREEZE, 27)
     panels.open("Clip")  # which draws the compact form
-    time.sleep(1)
-    write_png(folder / "profiling_compact.png", screen.picture(*COMPACT))
+    time.sleep(1 + screen.pause)
+    panels.taken["compact"] = screen.picture(*COMPACT)
+    return panels.taken
 
 
 def main():
@@ -175,12 +190,14 @@ def main():
                 if time.monotonic() > started + LONGEST:
                     sys.exit("the application has drawn nothing")
                 time.sleep(1)
-            take(screen, folder, lambda steps: time.sleep(steps * STEP))
+            taken = take(screen, lambda steps: time.sleep(steps * STEP))
         finally:
             application.terminate()
             application.wait()
             server.terminate()
             server.wait()
+    for name, pixels in taken.items():
+        write_png(folder / f"profiling_{name}.png", pixels)
 
 
 if __name__ == "__main__":
