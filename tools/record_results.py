@@ -18,6 +18,8 @@
         the same of every family, in the type that each is used in
     KINETOGRAPH_CDNA_EMULATOR=CHECKOUT tools/record_results.py emulator --output bench/results/emulator_gfx950.json build/release
         the compiled gfx950 kernels in the instruction emulator: how many problems were executed, drawn and failed
+    tools/record_results.py interop --rounds 20 --output bench/results/interop_runs_h200.json build/release/.../kinetograph
+        whether so many runs of `bench interop` with a decoder end, at both sizes, and what interop and drawing take in each
     tools/record_results.py pictures --output bench/results/pictures_cpu.json build/release/.../kinetograph [BEFORE]
         exact and fast sums on the CPU: PSNR against fp32's exact sums, and processor time of a step of a demo clip in
         turn, ROUNDS times: of both sums, of exact ones whose doubled inputs a pass makes, and of BEFORE's exact ones
@@ -39,6 +41,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -47,15 +50,21 @@ SIZES = ("832x480", "1280x704")
 # The sources that write a record: a recorder here and, for `suite`, the tests whose properties it keeps.
 BENCH = "tools/kinetograph/bench_command.cpp"
 SELF = "tools/record_results.py"
+CONV = ["tools/kinetograph/bench_conv.cpp", BENCH]
+# Those of tools/h200_day that no bench/results has yet are here too.
 WRITERS = {
     "accel_cuda_h200.json": [SELF],
     "compare_h200.json": [SELF, "tools/kinetograph/bench_decode.cpp", BENCH],
     "compute_sm90_h200.json": [SELF, "tests/compute/cuda/sm90/convolution_test.cpp"],
     "compute_cuda_h200.json": [SELF, "tests/compute/cuda/convolution_test.cpp"],
-    "conv_h200_1280x704.json": ["tools/kinetograph/bench_conv.cpp", BENCH],
-    "conv_h200_832x480.json": ["tools/kinetograph/bench_conv.cpp", BENCH],
+    "conv_h200_1280x704.json": CONV,
+    "conv_h200_832x480.json": CONV,
     "cudnn_h200_1280x704.json": ["tools/pytorch_layers.py", "tools/pytorch_decoder.py"],
     "cudnn_h200_832x480.json": ["tools/pytorch_layers.py", "tools/pytorch_decoder.py"],
+    "declared_fp16_h200_1280x704.json": CONV,
+    "declared_fp16_h200_832x480.json": CONV,
+    "declared_h200_1280x704.json": CONV,
+    "declared_h200_832x480.json": CONV,
     "decode_1920x1088_h200.json": ["tools/kinetograph/bench_decode.cpp", BENCH],
     "decode_alone_h200.json": [SELF, "tools/kinetograph/bench_decode.cpp", BENCH],
     "decode_cpu.json": ["tools/compare_pytorch.py"],
@@ -70,6 +79,9 @@ WRITERS = {
     "hopper_conformance_h200.json": ["tests/gpu/hopper_conformance.cpp"],
     "hopper_conformance_model.json": ["tests/gpu/hopper_model_test.cpp"],
     "interop_h200.json": ["tools/kinetograph/bench_interop.cpp", BENCH],
+    "interop_runs_h200.json": [SELF, "tools/kinetograph/bench_interop.cpp", BENCH],
+    "large_sm90_h200.json": [SELF],
+    "long_fast_h200.json": ["tools/kinetograph/bench_interop.cpp", "tools/kinetograph/soak.cpp", BENCH],
     "long_h200.json": ["tools/kinetograph/bench_interop.cpp", "tools/kinetograph/soak.cpp", BENCH],
     "losses_h200.json": [SELF, "tests/gpu/losses_test.cpp"],
     "pictures_cpu.json": [SELF, BENCH],
@@ -77,6 +89,7 @@ WRITERS = {
     "python_h200.json": ["tools/python_on_gpu.py", BENCH],
     "profiler_cpu.json": [SELF],
     "profiler_h200.json": ["tools/kinetograph/bench_profiler.cpp", BENCH],
+    "sanitizer_sm90_h200.json": [SELF, "tests/compute/cuda/sm90/convolution_test.cpp"],
     "soak_h200.json": ["tools/kinetograph/bench_interop.cpp", "tools/kinetograph/soak.cpp", BENCH],
     "sums_h200.json": [SELF, "tools/kinetograph/bench_decode.cpp", BENCH],
     "stream_cuda_h200.json": [SELF, "tests/compute/stream/cuda_stream_test.cpp"],
@@ -247,6 +260,34 @@ def energy():
     return millijoules.value / 1e3
 
 
+RUN_SECONDS = 30  # that a run of `bench interop` may take, loading included
+
+
+def interop(options):
+    """Runs of `bench interop` with a decoder, one after another. One that does not end is stopped and the others run."""
+    def run(size):
+        begin = time.monotonic()
+        command = [*options.programs, "bench", "interop", "--lane", options.lane, "--executions", "20", "--weights",
+                   options.weights, "--size", size, "--decode-steps", "12", "--json", "-"]
+        try:
+            done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=options.seconds)
+        except subprocess.TimeoutExpired:
+            return {}, {"ended": False, "seconds": time.monotonic() - begin}
+        of_run = {"ended": True, "seconds": time.monotonic() - begin, "exit_code": done.returncode}
+        if done.returncode != 0:
+            return {}, {**of_run, "message": done.stderr.strip().splitlines()[-1] if done.stderr.strip() else ""}
+        report = json.loads(done.stdout)
+        return report["machine"], {**of_run, "share_of_interop_and_drawing": report["decode"]["share_of_interop_and_drawing"]}
+
+    sizes, machine = {}, {}
+    for size in options.sizes:
+        for _ in range(options.rounds):
+            said, of_run = run(size)
+            machine = said or machine
+            sizes.setdefault(size, []).append(of_run)
+    return {"machine": machine, "ended": sum(each["ended"] for runs in sizes.values() for each in runs), "sizes": sizes}
+
+
 # Type, sums and latent frames a step of what is compared in rate and energy.
 KINDS_OF_SUMS = {"exact, bf16": ("bf16", "exact", 1), "fast, bf16": ("bf16", "fast", 1), "exact, fp16": ("fp16", "exact", 1),
                  "fast, fp16": ("fp16", "fast", 1), "fast, bf16, 2 latent frames a step": ("bf16", "fast", 2),
@@ -404,17 +445,21 @@ def preview(options):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("kind", choices=("suite", "graph", "profiler", "decode", "compare", "emulator", "families", "sums",
-                                         "pictures", "preview"))
+                                         "interop", "pictures", "preview"))
     parser.add_argument("programs", nargs="+")
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--name", default="", help="of a suite: its folder")
     parser.add_argument("--device", default="", help="of a suite: what it ran on")
     parser.add_argument("--sanitizer", metavar="FILTER", help="of a suite: cases to run under compute-sanitizer too")
-    parser.add_argument("--rounds", type=int, default=3, help="of pictures, preview and compare: times that each is timed")
+    parser.add_argument("--rounds", type=int, default=3, help="of pictures, preview, compare and interop: times that each runs")
+    parser.add_argument("--lane", default="cuda", help="of interop")
+    parser.add_argument("--weights", default="synthetic:wan2.1", help="of interop")
+    parser.add_argument("--sizes", nargs="+", default=SIZES, metavar="WIDTHxHEIGHT", help="of interop")
+    parser.add_argument("--seconds", type=float, default=RUN_SECONDS, help="of interop: that a run may take")
     parser.add_argument("--filter", default="*", help="of a suite: GoogleTest's")
     options = parser.parse_args()
     record = {"suite": suite, "graph": graph, "profiler": profiler, "decode": decode, "compare": compare,
-              "emulator": emulator, "families": families, "sums": sums, "pictures": pictures,
+              "emulator": emulator, "families": families, "sums": sums, "interop": interop, "pictures": pictures,
               "preview": preview}[options.kind](options)
     record = {"commit": commit(), "command": " ".join(["tools/record_results.py", *sys.argv[1:]]), **record}
     options.output.write_text(json.dumps(record, indent=1) + "\n")

@@ -33,7 +33,10 @@ def keys_of(value):
 class RecordedResults(unittest.TestCase):
     def test_every_record_has_a_writer_in_the_tree_that_knows_each_of_its_figures(self):
         records = sorted(path.name for path in (ROOT / "bench/results").glob("*.json"))
-        self.assertEqual(records, sorted(record_results.WRITERS))
+        self.assertEqual(set(records) - set(record_results.WRITERS), set())
+        day = (ROOT / "tools/h200_day").read_text()
+        for name in set(record_results.WRITERS) - set(records):  # which the next day on an H200 records
+            self.assertIn('"' + re.sub("(_(1280x704|832x480))?[.]json$", "", name) + '"', day)
         for name in records:
             sources = "".join((ROOT / source).read_text() for source in record_results.WRITERS[name])
             keys = keys_of(json.loads((ROOT / "bench/results" / name).read_text()))
