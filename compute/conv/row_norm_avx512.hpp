@@ -1,4 +1,4 @@
-// rms_norm_pixels() for bf16 in AVX-512, where the compiler's own code takes three times as long.
+// rms_norm_pixels() for bf16 in AVX-512: 22 to 28 clocks for 16 numbers on Zen 4; the portable loop takes 37 to 44.
 #pragma once
 
 #include <kinetograph/kernels/conv/problem.hpp>
