@@ -454,7 +454,7 @@ kg_result kg_clip_destroy(kg_clip* clip) {
         return report(KG_ERROR_BUSY, fmt::format("the clip is destroyed after its frames: {} were released on a stream "
                                                  "that is in a capture, and come back when it has ended",
                                                  readers.returning));
-    clip->clip->stop();
+    if (clip->clip.use_count() > 1) clip->clip->stop();  // tensors keep it
     delete clip;
     return KG_OK;
 }
