@@ -99,6 +99,37 @@ Result<graph::Execution> PresentedDecode::draw_frames() {
     return last;
 }
 
+std::vector<graph::LaneState> PresentedDecode::lane_states() const {
+    std::vector<graph::LaneState> states = ring_->lane_states();
+    states.push_back(drawing_->state());
+    return states;
+}
+
+/// Until `wait` returns true, which it is called with a time-out for.
+Result<void> PresentedDecode::wait_while_lanes_move(std::string_view what,
+                                                    const std::function<Result<bool>(Nanoseconds)>& wait) {
+    for (graph::Patience patience(options_.patience, options_.patience);;) {
+        KG_TRY(const bool done, wait(graph::kLook));
+        if (done) return {};
+        const auto lanes = lane_states();
+        if (patience.is_over(lanes))
+            return fail(ErrorCode::DeviceLost, "waiting for {}: nothing has moved for {:.0f} s:\n{}", what,
+                        to_seconds(options_.patience), graph::describe(lanes));
+    }
+}
+
+Result<void> PresentedDecode::wait_for_picture(const graph::Execution& execution) {
+    return wait_while_lanes_move("a picture", [&](Nanoseconds timeout) { return executor_->wait(execution, timeout); });
+}
+
+/// Frames do not tell whether a step has failed.
+Result<void> PresentedDecode::wait_for_steps() {
+    accel::AcceleratorLane& lane = ring_->runner().lane();
+    const std::uint64_t newest = lane.state().submitted;
+    KG_CHECK(wait_while_lanes_move("the decoder", [&](Nanoseconds timeout) { return lane.wait(newest, timeout); }));
+    return ring_->wait_for_steps();
+}
+
 Result<PresentedTimes> PresentedDecode::run(std::int64_t count) {
     PresentedTimes times;
     std::optional<graph::Execution> before;
@@ -110,14 +141,13 @@ Result<PresentedTimes> PresentedDecode::run(std::int64_t count) {
         KG_TRY(auto drawn, draw_frames());
         times.host_decode.add(to_seconds(enqueued - begin));
         times.host.add(to_seconds(host_now() - begin));
-        if (before) KG_CHECK(executor_->wait(*before));
+        if (before) KG_CHECK(wait_for_picture(*before));
         if (before && ended) times.period.add(to_seconds(host_now() - *ended));
         if (before) ended = host_now();
         before = drawn;
     }
-    if (before) KG_CHECK(executor_->wait(*before));
-    // Frames do not tell whether a step has failed.
-    KG_CHECK(ring_->wait_for_steps());
+    if (before) KG_CHECK(wait_for_picture(*before));
+    KG_CHECK(wait_for_steps());
     return times;
 }
 

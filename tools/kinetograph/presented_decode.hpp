@@ -3,6 +3,7 @@
 #pragma once
 
 #include <kinetograph/compute/stream/ring_decoder.hpp>
+#include <kinetograph/engine/graph/patience.hpp>
 #include <kinetograph/engine/vulkan/image.hpp>
 #include <kinetograph/engine/vulkan/lane.hpp>
 #include <kinetograph/tools/kinetograph/bench.hpp>
@@ -36,6 +37,8 @@ struct PresentedOptions {
     profile::Recorder* recorder = nullptr;              ///< of the other lanes' passes; outlives the decoder
     graph::Lane copy_lane = graph::Lane::AsyncCompute;  ///< whose queue copies frames to images
     stream::Copies copies = stream::Copies::Ahead;
+    /// After so long without a lane that moves, run() fails and describes the lanes.
+    Nanoseconds patience = graph::kWorkPatience;
     /// Called for every picture after its frame was drawn; may declare passes that draw over it. Returns the contents.
     std::function<graph::Image(graph::FrameGraph&, graph::Image)> draw_over{};
 };
@@ -52,7 +55,7 @@ class PresentedDecode {
     ~PresentedDecode();
 
     /// `count` steps, two in flight: each is enqueued, its frames are drawn to an image of their size and returned.
-    /// Errors: of the decoder and the lanes.
+    /// Errors: of the decoder and the lanes; DeviceLost after PresentedOptions::patience.
     Result<PresentedTimes> run(std::int64_t count);
     /// Call it between runs.
     PresentedState state() const;
@@ -65,6 +68,10 @@ class PresentedDecode {
     Result<void> enqueue_step();
     Result<graph::Execution> draw_frames();
     Result<graph::Execution> draw(const interop::FrameRecord& record);
+    Result<void> wait_for_picture(const graph::Execution& execution);
+    Result<void> wait_for_steps();
+    Result<void> wait_while_lanes_move(std::string_view what, const std::function<Result<bool>(Nanoseconds)>& wait);
+    std::vector<graph::LaneState> lane_states() const;
 
     interop::Bridge& bridge_;
     PresentedOptions options_;

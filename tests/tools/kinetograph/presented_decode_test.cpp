@@ -2,6 +2,7 @@
 // which the program cannot do on lavapipe.
 #include <kinetograph/tests/engine/interop/cuda_side.hpp>
 #include <kinetograph/tests/engine/interop/interop_fixture.hpp>
+#include <kinetograph/tests/engine/vulkan/blocked_queue.hpp>
 #include <kinetograph/tools/kinetograph/hand_overs.hpp>
 #include <kinetograph/tools/kinetograph/presented_decode.hpp>
 
@@ -64,6 +65,30 @@ TEST_P(PresentedDecodes, FollowHandOversAndOneAnotherOnOneBridge) {
         EXPECT_EQ(accelerator_->bytes_allocated(), held) << round;
     }
     EXPECT_GT(recorder.total_added(), 0U);
+}
+
+/// A drawing queue that does not go on, although every frame that it is to draw is ready.
+TEST_P(PresentedDecodes, EndWithTheStatesOfTheLanesWhenNothingMoves) {
+    ASSERT_NO_FATAL_FAILURE(set_up());
+    if (IsSkipped()) return;
+    const auto checkpoint = vae::Checkpoint::open("synthetic:wan2.1,dim=2");
+    ASSERT_TRUE(checkpoint) << checkpoint.error().message;
+    auto decode = PresentedDecode::create(*bridge_, *vae::Model::create(*accelerator_, *checkpoint), {1, 1},
+                                          {.patience = std::chrono::seconds(1), .draw_over = {}});
+    ASSERT_TRUE(decode) << decode.error().message;
+    const auto gate = vulkan::TimelineSemaphore::create(*display_, "gate").value();
+    vulkan::testing::block(*display_, graph::Lane::Graphics, *gate);
+    const auto stood = (*decode)->run(4);
+    gate->signal(1);
+    ASSERT_FALSE(stood);
+    EXPECT_EQ(stood.error().code, ErrorCode::DeviceLost);
+    EXPECT_NE(stood.error().message.find("waiting for a picture: nothing has moved for 1 s:\nlane accelerator: "),
+              std::string::npos)
+        << stood.error().message;
+    EXPECT_NE(stood.error().message.find("\nlane graphics: submitted "), std::string::npos) << stood.error().message;
+    const auto times = (*decode)->run(4);
+    EXPECT_TRUE(times) << times.error().message;
+    decode->reset();
 }
 
 INSTANTIATE_TEST_SUITE_P(Sides, PresentedDecodes,
