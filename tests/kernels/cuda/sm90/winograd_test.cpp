@@ -102,7 +102,7 @@ TEST(Winograd, HistoryIsReadWhereItLies) {
 struct Measured {
     ConvProblem problem;
     std::string_view tile;
-    double milliseconds;  ///< on an H200, docs/kernels-sm90.md; 0: not measured
+    double milliseconds;  ///< in a decode on an H200; 0: not measured
 };
 
 /// Layers of the Wan 2.1 decoder at 1280x704 with their epilogues.
@@ -130,8 +130,11 @@ TEST(Winograd, TheTilesOfADecodersLayersAndTheirTimesArePredicted) {
         ASSERT_NE(chosen, nullptr);
         EXPECT_EQ(chosen->kernel, layer.tile) << layer.problem.to_string();
         if (layer.milliseconds == 0) continue;
-        EXPECT_NEAR(winograd_seconds(chosen->config, layer.problem, h200) * 1e3 / layer.milliseconds, 1, 0.12)
-            << layer.problem.to_string();
+        const double error = winograd_seconds(chosen->config, layer.problem, h200) * 1e3 / layer.milliseconds - 1;
+        // The model is that of a layer alone (documentation_test.cpp). A decode is at the power limit, where layers
+        // take a tenth longer (docs/performance.md), and shows more of an epilogue with a norm than the model does.
+        EXPECT_GT(error, -0.18) << layer.problem.to_string();
+        EXPECT_LT(error, 0.05) << layer.problem.to_string();
     }
 }
 
