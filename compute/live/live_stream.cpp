@@ -233,9 +233,13 @@ void ReadingStream::note_lag(const FrameRecord& record) {
 
 /// Nothing while more frames may come.
 std::optional<Error> ReadingStream::ended_with() const {
-    const Lock lock(mutex_);  // before the decoder is asked: at the end all frames are in it
-    if (!error_ || !is_decoded_ || decoding_->stats().depth > 0) return std::nullopt;
-    return error_;
+    std::optional<Error> error;
+    {
+        const Lock lock(mutex_);  // before the decoder is asked: at the end all frames are in it
+        if (is_decoded_) error = error_;
+    }
+    if (!error || decoding_->stats().depth > 0) return std::nullopt;
+    return error;
 }
 
 /// Frames of before a reset that has been read are not handed out any more. False if `timeout` passes first.
@@ -295,9 +299,12 @@ bool ReadingStream::finished() const {
 }
 
 stream::FrameStreamStats ReadingStream::stats() const {
-    const Lock lock(mutex_);  // before the decoder is asked: at the end all frames are in it
+    const bool finished = [this] {
+        const Lock lock(mutex_);  // before the decoder is asked: at the end all frames are in it
+        return is_decoded_ && !error_ && !stop_;
+    }();
     stream::FrameStreamStats stats = decoding_->stats();
-    stats.finished = is_decoded_ && !error_ && !stop_;
+    stats.finished = finished;
     return stats;
 }
 
