@@ -27,6 +27,7 @@ enum class Code : int {
     LaunchFailure = 719,
     StreamCaptureUnsupported = 900,
     StreamCaptureInvalidated = 901,
+    StreamCaptureImplicit = 906,
 };
 
 }  // namespace kinetograph::standin

@@ -335,7 +335,7 @@ Result<void> Clip::release(std::uint64_t id, const kg_moment& done) {
             return fail(ErrorCode::InvalidArgument, "frame {} is released by two threads at a time", id);
         if (on_stream) found->second.stream = done.stream;
         static_cast<void>(finite_of(record));
-        if (waits || found->second.tensors > 0) return {};
+        if (waits || found->second.tensors > 0) return point ? Result<void>{} : fail(std::move(point.error()));
         held_.erase(found);
     }
     KG_CHECK(stream_->release(record, point.value_or(interop::TimelinePoint{})));

@@ -314,7 +314,10 @@ Result<void> Context::copy(StreamHandle stream, std::byte* to, const std::byte* 
 Result<bool> Context::is_capturing(StreamHandle stream) {
     const Current current(*this);
     CaptureStatus status = CaptureStatus::None;
-    KG_CHECK(driver_->call(cuda().cuStreamIsCapturing, stream, &status));
+    const Status answer = cuda().cuStreamIsCapturing(stream, &status);
+    // Of the default stream while another one is in a capture that its work would break.
+    if (answer == Status::StreamCaptureImplicit) return true;
+    if (answer != Status::Success) return fail(driver_->error(answer, cuda().cuStreamIsCapturing.name()));
     return status != CaptureStatus::None;
 }
 

@@ -392,6 +392,28 @@ TEST_P(CInterfaceOnGpus, ACaptureOfTheCallersStreamIsLeftAsItIs) {
     application_->synchronize();
 }
 
+/// As CUDA answers of the default stream while another stream is in a capture.
+TEST_P(CInterfaceOnGpus, AStreamWhoseWorkWouldBreakAnothersCaptureIsLeftAloneToo) {
+    if (!is_cuda()) GTEST_SKIP() << "HIP has no such answer";
+    const auto made = clip(KG_STORAGE_DEVICE);
+    const kg_latents latents = upload(latents_of(1));
+    application_->control().inject({"cuStreamIsCapturing", 1, standin::Code::StreamCaptureImplicit});
+    EXPECT_SENTENCE(kg_clip_push(made.get(), &latents, kLong, nullptr), KG_ERROR_INVALID_ARGUMENT,
+                    "the stream is in a capture of a graph");
+    ASSERT_EQ(kg_clip_push(made.get(), &latents, kLong, nullptr), KG_OK) << kg_last_error();
+    auto frame = sized<kg_frame>();
+    ASSERT_EQ(kg_clip_acquire(made.get(), KG_ACQUIRE_AHEAD, 0, &frame), KG_OK) << kg_last_error();
+    application_->control().inject({"cuStreamIsCapturing", 1, standin::Code::StreamCaptureImplicit});
+    const kg_moment done = stream_moment();
+    EXPECT_EQ(kg_clip_release(made.get(), frame.id, &done), KG_OK) << kg_last_error();
+    auto info = sized<kg_clip_info>();
+    EXPECT_EQ(kg_clip_describe(made.get(), &info), KG_OK) << kg_last_error();
+    EXPECT_EQ(info.frames_acquired, 1U) << "it goes back with the next call that asks";
+    EXPECT_EQ(kg_clip_push(made.get(), &latents, kLong, nullptr), KG_OK) << kg_last_error();
+    EXPECT_EQ(read_ahead(made.get()).size(), 4U);
+    application_->synchronize();
+}
+
 TEST_P(CInterfaceOnGpus, FramesThatAreReleasedInACaptureGoBackAfterIt) {
     auto made = clip(KG_STORAGE_DEVICE);
     const kg_latents latents = upload(latents_of(2));
