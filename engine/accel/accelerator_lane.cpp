@@ -163,10 +163,11 @@ void AcceleratorLane::signal_from_another_stream(const graph::Point& point) {
 bool AcceleratorLane::passes(Stream& stream, Timeline& timeline) {
     for (const Nanoseconds begin = host_now(); !timeline.wait(1, graph::kLook / 10);) {
         static_cast<void>(stream.status());  // the host signals if the device is lost
+        const bool is_late = host_now() - begin > graph::kPatience;
         const Lock lock(watch_mutex_);
-        if (watch_ends_ || host_now() - begin > graph::kPatience) return false;
+        if (watch_ends_ || is_late) break;
     }
-    return true;
+    return timeline.wait(1, graph::kLook);
 }
 
 /// From here on the watch observes the values given to the stream.
@@ -231,8 +232,9 @@ Result<void> AcceleratorLane::enqueue(const graph::BatchRecord& record) {
     KG_TRY(auto* const graph, graph_for(record));  // captures before anything is enqueued
     owe(record.signal);                            // before the first call, which may already block
     KG_CHECK(graph != nullptr ? replay(record, *graph) : run_eagerly(record));
+    auto views = views_to_signal();  // all that may throw comes before the first signal
     stream_->signal(timeline_, record.signal);
-    for (auto& view : views_to_signal()) stream_->signal(std::move(view), record.signal);
+    for (auto& view : views) stream_->signal(std::move(view), record.signal);
     if (!stream_->noted()) wake_watch();  // the driver may have refused a signal
     return {};
 }

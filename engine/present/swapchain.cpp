@@ -166,7 +166,7 @@ Result<void> SwapchainTarget::abandon_picture() {
 SwapchainTarget::~SwapchainTarget() {
     screen_times_.reset();
     graphics_.draw_next({});
-    if (const auto idle = device_.wait_idle(graph::Lane::Graphics, graph::kPatience); !idle && !is_lost()) {
+    if (const auto idle = device_.wait_idle(graph::Lane::Graphics, graph::kWorkPatience); !idle && !is_lost()) {
         for (auto& image : images_) static_cast<void>(image.release());  // NOLINT(bugprone-unused-return-value)
         return;
     }
@@ -210,11 +210,12 @@ Result<vulkan::Image*> SwapchainTarget::acquire() {
 Result<bool> SwapchainTarget::wait_for(const Slot& slot) {
     if (slot.drawn > 0) {
         KG_TRY(const bool drawn, graphics_.wait(slot.drawn, Nanoseconds(kAcquireTimeout)));
-        const graph::LaneState state = graphics_.state();
-        if (!drawn && patience_.is_over({&state, 1}))
+        if (!drawn) {
+            const graph::LaneState state = graphics_.state();
+            if (!patience_.is_over({&state, 1})) return false;
             return fail(ErrorCode::DeviceLost, "{}: a picture is not drawn: {}", device_.report().name,
                         graph::describe(state));
-        if (!drawn) return false;
+        }
     }
     patience_ = graph::Patience(graph::kWorkPatience, graph::kWorkPatience);
     return true;

@@ -11,11 +11,12 @@ namespace kinetograph::ui {
 /// "417 us", "16.7 ms", "1.25 s": three significant digits. Below a microsecond: "417 ns".
 std::string human_time(Nanoseconds time);
 
-/// "812 B", "3.42 MiB"
 /// The same of nanoseconds in a plot.
 inline std::string human_level(float nanoseconds) {
     return human_time(Nanoseconds(static_cast<std::int64_t>(nanoseconds)));
 }
+
+/// "812 B", "3.42 MiB"
 std::string human_bytes(std::uint64_t bytes);
 
 /// "1980 MHz", "54.2 W", "3.42 GiB" of MiB, "3" without a unit.

@@ -125,9 +125,11 @@ Result<void> ImGuiRenderer::upload_atlas(ImFontAtlas& atlas) {
                       device_, "imgui font",
                       {.width = static_cast<std::uint32_t>(width), .height = static_cast<std::uint32_t>(height)}));
     atlas.SetTexID(font_.get());
-    return vulkan::upload_pixels(device_, *font_,
-                                 {reinterpret_cast<const std::byte*>(pixels),
-                                  static_cast<std::size_t>(width) * static_cast<std::size_t>(height) * 4});
+    auto uploaded = vulkan::upload_pixels(device_, *font_,
+                                          {reinterpret_cast<const std::byte*>(pixels),
+                                           static_cast<std::size_t>(width) * static_cast<std::size_t>(height) * 4});
+    if (!uploaded) device_.keep(std::shared_ptr<vulkan::Image>(std::move(font_)));  // a late upload writes to it
+    return uploaded;
 }
 
 graph::Image ImGuiRenderer::declare(graph::FrameGraph& frame, std::string_view name, graph::Image target,

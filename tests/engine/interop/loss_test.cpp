@@ -235,7 +235,7 @@ class LostPartners : public testing::InteropTest {
     }
     /// Ends the process, with 0 if the lane ends in time: what it gives up stays in the driver until then.
     void lose_vulkan_with_one_queue() {
-        const testing::Watchdog watchdog("a lane that cannot be released", std::chrono::seconds(12));
+        const testing::Watchdog watchdog("a lane that cannot be released", std::chrono::seconds(30));
         make_lanes({.hardware_queues = 1});
         const auto gate = std::make_shared<graph::HostTimeline>("gate");
         submit(*graphics_, 1, {}, {gate, 1});
