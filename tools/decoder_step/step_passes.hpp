@@ -48,7 +48,6 @@ struct StepPasses {
 
 /// What the passes depend on besides the network.
 struct StepPlanner {
-    accel::Kind device = accel::Kind::Cpu;
     std::function<std::string_view(const conv::ConvProblem&)> method_of;  ///< the dispatch's for a convolution
 };
 

@@ -92,7 +92,7 @@ DecoderStep decoder_step(const families::Family& family, std::int64_t height, st
                          const conv::Chip& chip) {
     vae::StepPasses passes = vae::step_passes(family.decoder(family.published),
                                               {height / family.factors.space, width / family.factors.space},
-                                              tensor::DType::BF16, {accel::Kind::Hip, method_of});
+                                              tensor::DType::BF16, {method_of});
     DecoderStep step;
     for (const vae::StepConvolution& convolution : passes.convolutions) {
         DecoderLayer& layer = step.layers.emplace_back();

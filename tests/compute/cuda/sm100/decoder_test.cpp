@@ -60,7 +60,7 @@ StepPasses step_on(const accel::Device& device, const nn::Network& network, Late
         const conv::DispatchRow first = conv::explain(device.info(), problem).front();
         return first.open ? first.candidate : "";
     };
-    return step_passes(network, size, dtype, {device.info().kind, method_of}, kind);
+    return step_passes(network, size, dtype, {method_of}, kind);
 }
 
 class Sm100Layers : public Sm100Decoder {

@@ -41,8 +41,8 @@ double move_seconds(const vae::StepMove& move, const ChipRates& rates) {
 }  // namespace
 
 vae::StepPasses step_of_wan21(vae::LatentSize latents, StepOfClip step) {
-    return vae::step_passes(families::wan::decoder({.dim = 96, .z_dim = 16}), latents, Element::BF16,
-                            {accel::Kind::Cuda, method_of}, {.first = step == StepOfClip::First});
+    return vae::step_passes(families::wan::decoder({.dim = 96, .z_dim = 16}), latents, Element::BF16, {method_of},
+                            {.first = step == StepOfClip::First});
 }
 
 Conv2dEstimate DecoderRow::parts(const ChipRates& rates) const {
