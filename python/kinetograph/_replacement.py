@@ -42,6 +42,9 @@ class Replacement:
         for owner, name in self._patched:
             delattr(owner, name)
         self._patched.clear()
+        if self._state is not None:
+            self._state.close()
+            self._state = None
         self.decoder.close()
 
     def clip(self, latents: Any) -> Any:

@@ -28,7 +28,7 @@ class Preview:
 
     weights    a checkpoint, as `kinetograph view --weights` takes it
     fps        of the video
-    family     of the VAE that the latents are for; by default that of the weights
+    family     of the VAE that the latents are for; by default that of the weights, which are read for it
     name       the window's title
     program    the `kinetograph` program; by default the one that KINETOGRAPH_PROGRAM names, or that PATH has
     arguments  more options of `kinetograph view`, as ["--lane", "cuda"]

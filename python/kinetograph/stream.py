@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _POLL_NS = 100_000_000  # how soon Ctrl-C is noticed
 _LARGEST_CHUNK = 4096
 _LONG_WAIT_SECONDS = 10.0  # of push() without a timeout, for a reader that may be none
+_ALONE_SECONDS = 1.0  # without room, until push() is sure that no thread takes frames
 
 
 _streams: weakref.WeakSet[Stream] = weakref.WeakSet()
@@ -63,6 +64,7 @@ class Stream:
         self._counts = threading.Lock()
         self._decodes = threading.Lock()  # held by the one decode_chunk() that may be on its way
         self._pushed = self._taken = self._steps = 0
+        self._reader: int | None = None  # the thread that took the newest frame
         self._lent: collections.deque[tuple[int, Batch]] = collections.deque()  # with the step that reads its end
         self._reads = Reads()  # of what decode() has stored
         self._unproven: collections.deque[Frame] = collections.deque()  # one of each step that may not have ended
@@ -131,11 +133,17 @@ class Stream:
                 moved = time.monotonic()
             elif result == _library.TIMEOUT and deadline.timeout is None and (full := self._fullness()) is not None:
                 told = f"{done - begin} of {end - begin} latent frames were pushed: {full}"
-                if threading.active_count() == 1:
+                waited = time.monotonic() - moved
+                if self._reads_alone() and waited > _ALONE_SECONDS:
                     raise Busy(f"{told}, and no other thread takes frames")
-                if not warned and time.monotonic() - moved > _LONG_WAIT_SECONDS:
+                if not warned and waited > _LONG_WAIT_SECONDS:
                     warnings.warn(f"push() waits. {told}", RuntimeWarning, stacklevel=3)
                     warned = True
+
+    def _reads_alone(self) -> bool:
+        """Whether this thread is the process's only one that is known to Python, and no other has taken frames."""
+        with self._counts:
+            return threading.active_count() == 1 and self._reader in (None, threading.get_ident())
 
     def _fullness(self) -> str | None:
         """Why the frames of another latent frame have no room; None if they have."""
@@ -178,6 +186,7 @@ class Stream:
                 raise TimeoutError(f"no frame within {timeout} s")
         with self._counts:
             self._taken += 1
+            self._reader = threading.get_ident()
         device = self._decoder.device_pair if self._on_device else ("cpu", 0)
         return Frame(Slot(clip, record), device, self._layout)
 

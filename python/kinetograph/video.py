@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import fractions
 import os
 import pathlib
@@ -137,6 +138,8 @@ def _encode(command: list[str], rows: Iterable[bytes], path: pathlib.Path) -> No
             pass  # its message says why
         except BaseException:  # the frames': the encoder would end its file as if they were all
             encoder.kill()
+            with contextlib.suppress(BrokenPipeError):  # of what is buffered still
+                encoder.stdin.close()
             raise
         message = encoder.stderr.read().decode(errors="replace").strip()
     if encoder.returncode != 0:

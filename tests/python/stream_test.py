@@ -185,7 +185,9 @@ def test_a_reader_that_holds_every_frame_makes_push_time_out(decoder):
             stream.take(timeout=0.0)
 
 
-def test_more_latents_than_fit_in_are_an_error_where_no_other_thread_takes_frames(decoder):
+def test_more_latents_than_fit_in_are_an_error_where_no_other_thread_takes_frames(decoder, monkeypatch):
+    monkeypatch.setattr(stream_module, "_ALONE_SECONDS", 0.05)
+    monkeypatch.setattr(threading, "active_count", lambda: 1)  # whatever else pytest has started
     latents = latents_of(6)
     wanted = decoder.decode(latents)
     with decoder.stream(chunk=1) as stream:  # 12 frames: those of three latent frames, and three more

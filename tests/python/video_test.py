@@ -71,7 +71,7 @@ def test_an_animated_png_has_any_rate(tmp_path, fps, seconds):
 
 ENCODER = """#!/bin/sh
 for path; do :; done   # the last argument
-cat >"$path"
+exec cat >"$path"
 """
 
 
