@@ -285,7 +285,10 @@ def interop(options):
             said, of_run = run(size)
             machine = said or machine
             sizes.setdefault(size, []).append(of_run)
-    return {"machine": machine, "ended": sum(each["ended"] for runs in sizes.values() for each in runs), "sizes": sizes}
+            record = {"machine": machine, "ended": sum(each["ended"] for runs in sizes.values() for each in runs),
+                      "sizes": sizes}
+            write(options, record)  # what ran so far, if this is stopped
+    return record
 
 
 # Type, sums and latent frames a step of what is compared in rate and energy.
@@ -442,6 +445,11 @@ def preview(options):
             "fps_of_two_free_cores": 2 / statistics.median(of_frame)}
 
 
+def write(options, record):
+    record = {"commit": commit(), "command": " ".join(["tools/record_results.py", *sys.argv[1:]]), **record}
+    options.output.write_text(json.dumps(record, indent=1) + "\n")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("kind", choices=("suite", "graph", "profiler", "decode", "compare", "emulator", "families", "sums",
@@ -461,8 +469,7 @@ def main():
     record = {"suite": suite, "graph": graph, "profiler": profiler, "decode": decode, "compare": compare,
               "emulator": emulator, "families": families, "sums": sums, "interop": interop, "pictures": pictures,
               "preview": preview}[options.kind](options)
-    record = {"commit": commit(), "command": " ".join(["tools/record_results.py", *sys.argv[1:]]), **record}
-    options.output.write_text(json.dumps(record, indent=1) + "\n")
+    write(options, record)
     return 0
 
 

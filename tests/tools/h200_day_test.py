@@ -68,10 +68,10 @@ class H200Day(unittest.TestCase):
     def test_what_does_not_end_is_stopped_with_what_it_has_started_and_the_rest_runs(self):
         self.kinetograph('case "$*" in *profiler*) sleep 60 & wait;; esac\necho {} >"$json"')
         begin = time.monotonic()
-        _, parts = self.runs("--call", "4", "--scale", "0.05")
-        self.assertLess(time.monotonic() - begin, 40)
+        _, parts = self.runs("--call", "4", "--scale", "0.2")
+        self.assertLess(time.monotonic() - begin, 60)
         self.assertEqual(parts["profiler_h200"]["outcome"], "stopped")
-        self.assertIn("still running after 2 s", parts["profiler_h200"]["sentence"])
+        self.assertIn("still running after 9 s", parts["profiler_h200"]["sentence"])
         self.assertEqual(parts["decode_1920x1088_h200"]["outcome"], "recorded")
 
     def test_a_program_that_is_not_built_is_named(self):
@@ -93,7 +93,7 @@ class H200Day(unittest.TestCase):
                          'echo \' "decode": {"share_of_interop_and_drawing": {"median": 0.1}}}\'')
         target = self.out.with_suffix(".json")
         subprocess.run([ROOT / "tools/record_results.py", "interop", "--rounds", "3", "--sizes", "8x8", "--seconds",
-                        "1", "--output", target, self.build / "tools/kinetograph/kinetograph"], check=True)
+                        "5", "--output", target, self.build / "tools/kinetograph/kinetograph"], check=True)
         record = json.loads(target.read_text())
         self.assertEqual([run["ended"] for run in record["sizes"]["8x8"]], [False, True, True])
         self.assertEqual((record["ended"], record["sizes"]["8x8"][1]["message"]), (2, "no luck"))
