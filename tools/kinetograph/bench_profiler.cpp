@@ -235,8 +235,7 @@ std::string to_text(const ProfilerBench& bench, const interop::Bridge& bridge, c
         "{} at {}x{}, {} passes, {} rounds of {} steps of each kind\n{}\nthe passes of a step add up to {:.3f} ms; "
         "between two events, without the profiler, it takes {:.3f} ms: {:+.2f} %, {:+.2f} to {:+.2f}\n"
         "{} passes beside events around each, without the profiler: {:+.2f} % (median), the worst {}: {:.2f} and "
-        "{:.2f} "
-        "us, {:+.2f} %\n",
+        "{:.2f} us, {:+.2f} %\n",
         bench.weights, bench.size.width, bench.size.height, measured.watches.passes, bench.rounds, bench.steps,
         table.to_string(), 1e3 * steps.by_profiler.median(), 1e3 * steps.by_events.median(),
         100 * steps.difference.median(), 100 * steps.difference.least(), 100 * steps.difference.most(),
