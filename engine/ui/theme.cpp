@@ -40,11 +40,16 @@ ImU32 resource_color(std::size_t resource) {
 }
 
 double contrast(ImU32 a, ImU32 b) {
+    static const std::array<double, 256> kLinear = [] {  // of eight bits of sRGB; asked for every label that is drawn
+        std::array<double, 256> linear{};
+        for (std::size_t i = 0; i < linear.size(); ++i) {
+            const double value = static_cast<double>(i) / 255.0;
+            linear[i] = value <= 0.04045 ? value / 12.92 : std::pow((value + 0.055) / 1.055, 2.4);
+        }
+        return linear;
+    }();
     const auto luminance = [](ImU32 color) {
-        const auto linear = [&](int shift) {
-            const double value = static_cast<double>((color >> shift) & 0xffU) / 255.0;
-            return value <= 0.04045 ? value / 12.92 : std::pow((value + 0.055) / 1.055, 2.4);
-        };
+        const auto linear = [&](int shift) { return kLinear[(color >> shift) & 0xffU]; };
         return 0.2126 * linear(IM_COL32_R_SHIFT) + 0.7152 * linear(IM_COL32_G_SHIFT) +
                0.0722 * linear(IM_COL32_B_SHIFT);
     };
