@@ -20,16 +20,25 @@ std::vector<std::uint32_t> spans_of_passes(const Step& step, const PlanFacts& pl
         std::uint32_t index;
     };
     const auto key_of = [](NameId name, NameId track) { return std::uint64_t{name} << 32U | track; };
-    std::vector<Named> passes;
-    for (std::uint32_t i = 0; i < plan.passes.size(); ++i)
-        passes.push_back({key_of(plan.passes[i].name, plan.passes[i].track), i});
-    std::ranges::stable_sort(passes, {}, &Named::key);
+    std::vector<Named> sorted;
+    const auto sort_passes = [&] {
+        for (std::uint32_t i = 0; i < plan.passes.size(); ++i)
+            sorted.push_back({key_of(plan.passes[i].name, plan.passes[i].track), i});
+        std::ranges::stable_sort(sorted, {}, &Named::key);
+    };
     std::vector<std::uint32_t> result(plan.passes.size(), kNone);
+    std::uint32_t next = 0;  // all passes before this one have their spans
     for (std::uint32_t i = 0; i < step.spans.size(); ++i) {
         const std::uint64_t key = key_of(step.spans[i].name, step.spans[i].track);
+        while (next < result.size() && result[next] != kNone) ++next;
+        if (next < result.size() && key_of(plan.passes[next].name, plan.passes[next].track) == key) {
+            result[next] = i;
+            continue;
+        }
+        if (sorted.empty()) sort_passes();
         // Passes of one name ran in the plan's order.
-        for (auto pass = std::ranges::lower_bound(passes, key, {}, &Named::key);
-             pass != passes.end() && pass->key == key; ++pass)
+        for (auto pass = std::ranges::lower_bound(sorted, key, {}, &Named::key);
+             pass != sorted.end() && pass->key == key; ++pass)
             if (result[pass->index] == kNone) {
                 result[pass->index] = i;
                 break;
@@ -92,6 +101,17 @@ std::string reason_of(const SpanRecord& other, const NameTable& names) {
                        names.text(other.track));
 }
 
+/// As spans_of_passes() has it; null if there is none.
+const SpanRecord* span_of_pass(const Step& step, const PlanFacts& plan, std::uint32_t pass) {
+    const auto is_alike = [&wanted = plan.passes[pass]](const auto& each) {
+        return each.name == wanted.name && each.track == wanted.track;
+    };
+    auto before = std::count_if(plan.passes.begin(), plan.passes.begin() + pass, is_alike);
+    for (const SpanRecord& span : step.spans)
+        if (is_alike(span) && before-- == 0) return &span;
+    return nullptr;
+}
+
 /// Of a batch in a step: the span of one of its passes, else, of a batch whose passes were not timed, the last or the
 /// first span of its track. Null if there is none.
 const SpanRecord* span_of_batch(const Step& step, const PlanFacts& plan, std::uint32_t batch, bool last) {
@@ -99,7 +119,7 @@ const SpanRecord* span_of_batch(const Step& step, const PlanFacts& plan, std::ui
     const BatchFacts& facts = plan.batches[batch];
     const std::uint32_t pass = last ? facts.last_pass : facts.first_pass;
     if (pass == kNone) return nullptr;
-    if (const std::uint32_t span = spans_of_passes(step, plan)[pass]; span != kNone) return &step.spans[span];
+    if (const SpanRecord* span = span_of_pass(step, plan, pass); span != nullptr) return span;
     const SpanRecord* found = nullptr;
     for (const SpanRecord& span : step.spans)
         if (span.track == facts.track && plan.find(span.name, span.track) == kNone &&
