@@ -112,8 +112,9 @@ Result<void> Device::finish(std::span<const std::byte> pipeline_cache) {
     return {};
 }
 
-/// Success once the queue has finished its previous work; VK_TIMEOUT after `patience`, since batches may wait for ever.
-VkResult Device::finish(const Queue& queue, Nanoseconds patience) const {
+/// Success once the queue has finished its previous work; VK_TIMEOUT after `patience`, since batches may wait for ever:
+/// the queue still uses `late` then.
+VkResult Device::finish(const Queue& queue, Nanoseconds patience, VkFence& late) const {
     VkFenceCreateInfo info{};
     info.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO;
     VkFence fence = VK_NULL_HANDLE;
@@ -124,7 +125,7 @@ VkResult Device::finish(const Queue& queue, Nanoseconds patience) const {
     }
     if (result == VK_SUCCESS) result = table_->vkWaitForFences(handle_, 1, &fence, VK_TRUE, nanoseconds_of(patience));
     if (result == VK_TIMEOUT)
-        keep(std::make_shared<const Unfinished>(*this, fence, VkCommandPool{}));
+        late = fence;
     else
         table_->vkDestroyFence(handle_, fence, nullptr);
     return result;
@@ -139,10 +140,11 @@ std::vector<Queue> Device::distinct_queues() const {
     return distinct;
 }
 
-/// False: a queue has not finished after kPatience.
+/// False: a queue has not finished after kPatience; the fence that it still uses is leaked.
 bool Device::settle() const {
     bool settled = true;
-    for (const Queue& queue : distinct_queues()) settled &= finish(queue, graph::kPatience) != VK_TIMEOUT;
+    VkFence late = VK_NULL_HANDLE;
+    for (const Queue& queue : distinct_queues()) settled &= finish(queue, graph::kPatience, late) != VK_TIMEOUT;
     return settled;
 }
 
@@ -235,10 +237,13 @@ Result<void> Device::wait_idle(graph::Lane lane, Nanoseconds patience) const {
 Result<void> Device::wait_idle(std::span<const Queue> queues, Nanoseconds patience) const {
     const Nanoseconds end = host_now() + patience;
     for (const Queue& queue : queues) {
-        const VkResult result = finish(queue, end - host_now());
-        if (result == VK_TIMEOUT)
+        VkFence late = VK_NULL_HANDLE;
+        const VkResult result = finish(queue, end - host_now(), late);
+        if (result == VK_TIMEOUT) {
+            keep(std::make_shared<const Unfinished>(*this, late, VkCommandPool{}));
             return kinetograph::fail(ErrorCode::DeviceLost, "{}: a queue has not finished its work within {:.1f} s",
                                      report_.name, std::chrono::duration<double>(patience).count());
+        }
         if (result == VK_ERROR_DEVICE_LOST) stop_lost_work();
         if (result != VK_SUCCESS) return error(result, "waiting for it to become idle");
     }

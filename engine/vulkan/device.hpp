@@ -98,7 +98,7 @@ class Device {
     bool settle() const;
     std::vector<Queue> distinct_queues() const;
     void stop_lost_work() const;
-    VkResult finish(const Queue& queue, Nanoseconds patience) const;
+    VkResult finish(const Queue& queue, Nanoseconds patience, VkFence& late) const;
     Result<void> wait_idle(std::span<const Queue> queues, Nanoseconds patience) const;
 
     const Instance& instance_;
