@@ -218,7 +218,7 @@ struct DeviceHooks {
 
 /// How well Event::time() is known on the host's axis.
 struct ClockQuality {
-    Nanoseconds error{};  ///< at most
+    Nanoseconds error{};     ///< at most
     double drift_ppm = 0.0;  ///< of the device's clock
 };
 
