@@ -64,6 +64,15 @@ class Panels : public ::testing::Test {
     }
     ~Panels() override { ImGui::DestroyContext(context_); }
 
+    /// Of a graph of its own, with one pass, "draw", on the lane "display".
+    profile::PlanId add_display_plan() {
+        const profile::NameId track = recorder_.names().intern("display");
+        profile::PlanFacts display;
+        display.passes = {{.name = recorder_.names().intern("draw"), .track = track, .batch = 0}};
+        display.batches = {{.track = track, .first_pass = 0, .last_pass = 0}};
+        display.batches_told = 1;
+        return recorder_.plans().add(display);
+    }
     void record_a_thousand_passes() {
         for (int pass = 0; pass < 1000; ++pass) {
             const std::string name = "pass " + std::to_string(pass);
@@ -428,12 +437,7 @@ TEST_F(Panels, TimelineShowsTheNewestStepWholeAndKeepsToIt) {
 }
 
 TEST_F(Panels, TimelineNamesTheStepOfAnotherGraphThatALaneWaitedFor) {
-    profile::PlanFacts display;
-    display.passes = {
-        {.name = recorder_.names().intern("draw"), .track = recorder_.names().intern("display"), .batch = 0}};
-    display.batches = {{.track = recorder_.names().intern("display"), .first_pass = 0, .last_pass = 0}};
-    display.batches_told = 1;
-    const profile::PlanId drawing = recorder_.plans().add(display);
+    const profile::PlanId drawing = add_display_plan();
     recorder_.note({.counter = 1, .value = 9, .step = {plan_, 9}, .batch = 0, .signals = true});
     recorder_.note({.counter = 1, .value = 9, .step = {drawing, 2}, .batch = 0});
     recorder_.add(profile::Span{"draw", "display", milliseconds(1340), milliseconds(1345), 1, drawing});
@@ -754,12 +758,7 @@ TEST_F(Panels, AKeptStepShowsTheCountersTheMemoryAndThePacingOfItsTime) {
 }
 
 TEST_F(Panels, AKeptStepNamesTheStepOfAnotherGraphThatALaneWaitedFor) {
-    profile::PlanFacts display;
-    display.passes = {
-        {.name = recorder_.names().intern("draw"), .track = recorder_.names().intern("display"), .batch = 0}};
-    display.batches = {{.track = recorder_.names().intern("display"), .first_pass = 0, .last_pass = 0}};
-    display.batches_told = 1;
-    const profile::PlanId drawing = recorder_.plans().add(display);
+    const profile::PlanId drawing = add_display_plan();
     for (std::uint64_t picture = 1; picture < 9; ++picture)
         recorder_.add(profile::Span{"draw", "display", milliseconds(100) * picture,
                                     milliseconds(100) * picture + milliseconds(5), picture, drawing});

@@ -220,6 +220,15 @@ class CInterfaceOnGpus : public CTest, public ::testing::WithParamInterface<Driv
         return frames;
     }
 
+    /// Of the next frame, read in the order of the application's stream; the frame itself is released.
+    void take_tensor(kg_clip* clip, void*& tensor) {
+        auto frame = sized<kg_frame>();
+        ASSERT_EQ(kg_clip_acquire(clip, KG_ACQUIRE_AHEAD, 0, &frame), KG_OK) << kg_last_error();
+        ASSERT_EQ(kg_clip_wait(clip, frame.id, application_->stream), KG_OK) << kg_last_error();
+        ASSERT_EQ(kg_clip_export(clip, frame.id, KG_LAYOUT_HWC, &tensor), KG_OK) << kg_last_error();
+        ASSERT_EQ(kg_clip_release(clip, frame.id, nullptr), KG_OK) << kg_last_error();
+    }
+
     std::unique_ptr<Application> application_;
 };
 
@@ -426,12 +435,8 @@ TEST_P(CInterfaceOnGpus, FramesThatAreReleasedInACaptureGoBackAfterIt) {
     auto frame = sized<kg_frame>();
     ASSERT_EQ(kg_clip_acquire(made.get(), KG_ACQUIRE_AHEAD, 0, &frame), KG_OK) << kg_last_error();
     ASSERT_EQ(kg_clip_wait(made.get(), frame.id, application_->stream), KG_OK) << kg_last_error();
-    auto as_tensor = sized<kg_frame>();
-    ASSERT_EQ(kg_clip_acquire(made.get(), KG_ACQUIRE_AHEAD, 0, &as_tensor), KG_OK) << kg_last_error();
-    ASSERT_EQ(kg_clip_wait(made.get(), as_tensor.id, application_->stream), KG_OK) << kg_last_error();
     void* tensor = nullptr;
-    ASSERT_EQ(kg_clip_export(made.get(), as_tensor.id, KG_LAYOUT_HWC, &tensor), KG_OK) << kg_last_error();
-    ASSERT_EQ(kg_clip_release(made.get(), as_tensor.id, nullptr), KG_OK) << kg_last_error();
+    ASSERT_NO_FATAL_FAILURE(take_tensor(made.get(), tensor));
     application_->begin_capture();
     const kg_moment done = stream_moment();
     EXPECT_EQ(kg_clip_release(made.get(), frame.id, &done), KG_OK) << kg_last_error();
@@ -462,12 +467,8 @@ TEST_P(CInterfaceOnGpus, AnErrorOfTheCallersStreamIsToldOnceAndTakesNoFrame) {
     const kg_moment done = stream_moment();
     EXPECT_LT(kg_clip_release(made.get(), frame.id, &done), 0);
     ASSERT_EQ(kg_clip_push(made.get(), &latents, kLong, nullptr), KG_OK) << kg_last_error();
-    auto as_tensor = sized<kg_frame>();
-    ASSERT_EQ(kg_clip_acquire(made.get(), KG_ACQUIRE_AHEAD, 0, &as_tensor), KG_OK) << kg_last_error();
-    ASSERT_EQ(kg_clip_wait(made.get(), as_tensor.id, application_->stream), KG_OK) << kg_last_error();
     void* tensor = nullptr;
-    ASSERT_EQ(kg_clip_export(made.get(), as_tensor.id, KG_LAYOUT_HWC, &tensor), KG_OK) << kg_last_error();
-    ASSERT_EQ(kg_clip_release(made.get(), as_tensor.id, nullptr), KG_OK) << kg_last_error();
+    ASSERT_NO_FATAL_FAILURE(take_tensor(made.get(), tensor));
     fails_next("cuStreamWriteValue64_v2", "hipStreamWriteValue64");
     static_cast<Tensor*>(tensor)->deleter(static_cast<Tensor*>(tensor));
     auto info = sized<kg_clip_info>();
