@@ -14,7 +14,7 @@ struct RingCursor {
     std::uint64_t missed = 0;  ///< overwritten before they were read
 };
 
-/// Makes `value` at least `least`, whoever else does the same.
+/// Makes `value` at least `least`, also while other threads do the same.
 inline void raise(std::atomic<std::uint64_t>& value, std::uint64_t least) {
     for (std::uint64_t known = value.load(std::memory_order_relaxed);
          known < least &&

@@ -173,7 +173,7 @@ TEST(GgufFile, SaysWhichTensorsOfADecoderCannotBeRead) {
 TEST(GgufFile, MayHoldTypesThatNoDecoderHas) {
     auto tensors = decoder(kF32);
     tensors.push_back({"model.a", {32}, 39, std::string(17, '\0')});  // MXFP4
-    tensors.push_back({"model.b", {7}, 99, "of a length that nobody knows"});
+    tensors.push_back({"model.b", {7}, 99, "of unknown length"});
     const auto source = open_text(gguf_of(tensors));
     ASSERT_TRUE(source) << source.error().message;
     EXPECT_EQ(source->unreadable(), (std::map<std::string, std::string>{{"model.a", "MXFP4"}, {"model.b", "type 99"}}));

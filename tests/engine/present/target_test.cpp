@@ -26,6 +26,14 @@ struct Clear {
 
 class Targets : public ::testing::Test {
   protected:
+    /// A window's target on a device with injected faults; neither where there is no display.
+    void open_faulty_window() {
+        open_device(true, vulkan::testing::faulty_loader());
+        if (!device_) return;
+        auto target = SwapchainTarget::create(*device_, *window_, surface_, *lane_);
+        ASSERT_TRUE(target) << target.error().message;
+        target_ = std::move(*target);
+    }
     void open_device(bool in_window, Result<vulkan::Loader> loader = vulkan::Loader::open()) {
         ASSERT_TRUE(loader) << loader.error().message;
         vulkan::InstanceOptions options;
@@ -224,11 +232,8 @@ TEST_F(Targets, AWindowTakesNoPictureWhileItsQueueIsBlocked) {
     using vulkan::testing::faults;
     faults().drops_presents = true;
     const auto recover = std::unique_ptr<void, void (*)(void*)>(&faults(), [](void*) { faults().reset(); });
-    open_device(true, vulkan::testing::faulty_loader());
+    ASSERT_NO_FATAL_FAILURE(open_faulty_window());
     if (!device_) return;
-    auto target = SwapchainTarget::create(*device_, *window_, surface_, *lane_);
-    ASSERT_TRUE(target) << target.error().message;
-    target_ = std::move(*target);
     const auto gate = vulkan::TimelineSemaphore::create(*device_, "gate").value();
     vulkan::testing::block(*device_, graph::Lane::Graphics, *gate);
     const Nanoseconds begin = host_now();
@@ -258,11 +263,8 @@ TEST_F(Targets, AWindowTellsWhenPicturesAreOnTheScreenWhereTheDriverHasPresentWa
     using vulkan::testing::faults;
     faults().tells_screen = true;
     const auto recover = std::unique_ptr<void, void (*)(void*)>(&faults(), [](void*) { faults().reset(); });
-    open_device(true, vulkan::testing::faulty_loader());
+    ASSERT_NO_FATAL_FAILURE(open_faulty_window());
     if (!device_) return;
-    auto target = SwapchainTarget::create(*device_, *window_, surface_, *lane_);
-    ASSERT_TRUE(target) << target.error().message;
-    target_ = std::move(*target);
     EXPECT_EQ(target_->screen_source(), "VK_KHR_present_wait");
     const Nanoseconds before = host_now();
     ASSERT_TRUE(show(1.0F, 0.0F, 0.0F));

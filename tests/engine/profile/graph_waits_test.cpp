@@ -131,7 +131,7 @@ TEST(GraphWaits, AStepDoesNotWaitForItselfAndEachWaitCountsOnce) {
         waits.add({.counter = counter, .value = 8, .step = decoding, .batch = 2, .signals = true});
     for (const std::uint64_t counter : {3, 5}) waits.add({.counter = counter, .value = 8, .step = drawing, .batch = 1});
     waits.add({.counter = 3, .value = 8, .step = decoding, .batch = 3});
-    waits.add({.counter = 3, .value = 9, .step = drawing, .batch = 1});  // nobody signals it
+    waits.add({.counter = 3, .value = 9, .step = drawing, .batch = 1});  // never signalled
     EXPECT_EQ(waits.of(drawing), (std::vector<GraphWait>{{drawing, 1, decoding, 2}}));
     EXPECT_TRUE(waits.of(decoding).empty());
     EXPECT_EQ(waits.all().size(), 1U);

@@ -147,19 +147,25 @@ TEST(AttentionGfx950, SurvivesScoresThatOnlyTheMaximumMakesFinite) {
     expect_attention({150, 64, Element::F32, 1}, 8);  // scores of several hundred: e^300 is no float32
 }
 
+/// What the attention itself counts on 128 tokens, without a fault.
+host_model::WaveOutcome attend_once(const AttentionProblem& problem) {
+    const AttentionPlan made = plan(problem);
+    const auto values = static_cast<size_t>(128 * problem.channels);
+    TestFrames qkv(problem.storage, 1, 3 * values), output(problem.storage, 1, values),
+        workspace(Element::F32, 1, made.workspace_bytes / 4);
+    qkv.fill(1);
+    const AttentionLaunchParams params = make_params(problem, qkv.frame(0), output.frame(0), workspace.frame(0));
+    EXPECT_EQ(run_in_model(made.values, params.values, 0).fault.value_or(""), "");
+    const host_model::WaveOutcome outcome = run_in_model(made.attend, params.attend, 0);
+    EXPECT_EQ(outcome.fault.value_or(""), "");
+    return outcome;
+}
+
 /// Reads of the tiles with a width whose rows are whole laps of the banks.
 TEST(AttentionGfx950, ReadsLdsWithoutBankConflicts) {
     for (const int64_t channels : {64, 128, 256, 384}) {
         const AttentionProblem problem{128, channels, Element::BF16, 1};
-        const AttentionPlan made = plan(problem);
-        TestFrames qkv(problem.storage, 1, static_cast<size_t>(128 * 3 * channels)),
-            output(problem.storage, 1, static_cast<size_t>(128 * channels)),
-            workspace(Element::F32, 1, made.workspace_bytes / 4);
-        qkv.fill(1);
-        const AttentionLaunchParams params = make_params(problem, qkv.frame(0), output.frame(0), workspace.frame(0));
-        ASSERT_EQ(run_in_model(made.values, params.values, 0).fault.value_or(""), "");
-        const host_model::WaveOutcome outcome = run_in_model(made.attend, params.attend, 0);
-        EXPECT_EQ(outcome.fault.value_or(""), "");
+        const host_model::WaveOutcome outcome = attend_once(problem);
         EXPECT_EQ(outcome.lds_read_conflicts, 0u) << channels;
         // Two tiles of 64 keys: as many operands of K as of V, each for one product.
         const auto operands = static_cast<uint64_t>(8 * 2 * 2 * channels / 32 * 4);
@@ -171,14 +177,7 @@ TEST(AttentionGfx950, ReadsLdsWithoutBankConflicts) {
 
 TEST(AttentionGfx950, ReadsLdsWithoutBankConflictsInSlices) {
     const AttentionProblem problem{128, 1024, Element::BF16, 1};
-    const AttentionPlan made = plan(problem);
-    TestFrames qkv(problem.storage, 1, 128 * 3 * 1024), output(problem.storage, 1, 128 * 1024),
-        workspace(Element::F32, 1, made.workspace_bytes / 4);
-    qkv.fill(1);
-    const AttentionLaunchParams params = make_params(problem, qkv.frame(0), output.frame(0), workspace.frame(0));
-    ASSERT_EQ(run_in_model(made.values, params.values, 0).fault.value_or(""), "");
-    const host_model::WaveOutcome outcome = run_in_model(made.attend, params.attend, 0);
-    EXPECT_EQ(outcome.fault.value_or(""), "");
+    const host_model::WaveOutcome outcome = attend_once(problem);
     EXPECT_EQ(outcome.lds_read_conflicts, 0u);
     // Two blocks of queries, four slices, four waves; two tiles of 64 keys with 128 products for the scores over all
     // channels and 32 for the slice of the values.
