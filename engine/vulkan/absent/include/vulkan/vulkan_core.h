@@ -13,9 +13,10 @@ using VkBool32 = std::uint32_t;
 using VkDeviceSize = std::uint64_t;
 
 #define KINETOGRAPH_HANDLES(X)                                                                                        \
-    X(VkInstance) X(VkPhysicalDevice) X(VkDevice) X(VkQueue) X(VkSemaphore) X(VkCommandBuffer) X(VkBuffer) X(VkImage) \
-    X(VkImageView) X(VkSampler) X(VkDeviceMemory) X(VkSurfaceKHR) X(VkDescriptorSet) X(VkDescriptorSetLayout)         \
-    X(VkDescriptorPool) X(VkPipeline) X(VkPipelineLayout) X(VkPipelineCache) X(VkDebugUtilsMessengerEXT)
+    X(VkInstance) X(VkPhysicalDevice) X(VkDevice) X(VkQueue) X(VkSemaphore) X(VkFence) X(VkCommandBuffer) X(VkBuffer) \
+    X(VkImage) X(VkImageView) X(VkSampler) X(VkDeviceMemory) X(VkSurfaceKHR) X(VkDescriptorSet)                       \
+    X(VkDescriptorSetLayout) X(VkDescriptorPool) X(VkPipeline) X(VkPipelineLayout) X(VkPipelineCache)                 \
+    X(VkDebugUtilsMessengerEXT)
 #define KINETOGRAPH_DECLARE(name) using name = struct name##_T*;
 KINETOGRAPH_HANDLES(KINETOGRAPH_DECLARE)
 #undef KINETOGRAPH_DECLARE
