@@ -104,6 +104,7 @@ stream::FrameStreamOptions Session::stream_options(const StreamOptions& options)
             .format = options.format,
             .slots = options.slots,
             .loop = options.loop,
+            .latent_frames = options.latent_frames,
             .fps = options.fps,
             .recorder = recorder_,
             .passes = recorder_,

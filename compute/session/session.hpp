@@ -54,8 +54,11 @@ struct StreamOptions {
     vae::FrameFormat format = vae::FrameFormat::Rgba8;  ///< of images Rgba8
     std::uint32_t slots = 12;  ///< frames ready and frames held; the default is three steps of four frames
     bool loop = false;         ///< a clip starts over at its end
-    double fps = 24.0;         ///< of latents that are pushed; a clip has its own
-    CallLimits limits{};       ///< of decode(): packing and uploading the weights, uploading the clip
+    /// Of a clip, that a step takes after the clip's first: more are faster, need more memory and come later. A step's
+    /// frames fit in the slots with one to spare.
+    std::int64_t latent_frames = 1;
+    double fps = 24.0;    ///< of latents that are pushed; a clip has its own
+    CallLimits limits{};  ///< of decode(): packing and uploading the weights, uploading the clip
 };
 
 /// By name, as in SessionOptions::device. "auto" logs the devices that it has not taken, and why. Errors: those of

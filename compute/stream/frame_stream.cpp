@@ -58,8 +58,10 @@ struct UploadedClip {
         }
         return made;
     }
-    LatentFrame frame(std::int64_t index) const {
-        return {latents->data() + static_cast<std::uint64_t>(index) * frame_bytes, frame_bytes};
+    LatentFrame part(std::int64_t first, std::int64_t count) const {
+        return {.address = latents->data() + static_cast<std::uint64_t>(first) * frame_bytes,
+                .bytes = static_cast<std::uint64_t>(count) * frame_bytes,
+                .count = count};
     }
 };
 
@@ -137,6 +139,7 @@ class DecodingStream final : public FrameStream {
     std::uint64_t latent_bytes_ = 0;    ///< of one latent frame
     std::size_t next_staging_ = 0;      ///< of the thread that pushes
     std::unique_ptr<RingDecoder> decoder_;
+    std::int64_t latent_frames_ = 1;        ///< of a clip, that a step takes after its first
     std::int64_t next_ = 0;                 ///< latent frame; of the thread that decodes or pushes
     std::uint64_t decoded_generation_ = 0;  ///< the same thread's
     Begin begin_ = Begin::No;               ///< the same thread's: what has to be done before the next step
@@ -159,6 +162,7 @@ class DecodingStream final : public FrameStream {
 Result<void> DecodingStream::make(std::shared_ptr<vae::Model> model, vae::LatentSize size, const vae::Latents* clip,
                                   const FrameStreamOptions& options) {
     set_loop(options.loop);
+    latent_frames_ = options.latent_frames;
     if (clip != nullptr) {
         KG_CHECK(model->check_takes(*clip));
         KG_TRY(clip_, UploadedClip::create(bridge_->accelerator(), *clip, options.limits));
@@ -169,6 +173,7 @@ Result<void> DecodingStream::make(std::shared_ptr<vae::Model> model, vae::Latent
                                          {.storage = options.storage,
                                           .format = options.format,
                                           .slots = options.slots,
+                                          .max_latent_frames = clip != nullptr ? options.latent_frames : 1,
                                           .copy_lane = options.copy_lane,
                                           .copies = copies_on(bridge_->display(), options.copy_lane),
                                           .fps = clip != nullptr ? clip->fps : options.fps,
@@ -200,7 +205,7 @@ void DecodingStream::state_facts(const vae::Latents* clip, const FrameStreamOpti
     facts_ = {.width = frames.width,
               .height = frames.height,
               .frames = clip != nullptr ? decoded.frames_of(clip->frames) : 0,
-              .frames_of_a_step = frames.most,
+              .frames_of_a_step = frames.most * (clip != nullptr ? options.latent_frames : 1),
               .fps = clip != nullptr ? clip->fps : options.fps,
               .slots = ring.desc().slots,
               .route = bridge_->choice().reason,
@@ -300,7 +305,8 @@ Result<bool> DecodingStream::begin_clip(Nanoseconds until) {
 Result<bool> DecodingStream::decode_next() {
     if (next_ == clip_->frames) return false;
     if (next_ == clip_->first_bad) return fail(*clip_->bad);
-    KG_CHECK(step(clip_->frame(next_), kPoll));
+    const std::int64_t end = clip_->first_bad < next_ ? clip_->frames : clip_->first_bad;
+    KG_CHECK(step(clip_->part(next_, next_ == 0 ? 1 : std::min(latent_frames_, end - next_)), kPoll));
     return true;
 }
 
@@ -309,7 +315,7 @@ Result<bool> DecodingStream::step(const LatentFrame& latent, Nanoseconds timeout
     auto stepped = decoder_->step(latent, timeout);
     if (!stepped) return fail(std::move(stepped.error()), fmt::format("latent frame {}", next_));
     if (*stepped != Stepped::Enqueued) return false;
-    ++next_;
+    next_ += latent.count;
     { const Lock lock(mutex_); }  // a reader that looks at the ring now either sees the frames or waits by then
     changed_.notify_all();
     return true;

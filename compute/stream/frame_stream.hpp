@@ -23,7 +23,9 @@ struct FrameStreamOptions {
     vae::FrameFormat format = vae::FrameFormat::Rgba8;  ///< of images Rgba8
     std::uint32_t slots = 8;  ///< frames ready and frames held by readers; more than a step makes
     bool loop = false;        ///< start over at the end, in the same generation
-    double fps = 24.0;        ///< of latents that are pushed, for presentation times; a clip has its own
+    /// Of a clip, that a step takes after the clip's first: more are faster, need more memory and come later.
+    std::int64_t latent_frames = 1;
+    double fps = 24.0;  ///< of latents that are pushed, for presentation times; a clip has its own
     graph::Lane copy_lane = graph::Lane::AsyncCompute;  ///< whose queue brings pixels to images; a Vulkan lane
     profile::Recorder* recorder = nullptr;              ///< of the copies; outlives the stream
     profile::Recorder* passes = nullptr;                ///< of the decoder's passes; outlives the stream

@@ -6,13 +6,14 @@
 
 namespace kinetograph::stream {
 
-/// One latent frame where kernels of the accelerator address it: memory that accel::Device has made or imported, or any
+/// Latent frames where kernels of the accelerator address it: memory that accel::Device has made or imported, or any
 /// other allocation of the same context.
 struct LatentFrame {
-    const std::byte* address = nullptr;        ///< [z_dim, h, w], untouched until the step has read it
+    const std::byte* address = nullptr;        ///< [count, z_dim, h, w], untouched until the step has read it
     std::uint64_t bytes = 0;                   ///< at least of that much
     interop::TimelinePoint ready{};            ///< when its values are there; nothing: they are
     tensor::DType dtype = tensor::DType::F32;  ///< F32, F16 or BF16
+    std::int64_t count = 1;                    ///< latent frames; of a clip's first step one
 };
 
 }  // namespace kinetograph::stream

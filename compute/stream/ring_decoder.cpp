@@ -34,6 +34,10 @@ struct CopyData {
     std::vector<graph::Image> images;
 };
 
+graph::Physical physical_of(const LatentFrame& latent) {
+    return {reinterpret_cast<std::uintptr_t>(latent.address), 0, latent.bytes};
+}
+
 void copy_to_image(const vulkan::BufferRange& from, const vulkan::Image& image, vulkan::PassContext& context) {
     VkBufferImageCopy region{};
     region.bufferOffset = from.offset;
@@ -47,7 +51,8 @@ void copy_to_image(const vulkan::BufferRange& from, const vulkan::Image& image, 
 
 Result<std::unique_ptr<RingDecoder>> RingDecoder::create(interop::Bridge& bridge, std::shared_ptr<vae::Model> model,
                                                          vae::LatentSize size, const RingDecoderOptions& options) {
-    const vae::StepFrames frames = model->step_frames(size);
+    vae::StepFrames frames = model->step_frames(size);
+    frames.most *= options.max_latent_frames;
     if (options.slots <= frames.most)
         return fail(ErrorCode::InvalidArgument,
                     "a ring of {} frames: a step makes {} at once, and a reader holds at least one", options.slots,
@@ -67,7 +72,8 @@ Result<std::unique_ptr<RingDecoder>> RingDecoder::create(interop::Bridge& bridge
 }
 
 Result<void> RingDecoder::make_runner(std::shared_ptr<vae::Model> model, vae::LatentSize size) {
-    vae::RunnerOptions options{.recorder = options_.passes, .limits = options_.limits};
+    vae::RunnerOptions options{
+        .recorder = options_.passes, .max_frames = options_.max_latent_frames, .limits = options_.limits};
     if (options_.storage != FrameRingDesc::Storage::Host) options.topology = bridge_.lane_topology();
     KG_TRY(runner_, vae::ClipRunner::create(std::move(model), size, options));
     if (copying_) return bridge_.connect(runner_->lane(), *copying_);
@@ -188,34 +194,34 @@ graph::Physical RingDecoder::place_of(std::size_t frame) const {
     return {reinterpret_cast<std::uintptr_t>(slot.host->data()), 0, slot.host->bytes()};
 }
 
-Result<void> RingDecoder::declare(StepGraph& step, const graph::Physical& latents, tensor::DType dtype) {
+Result<void> RingDecoder::declare(StepGraph& step, const LatentFrame& latent) {
     vae::Clip& clip = runner_->clip();
     const bool in_host_memory = options_.storage == FrameRingDesc::Storage::Host;
     const auto domain = in_host_memory ? graph::MemoryDomain::Accelerator : graph::MemoryDomain::Shared;
-    step.latents = clip.import_latents(step.frame, latents, 1, dtype);
+    step.latents = clip.import_latents(step.frame, physical_of(latent), latent.count, latent.dtype);
     for (std::size_t i = 0; i < slots_.size(); ++i)
         step.places.push_back(step.frame.import_buffer(fmt::format("frame {}", i),
                                                        clip.frame_desc(options_.format, domain), place_of(i)));
     step.not_finite = step.frame.import_buffer("not finite", {sizeof(std::uint32_t), 4}, flag(newest_flag_));
     KG_CHECK(clip.declare(
-        step.frame, {step.latents, dtype},
-        {.format = options_.format, .domain = domain, .places = step.places, .not_finite = step.not_finite}));
+        step.frame, {step.latents, latent.dtype},
+        {.format = options_.format, .domain = domain, .places = step.places, .not_finite = step.not_finite},
+        latent.count));
     return {};
 }
 
-/// The graph of the clip's next step, on this latent frame and the slots that were acquired.
+/// The graph of the clip's next step, on these latent frames and the slots that were acquired.
 Result<RingDecoder::StepGraph*> RingDecoder::bound_graph(const LatentFrame& latent) {
-    KG_TRY(const auto kind, clip().next());
+    KG_TRY(const auto kind, clip().next(latent.count));
     newest_ = {kind, latent.dtype};
-    const graph::Physical latents{reinterpret_cast<std::uintptr_t>(latent.address), 0, latent.bytes};
     const auto [it, added] = steps_.try_emplace(newest_);
     StepGraph& step = it->second;
     if (added)
-        if (auto declared = declare(step, latents, latent.dtype); !declared) {
+        if (auto declared = declare(step, latent); !declared) {
             steps_.erase(it);
             return fail(std::move(declared.error()));
         }
-    step.frame.rebind(step.latents, latents, bridge_.import_point(latent.ready));
+    step.frame.rebind(step.latents, physical_of(latent), bridge_.import_point(latent.ready));
     step.frame.rebind(step.not_finite, flag(newest_flag_));
     for (std::size_t i = 0; i < step.places.size(); ++i) {
         graph::Point free = reusable(i);
@@ -294,8 +300,8 @@ RingDecoder::~RingDecoder() {
 }
 
 /// Slots for the next step, kept from call to call until there are enough.
-Stepped RingDecoder::acquire(Nanoseconds timeout) {
-    const std::size_t wanted = first_ ? 1 : frames_of_a_step();
+Stepped RingDecoder::acquire(std::int64_t latent_frames, Nanoseconds timeout) {
+    const std::size_t wanted = first_ ? 1 : static_cast<std::size_t>(clip().step_frames().most * latent_frames);
     const Nanoseconds until = host_now() + timeout;
     while (slots_.size() < wanted) {
         const auto slot = ring_->acquire(std::max(until - host_now(), Nanoseconds{}));
@@ -316,7 +322,7 @@ void RingDecoder::abandon() {
 
 Result<Stepped> RingDecoder::step(const LatentFrame& latent, Nanoseconds timeout) {
     const Nanoseconds until = host_now() + timeout;
-    if (const Stepped acquired = acquire(timeout); acquired != Stepped::Enqueued) return acquired;
+    if (const Stepped acquired = acquire(latent.count, timeout); acquired != Stepped::Enqueued) return acquired;
     if (!bridge_.has_reached(before_last_)) {
         KG_TRY(const auto done, bridge_.wait(before_last_, std::max(until - host_now(), Nanoseconds{})));
         if (!done) return Stepped::NoSlots;
@@ -338,7 +344,7 @@ Result<vae::EnqueuedStep> RingDecoder::enqueue(const LatentFrame& latent) {
     KG_TRY(auto* step, bound_graph(latent));
     const Lock enqueuing(clock_.enqueuing());
     KG_CHECK(clock_.begin(stream));
-    KG_TRY(const auto enqueued, runner_->execute(step->frame));
+    KG_TRY(const auto enqueued, runner_->execute(step->frame, latent.count));
     KG_TRY(const auto number, clock_.end(stream, first_));
     step_number_ = number;
     if (options_.recorder != nullptr)

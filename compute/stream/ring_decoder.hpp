@@ -26,6 +26,7 @@ struct RingDecoderOptions {
     interop::FrameRingDesc::Storage storage = interop::FrameRingDesc::Storage::Image;
     vae::FrameFormat format = vae::FrameFormat::Rgba8;  ///< of images Rgba8
     std::uint32_t slots = 8;  ///< frames: those that a step writes, and those that are ready or held by readers
+    std::int64_t max_latent_frames = 1;                 ///< that one step may take
     graph::Lane copy_lane = graph::Lane::AsyncCompute;  ///< whose queue brings pixels to images; a Vulkan lane
     Copies copies = Copies::Ahead;
     double fps = 24.0;                      ///< of the clip, for the frames' presentation times
@@ -63,8 +64,8 @@ class RingDecoder {
     /// Waits for the steps that were enqueued. Readers have given back what they took.
     ~RingDecoder();
 
-    /// Enqueues the decoding of one latent frame and hands its frames (1 for a clip's first, then 4) to the ring at
-    /// once: the reader of one waits for it on the device. Waits up to `timeout` for slots, and for nothing else; in
+    /// Enqueues the decoding of latent frames and hands their frames (1 of a clip's first, then 4 of each) to the ring
+    /// at once: the reader of one waits for it on the device. Waits up to `timeout` for slots, and for nothing else; in
     /// the steady state nothing is allocated. Errors: those of vae::ClipRunner::execute, the first of a step before
     /// among them; the slots go back to the ring, frames of earlier steps stay in it, and what goes on is what
     /// begin_clip() begins.
@@ -126,19 +127,18 @@ class RingDecoder {
     graph::Physical flag(std::size_t index) const;
     std::size_t unused_flag() const;
     graph::Physical place_of(std::size_t frame) const;
-    Result<void> declare(StepGraph& step, const graph::Physical& latents, tensor::DType dtype);
+    Result<void> declare(StepGraph& step, const LatentFrame& latent);
     Result<StepGraph*> bound_graph(const LatentFrame& latent);
     void declare(CopyGraph& copies);
     Result<void> wait_until_decoded(const vae::EnqueuedStep& step);
     Result<void> copy_to_images();
     Result<void> copy_to_host();
-    Stepped acquire(Nanoseconds timeout);
+    Stepped acquire(std::int64_t latent_frames, Nanoseconds timeout);
     void abandon();
     Result<vae::EnqueuedStep> enqueue(const LatentFrame& latent);
     Result<void> publish(const vae::EnqueuedStep& step);
     graph::Point ready_point() const;
     graph::Point reusable(std::size_t frame) const { return bridge_.import_point(slots_[frame].reusable); }
-    std::size_t frames_of_a_step() const { return static_cast<std::size_t>(clip().step_frames().most); }
 
     interop::Bridge& bridge_;
     RingDecoderOptions options_;

@@ -31,7 +31,8 @@ struct DecodeArguments {
     std::string trace;  ///< empty: no trace wanted
     std::string live;   ///< where lines of statistics go while it decodes; empty: nowhere
     bool is_profiled() const { return !trace.empty() || !live.empty(); }
-    bool allow_not_finite = false;  ///< frames with infinities and NaN are written as they are
+    std::int64_t latent_frames = 1;  ///< that a step takes, but a clip's first, which takes one
+    bool allow_not_finite = false;   ///< frames with infinities and NaN are written as they are
     DecodeRequest decode;
 };
 
@@ -63,6 +64,7 @@ std::string stats_json(const DecodeArguments& arguments, const std::string& late
         {"sums", to_string(arguments.decode.model.sums)},
         {"device", device.info().name},
         {"compute_units", device.info().compute_units},
+        {"latent_frames_a_step", arguments.latent_frames},
         {"frames", decoded.frames},
         {"width", facts.width},
         {"height", facts.height},
@@ -96,7 +98,7 @@ Result<std::optional<interop::FrameRecord>> next_frame(stream::FrameStream& stre
 
 /// What to say of the step of `first`, whose frames hold values that are not finite; `stream` is at its end then.
 Error not_finite_error(const session::Session& session, stream::FrameStream& stream, const vae::Latents& clip,
-                       const interop::FrameRecord& first) {
+                       std::int64_t latent_frames, const interop::FrameRecord& first) {
     const std::uint64_t step = first.label.step;
     std::int64_t last = first.label.index, values = count_not_finite(values_of(first));
     static_cast<void>(stream.release(first));
@@ -110,7 +112,13 @@ Error not_finite_error(const session::Session& session, stream::FrameStream& str
     stream.cancel();
     const auto module = [&]() -> Result<std::string> {
         KG_TRY(const auto decoder, vae::Decoder::create_for(session.model(), clip));
-        return vae::first_module_not_finite(*decoder, clip, static_cast<std::int64_t>(step) - 1);
+        const std::int64_t begin = step == 1 ? 0 : 1 + (static_cast<std::int64_t>(step) - 2) * latent_frames;
+        const std::int64_t end = step == 1 ? 1 : std::min(begin + latent_frames, clip.frames);
+        std::string found;
+        for (std::int64_t latent = begin; latent < end && found.empty(); ++latent) {
+            KG_TRY(found, vae::first_module_not_finite(*decoder, clip, latent));
+        }
+        return found;
     }();
     return {ErrorCode::OutOfRange,
             fmt::format("{}: {} values of frames {} to {} are not finite; {}; --allow-not-finite writes them all the "
@@ -182,15 +190,16 @@ Result<void> write_frame(stream::FrameStream& stream, const interop::FrameRecord
     return stream.release(frame);
 }
 
-Result<void> decode_all(const session::Session& session, stream::FrameStream& stream, const vae::Latents& clip,
-                        bool allow_not_finite, GuardedOutputs& outputs, Profiled& profiled, Decoded& decoded) {
+Result<void> decode_all(const DecodeArguments& arguments, const session::Session& session, stream::FrameStream& stream,
+                        const vae::Latents& clip, GuardedOutputs& outputs, Profiled& profiled, Decoded& decoded) {
     Progress progress(stream.facts().frames, "frames");
     for (;;) {
         KG_TRY(const auto frame, next_frame(stream));
         if (!frame) return {};
         const auto values = values_of(*frame);
         const std::int64_t bad = frame->is_finite ? 0 : count_not_finite(values);
-        if (bad > 0 && !allow_not_finite) return fail(not_finite_error(session, stream, clip, *frame));
+        if (bad > 0 && !arguments.allow_not_finite)
+            return fail(not_finite_error(session, stream, clip, arguments.latent_frames, *frame));
         KG_CHECK(write_frame(stream, *frame, bad, outputs, profiled, decoded));
         progress.show(decoded.frames);
     }
@@ -213,8 +222,12 @@ Result<void> decode_incoming(stream::FrameStream& stream, const live::Incoming& 
     }
 }
 
-session::StreamOptions stream_options() {
-    return {.storage = interop::FrameRingDesc::Storage::Host, .format = vae::FrameFormat::Float32, .slots = 8};
+/// Slots for two steps of four frames.
+session::StreamOptions stream_options(std::int64_t latent_frames = 1) {
+    return {.storage = interop::FrameRingDesc::Storage::Host,
+            .format = vae::FrameFormat::Float32,
+            .slots = static_cast<std::uint32_t>(8 * latent_frames),
+            .latent_frames = latent_frames};
 }
 
 /// One output has one size and one rate.
@@ -343,7 +356,12 @@ Result<void> run(const DecodeArguments& arguments) {
     Decoded decoded;
     GuardedOutputs outputs;
     const Interrupt interrupt([&outputs] { outputs.discard(); });
-    if (live::is_input(arguments.latents)) return run_live(arguments, outputs, *profiled);
+    if (live::is_input(arguments.latents)) {
+        if (arguments.latent_frames == 1) return run_live(arguments, outputs, *profiled);
+        return fail(ErrorCode::InvalidArgument,
+                    "--latent-frames {}: latents of {} are decoded one by one, as they come", arguments.latent_frames,
+                    arguments.latents);
+    }
 
     KG_TRY(auto clip, vae::Latents::open(arguments.latents));
     KG_TRY(auto device, open_lane(arguments.decode.lane, arguments.decode.memory_budget));
@@ -361,9 +379,9 @@ Result<void> run(const DecodeArguments& arguments) {
                                                                    .recorder = profiled->recorder(),
                                                                    .measure_ceiling = arguments.is_profiled(),
                                                                    .watch_device = arguments.is_profiled()}));
-    KG_TRY(const auto stream, session->decode(clip, stream_options()));
+    KG_TRY(const auto stream, session->decode(clip, stream_options(arguments.latent_frames)));
     state_memory(stream->facts().memory, session->device().info());
-    KG_CHECK(decode_all(*session, *stream, clip, arguments.allow_not_finite, outputs, *profiled, decoded));
+    KG_CHECK(decode_all(arguments, *session, *stream, clip, outputs, *profiled, decoded));
     stream->collect();
     KG_CHECK(outputs.finish_frames());
     profiled->finish();
@@ -392,6 +410,11 @@ void add_decode(CLI::App& app, Action& action) {
                                            : "must be a name that ends in .mp4, .png or .safetensors, or -: " + out;
         });
     add_decode_options(*command, arguments->decode);
+    command
+        ->add_option("--latent-frames", arguments->latent_frames,
+                     "That a step takes, after the first: more are faster, need more memory and come later (default 1)")
+        ->check(CLI::Range(1, 16).description(""))
+        ->type_name("N");
     command->add_flag("--allow-not-finite", arguments->allow_not_finite,
                       "Write frames with infinities and NaN, too, instead of failing");
     command->add_option("--json", arguments->json, "Write statistics here; -: to standard output")->type_name("STATS");

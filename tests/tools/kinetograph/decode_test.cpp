@@ -54,6 +54,35 @@ TEST(DecodeProgram, WritesFramesAsOneTensorClampedToTheNominalRange) {
     EXPECT_LT(least, most);
 }
 
+TEST(DecodeProgram, WritesTheSameFramesOfSeveralLatentFramesAStep) {
+    const TemporaryFolder folder;
+    const std::string clip = write_latents(folder, "clip.safetensors", 6);
+    auto arguments = decode(clip, folder.path() / "one.safetensors");
+    ASSERT_EQ(run_program(arguments).exit_code, 0);
+    arguments[5] = folder.path() / "many.safetensors";
+    arguments.insert(arguments.end(), {"--latent-frames", "3", "--json", (folder.path() / "stats.json").string()});
+    const auto result = run_program(arguments);  // steps of 1, 3 and 2
+    ASSERT_EQ(result.exit_code, 0) << result.messages;
+    std::ifstream file(folder.path() / "stats.json");
+    const auto stats = nlohmann::json::parse(file);
+    EXPECT_EQ(stats.at("latent_frames_a_step"), 3);
+    EXPECT_EQ(stats.at("frames"), 21);
+    EXPECT_LE(stats.at("peak_device_bytes").get<std::uint64_t>(), stats.at("stated_device_bytes").get<std::uint64_t>());
+    auto one = tensor::SafetensorsFile::open(folder.path() / "one.safetensors").value();
+    auto many = tensor::SafetensorsFile::open(folder.path() / "many.safetensors").value();
+    EXPECT_EQ(*tensor::to_f32(*many.find("frames"), "frames"), *tensor::to_f32(*one.find("frames"), "frames"));
+}
+
+TEST(DecodeProgram, DecodesLatentsThatComeOneByOneOnlySo) {
+    auto arguments = decode("-", "-");
+    arguments.insert(arguments.end(), {"--latent-frames", "2"});
+    const auto result = run_program(arguments);
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_NE(result.messages.find("--latent-frames 2: latents of - are decoded one by one, as they come"),
+              std::string::npos)
+        << result.messages;
+}
+
 TEST(DecodeProgram, WritesALineOfStatisticsWithItsFramesAndPasses) {
     const TemporaryFolder folder;
     const auto lines = folder.path() / "lines.jsonl";
