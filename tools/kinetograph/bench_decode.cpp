@@ -11,6 +11,7 @@
 #include <array>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <utility>
 
 namespace kinetograph::cli {
@@ -24,6 +25,7 @@ struct DecodeBench {
     std::int64_t latent_frames = 1;  ///< that a step takes, but a clip's first, which takes one
     std::int64_t rounds = 1;
     bool passes = true;
+    bool second_clip = false;       ///< and what another clip of the model takes
     bool one_latent_frame = false;  ///< each step is a clip
     std::string json, command_line;
 };
@@ -38,6 +40,7 @@ struct Measured {
     Samples device_steps;    ///< the same between the stamps of their first and last pass
     std::vector<profile::Window> windows;  ///< of the steady steps, on the host axis
     std::uint64_t peak_bytes = 0;
+    std::optional<std::uint64_t> second_clip_bytes;  ///< that the device holds for another clip of the model
     std::int64_t frames_of_a_step = 0;
     double fps_steady() const { return static_cast<double>(frames_of_a_step) / steps.median(); }
     profile::Window whole() const { return {windows.front().begin, windows.back().end}; }
@@ -140,6 +143,17 @@ Result<Measured> measure(vae::Decoder& decoder, const vae::Latents& clip, const 
     return measured;
 }
 
+/// While the first clip is there: weights and packed filters are the model's, both clips' together.
+Result<std::uint64_t> bytes_of_second_clip(const accel::Device& device, const std::shared_ptr<vae::Model>& model,
+                                           const vae::Latents& clip, const DecodeBench& bench) {
+    const std::uint64_t before = device.bytes_allocated();
+    KG_TRY(const auto second, vae::Decoder::create_for(model, clip, {.max_frames = bench.latent_frames}));
+    const std::vector<Chunk> chunks = chunks_of(bench);
+    for (std::size_t step = 0; step < 2; ++step)
+        KG_CHECK(second->step(latents_of(clip, chunks[step]), chunks[step].count));
+    return device.bytes_allocated() - before;
+}
+
 /// A step is one execution of a graph: its time on the device is from its first pass's begin to its last one's end. An
 /// execution whose middle is in no steady step belongs to another step.
 void add_device_steps(std::span<const profile::Span> spans, Measured& measured) {
@@ -204,13 +218,16 @@ std::string to_text(const Measured& measured, const Subject& subject, std::span<
                       "  steady step    {:.5f} s median, {:.5f} s fastest, {:.5f} s slowest of {} ({} frames each){}\n"
                       "  steady rate    {:.2f} frames/s\n"
                       "  whole clip     {} frames in {:.4f} s: {:.2f} frames/s, median of {}\n"
-                      "  device memory  {:.1f} MiB at most, {:.1f} MiB stated before\n",
+                      "  device memory  {:.1f} MiB at most, {:.1f} MiB stated before{}\n",
                       bench.decode.weights, subject.width(), subject.height(),
                       vae::to_string(bench.decode.model.precision), describe_machine(subject.device), measured.load,
                       measured.first_frame, measured.second_step, measured.steps.median(), measured.steps.least(),
                       measured.steps.most(), measured.steps.count(), measured.frames_of_a_step, on_device,
                       measured.fps_steady(), subject.frames(), measured.clips.median(), subject.fps_clip(measured),
-                      measured.clips.count(), to_mib(measured.peak_bytes), to_mib(subject.stated_bytes()));
+                      measured.clips.count(), to_mib(measured.peak_bytes), to_mib(subject.stated_bytes()),
+                      measured.second_clip_bytes
+                          ? fmt::format("; a second clip takes {:.1f} MiB more", to_mib(*measured.second_clip_bytes))
+                          : "");
 }
 
 nlohmann::ordered_json to_json(const Measured& measured, const Subject& subject, std::span<const PassCost> passes) {
@@ -239,6 +256,7 @@ nlohmann::ordered_json to_json(const Measured& measured, const Subject& subject,
     json["fps_clip"] = subject.fps_clip(measured);
     json["peak_device_bytes"] = measured.peak_bytes;
     json["stated_device_bytes"] = subject.stated_bytes();
+    if (measured.second_clip_bytes) json["second_clip_device_bytes"] = *measured.second_clip_bytes;
     json["stated_bytes"] = {{"transients", memory.transients}, {"histories", memory.histories},
                             {"parameters", memory.parameters}, {"bands", memory.bands},
                             {"work_ratio", memory.work_ratio}, {"staging", memory.io},
@@ -280,6 +298,9 @@ Result<void> run(DecodeBench bench) {
     state_memory(decoder->memory(), info);
     KG_TRY(auto measured, measure(*decoder, clip, bench));
     measured.load = load;
+    if (bench.second_clip) {
+        KG_TRY(measured.second_clip_bytes, bytes_of_second_clip(*device, model, clip, bench));
+    }
 
     const auto spans = recorder.spans(measured.whole().begin);
     add_device_steps(spans, measured);
@@ -313,6 +334,8 @@ void add_bench_decode(CLI::App& bench, Action& action, const std::string& comman
     command->add_option("--rounds", arguments->rounds, "Times to decode the clip; of several, the first warms up (1)")
         ->check(CLI::Range(1, 1'000).description(""))
         ->type_name("N");
+    command->add_flag("--second-clip", arguments->second_clip,
+                      "Also the device memory that another clip of the same weights takes");
     command->add_flag_callback(
         "--no-passes", [arguments] { arguments->passes = false; },
         "Time whole steps only, without stamps between passes");

@@ -69,6 +69,17 @@ TEST(BenchDecode, TakesSeveralLatentFramesAStepAndCountsTheWholeSteps) {
     EXPECT_NE(result.messages.find("at least 5"), std::string::npos) << result.messages;
 }
 
+TEST(BenchDecode, SaysWhatASecondClipOfTheSameWeightsTakes) {
+    auto arguments = bench_decode("3", "1");
+    EXPECT_FALSE(run_json(arguments).contains("second_clip_device_bytes"));
+    arguments.insert(arguments.end(), {"--no-passes", "--second-clip"});
+    const auto json = run_json(arguments);
+    const std::uint64_t second = json.at("second_clip_device_bytes"), stated = json.at("stated_device_bytes"),
+                        parameters = json.at("stated_bytes").at("parameters");
+    EXPECT_GT(second, 0U);
+    EXPECT_LE(second, stated - parameters);
+}
+
 TEST(BenchDecode, StatesTheMemoryBeforeItStartsAndKeepsToIt) {
     auto arguments = bench_decode("3", "1");
     arguments.insert(arguments.end(), {"--json", "-", "--no-passes"});
