@@ -29,7 +29,7 @@ else()
     endif()
 endif()
 set(KINETOGRAPH_CUDA_ARCHITECTURES "${default_architectures}" CACHE STRING
-    "NVIDIA architectures to compile machine code for (the first one as PTX too): \"80;86;89;90;100;120\", \"all\" for these, or \"none\"")
+    "Architectures of machine code (the first also as PTX): \"80;86;89;90;100;120\", \"all\" of these or \"none\"")
 set(KINETOGRAPH_CUDA_CHIPS "${KINETOGRAPH_CUDA_ARCHITECTURES}")
 if(KINETOGRAPH_CUDA_CHIPS STREQUAL "all")
     set(KINETOGRAPH_CUDA_CHIPS ${KINETOGRAPH_CUDA_ALL_CHIPS})
@@ -99,9 +99,11 @@ function(kinetograph_embed_fat_binaries target)
     set(rows "")
     foreach(binary IN LISTS ARGN)
         get_filename_component(name "${binary}" NAME_WE)
-        string(APPEND bytes "    \".balign 64\\n\"\n    \"kinetograph_cuda_${name}:\\n\"\n    \".incbin \\\"${binary}\\\"\\n\"\n"
-                            "    \"kinetograph_cuda_${name}_end:\\n\"\n")
-        string(APPEND declarations "extern const std::byte kinetograph_cuda_${name}[], kinetograph_cuda_${name}_end[];\n")
+        string(APPEND bytes
+            "    \".balign 64\\n\"\n    \"kinetograph_cuda_${name}:\\n\"\n    \".incbin \\\"${binary}\\\"\\n\"\n"
+            "    \"kinetograph_cuda_${name}_end:\\n\"\n")
+        string(APPEND declarations
+            "extern const std::byte kinetograph_cuda_${name}[], kinetograph_cuda_${name}_end[];\n")
         string(APPEND rows "        {\"${name}\", {kinetograph_cuda_${name}, kinetograph_cuda_${name}_end}},\n")
     endforeach()
     list(LENGTH ARGN count)

@@ -1,6 +1,7 @@
 # Kernels for AMD's chips: compiles .hip sources to code objects and embeds them in a library. Without a compiler
 # everything else is built and the library has none; configuring reports it.
-set(KINETOGRAPH_GFX950_CLANG "" CACHE FILEPATH "clang++ that compiles for gfx950; empty: the one tools/gfx950/toolchain finds")
+set(KINETOGRAPH_GFX950_CLANG "" CACHE FILEPATH
+    "clang++ that compiles for gfx950; empty: the one tools/gfx950/toolchain finds")
 
 execute_process(COMMAND ${CMAKE_COMMAND} -E env "KINETOGRAPH_GFX950_CLANG=${KINETOGRAPH_GFX950_CLANG}"
                         "${PROJECT_SOURCE_DIR}/tools/gfx950/toolchain" find
@@ -20,9 +21,9 @@ else()
     message(STATUS "Code objects for gfx950: `tools/gfx950/toolchain set-up` provides a compiler; then configure again")
 endif()
 
-# kinetograph_code_objects(OUTPUTS gfx950 a.hip b.hip ...): compiles each source (beside the CMakeLists.txt) for that chip
-# to a linked code object gfx950/a.hsaco, again when a header it includes has changed. OUTPUTS becomes the list of files,
-# empty without a compiler.
+# kinetograph_code_objects(OUTPUTS gfx950 a.hip b.hip ...): compiles each source (beside the CMakeLists.txt) for that
+# chip to a linked code object gfx950/a.hsaco, again when a header it includes has changed. OUTPUTS becomes the list of
+# files, empty without a compiler.
 function(kinetograph_code_objects outputs chip)
     set(objects "")
     if(KINETOGRAPH_GFX950_COMPILER)
@@ -37,7 +38,8 @@ function(kinetograph_code_objects outputs chip)
             # A separate command writes the dependencies: -MF does not reach the device's compilation, and a hit of
             # ccache, which saves minutes in every further build folder, would not write the file.
             add_custom_command(OUTPUT "${object}"
-                COMMAND ${compile} -E -o /dev/null -Xclang -dependency-file -Xclang "${object}.d" -Xclang -MT -Xclang "${object}"
+                COMMAND ${compile} -E -o /dev/null -Xclang -dependency-file -Xclang "${object}.d" -Xclang -MT
+                        -Xclang "${object}"
                 COMMAND ${CMAKE_CXX_COMPILER_LAUNCHER} ${compile} -c -o "${object}"
                 DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${source}" "${KINETOGRAPH_GFX950_COMPILER}" DEPFILE "${object}.d"
                 COMMENT "Compiling ${source} for ${chip}" VERBATIM)

@@ -20,15 +20,16 @@ install(EXPORT kinetographCTargets NAMESPACE kinetograph:: DESTINATION "${KINETO
 file(RELATIVE_PATH KINETOGRAPH_PC_TO_PREFIX "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")  # an installed tree can be moved
 configure_file(compute/session/c/kinetograph.pc.in "${PROJECT_BINARY_DIR}/kinetograph.pc" @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/kinetograph.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig" COMPONENT c)
-if(SKBUILD)  # the Python package, which pyproject.toml describes: one file under the name that is loaded, and the demo's
+# the Python package, which pyproject.toml describes: one file under the name that is loaded, and the demo's
+if(SKBUILD)
     install(FILES "$<TARGET_FILE:kinetograph_c>" DESTINATION kinetograph RENAME libkinetograph.so.0 COMPONENT python)
     install(FILES assets/demo_vae.safetensors assets/orbit.safetensors DESTINATION kinetograph/assets COMPONENT python)
 endif()
 install(TARGETS ${libraries} EXPORT kinetographTargets ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 install(EXPORT kinetographTargets NAMESPACE kinetograph:: DESTINATION "${KINETOGRAPH_PACKAGE_DIR}")
 
-# The installed tree mirrors the source tree, so <kinetograph/engine/graph/plan.hpp> means the same in both. Public are the
-# headers named here, and those that they include; all others stay inside.
+# The installed tree mirrors the source tree, so <kinetograph/engine/graph/plan.hpp> means the same in both. Public are
+# the headers named here, and those that they include; all others stay inside.
 function(kinetograph_install_headers)
     set(open ${ARGN})
     set(public "")

@@ -11,7 +11,8 @@ function(kinetograph_shaders target)
         endif()
         set(words "${folder}/${shader}.inc")
         add_custom_command(OUTPUT "${words}"
-            COMMAND Vulkan::glslc --target-env=vulkan1.3 -Werror -O -mfmt=num -MD -MF "${words}.d" -o "${words}" "${source}"
+            COMMAND Vulkan::glslc --target-env=vulkan1.3 -Werror -O -mfmt=num -MD -MF "${words}.d" -o "${words}"
+                    "${source}"
             DEPENDS "${source}" DEPFILE "${words}.d" COMMENT "Compiling ${shader} to SPIR-V" VERBATIM)
         target_sources(${target} PRIVATE "${words}")
     endforeach()

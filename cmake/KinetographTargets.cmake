@@ -7,13 +7,14 @@ file(MAKE_DIRECTORY "${KINETOGRAPH_INCLUDE_ROOT}")
 file(CREATE_LINK "${PROJECT_SOURCE_DIR}" "${KINETOGRAPH_INCLUDE_ROOT}/kinetograph" SYMBOLIC)
 
 add_library(kinetograph_warnings INTERFACE)
-target_compile_options(kinetograph_warnings INTERFACE -Wall -Wextra -Wpedantic $<$<CXX_COMPILER_ID:GNU>:-Wshadow=local> -Wconversion -Wno-sign-conversion
-                                                      -Wnon-virtual-dtor -Woverloaded-virtual
-                                                      $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>)
+target_compile_options(kinetograph_warnings INTERFACE -Wall -Wextra -Wpedantic $<$<CXX_COMPILER_ID:GNU>:-Wshadow=local>
+                                                      -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor
+                                                      -Woverloaded-virtual $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>)
 option(KINETOGRAPH_WERROR "Make warnings errors" OFF)
 if(KINETOGRAPH_WERROR)
     target_compile_options(kinetograph_warnings INTERFACE -Werror)
-    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")  # what its optimiser guesses stays a warning: guesses change with the level
+    # what its optimiser guesses stays a warning: guesses change with the level
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
         target_compile_options(kinetograph_warnings INTERFACE
             -Wno-error=array-bounds -Wno-error=dangling-pointer -Wno-error=maybe-uninitialized -Wno-error=restrict
             -Wno-error=stringop-overflow)
@@ -62,8 +63,8 @@ set(KINETOGRAPH_TEST_OPTIONS "" CACHE STRING "Further compile options of test so
 
 # kinetograph_test(NAME SOURCES a_test.cpp ... LINK kinetograph::graph ... [LABEL golden] [TIMEOUT seconds]
 #                  [ENVIRONMENT NAME=value] [NOT_UNDER address|thread ... BECAUSE "reason"])
-# A GoogleTest program whose cases CTest lists one by one; under a sanitizer, whose processes are slow to start, it is one
-# test. NOT_UNDER: the sanitizers that would take minutes over it to find nothing.
+# A GoogleTest program whose cases CTest lists one by one; under a sanitizer, whose processes are slow to start, it is
+# one test. NOT_UNDER: the sanitizers that would take minutes over it to find nothing.
 function(kinetograph_test name)
     cmake_parse_arguments(ARG "" "LABEL;TIMEOUT;ENVIRONMENT;BECAUSE" "SOURCES;LINK;NOT_UNDER" ${ARGN})
     set(excluded "")

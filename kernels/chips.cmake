@@ -21,7 +21,8 @@ function(kinetograph_chip_table target)
     foreach(folder IN LISTS ARGN)
         get_filename_component(chip "${folder}" NAME)
         string(APPEND includes "#include <kinetograph/${folder}/plan.hpp>\n")
-        string(APPEND rows "    {kinetograph::${chip}::methods, kinetograph::${chip}::attention_methods, kinetograph::${chip}::devices},\n")
+        set(of "kinetograph::${chip}")
+        string(APPEND rows "    {${of}::methods, ${of}::attention_methods, ${of}::devices},\n")
         target_link_libraries(${target} PRIVATE kinetograph::kernels_${chip})
     endforeach()
     set(source "${CMAKE_CURRENT_BINARY_DIR}/${target}_table.cpp")
@@ -44,8 +45,8 @@ std::span<const ChipKernels> chips() { return kChips; }
 endfunction()
 
 # kinetograph_device_sources(TARGET a.cu ... [CHIP 90 | FAMILY 100] [MODEL b.cu ...]): the kernels of the chip whose
-# host side TARGET is, .cu or .hip, beside its CMakeLists.txt. CHIP and FAMILY are kinetograph_fat_binaries'. MODEL: what
-# the host model compiles, if not the same.
+# host side TARGET is, .cu or .hip, beside its CMakeLists.txt. CHIP and FAMILY are kinetograph_fat_binaries'. MODEL:
+# what the host model compiles, if not the same.
 function(kinetograph_device_sources target)
     cmake_parse_arguments(ARG "" "CHIP;FAMILY" "MODEL" ${ARGN})
     set(instructions "")

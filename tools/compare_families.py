@@ -173,7 +173,8 @@ def show(name, decoders):
 def main():
     every = sorted({peer for about in FAMILIES.values() for peer in about.peers})
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kinetograph", type=Path, default=ROOT / "build/release/tools/kinetograph/kinetograph", help="the program")
+    parser.add_argument("--kinetograph", type=Path, default=ROOT / "build/release/tools/kinetograph/kinetograph",
+                        help="the program")
     parser.add_argument("--families", nargs="+", choices=FAMILIES, default=list(FAMILIES), metavar="NAME")
     parser.add_argument("--sizes", nargs="+", default=["832x480", "1280x704"], metavar="WIDTHxHEIGHT")
     parser.add_argument("--peers", nargs="+", choices=every, default=every, metavar="NAME")
@@ -183,11 +184,13 @@ def main():
     parser.add_argument("--limit", type=float, default=120, help="seconds of one program")
     parser.add_argument("--seconds", type=float, default=900, help="of the session")
     parser.add_argument("--record", action="store_true", help="write the results as JSON")
-    parser.add_argument("--output", type=Path, default=ROOT / "bench/results/families_beside_h200.json", help="where to")
+    parser.add_argument("--output", type=Path, default=ROOT / "bench/results/families_beside_h200.json",
+                        help="where to")
     options = parser.parse_args()
     session = Session(options.seconds)
     record = json.loads(options.output.read_text()) if options.output.exists() else {"families": {}}
-    about = {"command": " ".join(["tools/compare_families.py", *sys.argv[1:]]), "date": datetime.date.today().isoformat()}
+    about = {"command": " ".join(["tools/compare_families.py", *sys.argv[1:]]),
+             "date": datetime.date.today().isoformat()}
 
     def write(name, decoders):
         of_ours = next(iter(decoders["kinetograph"]["sizes"].values()), {"commit": "", "machine": {}})

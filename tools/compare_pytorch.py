@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Decode with PyTorch and with kinetograph, alternating on one machine, and print how many times as fast kinetograph is.
+"""Decode with PyTorch and with kinetograph, alternating on one machine, and print the ratio of their rates.
 
     tools/compare_pytorch.py                       # the demo clip on the CPU: build/release, 4 latent frames, prints
     tools/compare_pytorch.py --record              # and writes bench/results/decode_cpu.json
@@ -160,8 +160,8 @@ def least_psnr(theirs, reference):
 
 
 def pictures_on_cuda(folder, options):
-    """dB against PyTorch in fp32, of three latent frames: of every clip kinetograph's in each type and with either sums;
-    of the synthetic clip also each peer's in bf16."""
+    """dB against PyTorch in fp32, of three latent frames: of every clip kinetograph's in each type and with either
+    sums; of the synthetic clip also each peer's in bf16."""
     clips = {"synthetic": (SYNTHETIC, synthetic_tensor("latents", (16, 3, 30, 52)))}
     for name in DEMO_CLIPS:
         clips[name] = WEIGHTS, read_safetensors(ROOT / f"assets/{name}.safetensors")[0]["latents"][:, :3]
@@ -183,7 +183,8 @@ def pictures_on_cuda(folder, options):
 
     with ThreadPoolExecutor(8) as pool:  # nothing is timed here
         references = {name: pool.submit(pytorch, name) for name in clips}
-        theirs = {peer: pool.submit(pytorch, "synthetic", "--precision", "bf16", "--decoder", peer) for peer in options.peers}
+        theirs = {peer: pool.submit(pytorch, "synthetic", "--precision", "bf16", "--decoder", peer)
+                  for peer in options.peers}
         ours = {(name, kind): pool.submit(kinetograph, name, kind) for name in clips for kind in KINDS}
     kinds = {name: {kind: least_psnr(ours[name, kind].result(), references[name].result()) for kind in KINDS}
              for name in clips}

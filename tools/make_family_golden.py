@@ -4,8 +4,9 @@
     python3 -m pip install torch diffusers==0.42.1
     tools/make_family_golden.py tests/golden/data
 
-families.safetensors: small clips of odd sides on narrow synthetic checkpoints. FAMILY.latents [C, T, h, w] and FAMILY.frames [3, T', H, W], float32, not clamped, of synthetic:FAMILY,dim=N with the
-widths below. wan21_dim1.pth: the parameters of synthetic:wan2.1,dim=1 in bf16, as torch.save writes them.
+families.safetensors: small clips of odd sides on narrow synthetic checkpoints. FAMILY.latents [C, T, h, w] and
+FAMILY.frames [3, T', H, W], float32, not clamped, of synthetic:FAMILY,dim=N with the widths below. wan21_dim1.pth: the
+parameters of synthetic:wan2.1,dim=1 in bf16, as torch.save writes them.
 """
 import json
 import pathlib

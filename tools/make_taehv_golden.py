@@ -4,8 +4,8 @@
     python3 tools/make_taehv_golden.py tests/golden/data/taehv_small.safetensors
 
 An implementation of its own in PyTorch (float32, CPU) of what madebyollin/taehv and ModelTC/LightX2V publish, one frame
-after the other. Parameters and latents follow from names, as tests/golden/README.md says; a member's frames are named like
-its family.
+after the other. Parameters and latents follow from names, as tests/golden/README.md says; a member's frames are named
+like its family.
 """
 import json
 import struct
@@ -19,10 +19,10 @@ from wan21_pytorch import synthetic_tensor
 
 DIM = 8
 LATENT_FRAMES = 2
-WAN21 = ((-0.7571, -0.7089, -0.9113, 0.1075, -0.1745, 0.9653, -0.1517, 1.5508, 0.4134, -0.0715, 0.5517, -0.3632, -0.1922,
-          -0.9497, 0.2503, -0.2921),
-         (2.8184, 1.4541, 2.3275, 2.6558, 1.2196, 1.7708, 2.6052, 2.0743, 3.2687, 2.1526, 2.8652, 1.5579, 1.6382, 1.1253,
-          2.8251, 1.9160))
+WAN21 = ((-0.7571, -0.7089, -0.9113, 0.1075, -0.1745, 0.9653, -0.1517, 1.5508, 0.4134, -0.0715, 0.5517, -0.3632,
+          -0.1922, -0.9497, 0.2503, -0.2921),
+         (2.8184, 1.4541, 2.3275, 2.6558, 1.2196, 1.7708, 2.6052, 2.0743, 3.2687, 2.1526, 2.8652, 1.5579, 1.6382,
+          1.1253, 2.8251, 1.9160))
 
 
 class Member(typing.NamedTuple):
@@ -79,9 +79,11 @@ def layers(member):
     for stage, growth in enumerate((1, 2, 2)):
         first = 3 + 6 * stage
         made += [Memory(f"decoder.{first + i}", activate) for i in range(3)]
-        made += [each(lambda x: x.repeat_interleave(2, 1).repeat_interleave(2, 2)), grow(f"decoder.{first + 4}", growth),
+        made += [each(lambda x: x.repeat_interleave(2, 1).repeat_interleave(2, 2)),
+                 grow(f"decoder.{first + 4}", growth),
                  each(lambda x, key=f"decoder.{first + 5}", c=widths[stage + 1]: conv(key, x, c, bias=False))]
-    made += [each(activate), each(lambda x: F.pixel_shuffle(conv("decoder.22", x, 3 * member.patch ** 2), member.patch))]
+    made += [each(activate),
+             each(lambda x: F.pixel_shuffle(conv("decoder.22", x, 3 * member.patch ** 2), member.patch))]
     return made
 
 
@@ -114,7 +116,8 @@ def main():
 def write(path, tensors):
     header, offset = {}, 0
     for name, tensor in tensors.items():
-        header[name] = {"dtype": "F32", "shape": list(tensor.shape), "data_offsets": [offset, offset + 4 * tensor.numel()]}
+        header[name] = {"dtype": "F32", "shape": list(tensor.shape),
+                        "data_offsets": [offset, offset + 4 * tensor.numel()]}
         offset += 4 * tensor.numel()
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)

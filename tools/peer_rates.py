@@ -3,9 +3,9 @@
 
     python3 tools/peer_rates.py wan2.2 diffusers --precision bf16 --sizes 832x480
 
-compare_families.py runs it and reads the lines: what was printed counts, whatever becomes of the rest. Synthetic latents
-and weights; a clip is timed between CUDA events, once with either of cuDNN's two ways to choose algorithms, after a
-decode that does not count. Frames stay on the device, as in the published implementations.
+compare_families.py runs it and reads the lines: what was printed counts, whatever becomes of the rest. Synthetic
+latents and weights; a clip is timed between CUDA events, once with either of cuDNN's two ways to choose algorithms,
+after a decode that does not count. Frames stay on the device, as in the published implementations.
 """
 import argparse
 import json
@@ -31,7 +31,8 @@ def decoder(options, precision):
 def latents_of(options, size):
     channels, patch = TAEHV_SHAPES.get(options.family, (48, 2) if options.family.startswith("wan2.2") else (16, 1))
     side = 8 * patch
-    return synthetic_tensor("latents", (channels, options.steps, size[1] // side, size[0] // side), options.device)[None]
+    return synthetic_tensor("latents", (channels, options.steps, size[1] // side, size[0] // side),
+                            options.device)[None]
 
 
 def pictures(options):
@@ -39,7 +40,8 @@ def pictures(options):
     clip = read_safetensors(options.clip)[0]["latents"].to(options.device)[None]
     for precision, path in (("fp32", options.reference), (options.precision, options.frames)):
         if path:
-            write_safetensors(path, "frames", decoder(options, precision)(clip.to(PRECISIONS[precision])), {"fps": "24"})
+            write_safetensors(path, "frames", decoder(options, precision)(clip.to(PRECISIONS[precision])),
+                              {"fps": "24"})
 
 
 def rate(decode, latents, rounds):

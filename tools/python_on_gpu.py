@@ -4,8 +4,8 @@
     python3 -m pip install WHEEL diffusers
     tools/python_on_gpu.py --kinetograph build/release/tools/kinetograph/kinetograph --output python_h200.json
 
-Latents and weights are synthetic, the same as the program's. A part that fails is recorded with its message, and the others
-run; the exit code is then 1.
+Latents and weights are synthetic, the same as the program's. A part that fails is recorded with its message, and the
+others run; the exit code is then 1.
 """
 import argparse
 import gc
@@ -74,8 +74,8 @@ def rate(options, decoder):
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "bench.json"
         for _ in range(2):
-            program(options, "bench", "decode", "--lane", "cuda", "--weights", WEIGHTS, "--size", options.size, "--steps",
-                    STEPS, "--rounds", 3, "--no-passes", "--json", report)
+            program(options, "bench", "decode", "--lane", "cuda", "--weights", WEIGHTS, "--size", options.size,
+                    "--steps", STEPS, "--rounds", 3, "--no-passes", "--json", report)
             bench = json.loads(report.read_text())
             benches.append(bench["fps_clip"])
             clips += [seconds_of(lambda: decoder.decode(latents)) for _ in range(3)]
@@ -153,7 +153,8 @@ def soak(options, decoder):
     def held(stream):
         gc.collect()
         stats = stream.stats()
-        return {"device_free": free_bytes(), "resident": resident_bytes(), "library_device_bytes": stats["device_bytes"],
+        return {"device_free": free_bytes(), "resident": resident_bytes(),
+                "library_device_bytes": stats["device_bytes"],
                 "frames_held": stats["frames_held"], "objects": len(gc.get_objects()),
                 "torch_reserved": torch.cuda.memory_reserved(), "torch_allocated": torch.cuda.memory_allocated()}
 
@@ -163,15 +164,15 @@ def soak(options, decoder):
         cycles(stream, options.cycles)
         torch.cuda.synchronize()
         seconds = time.perf_counter() - begin
-        return {"size": TINY, "latent_frames_of_a_cycle": 1, "cycles": options.cycles, "seconds": seconds, "before": before,
-                "after": held(stream)}
+        return {"size": TINY, "latent_frames_of_a_cycle": 1, "cycles": options.cycles, "seconds": seconds,
+                "before": before, "after": held(stream)}
 
 
 def allocator(options, decoder):
     """torch's counters around 50 cycles that allocate nothing of torch's, and around a decode()."""
     latents = latents_of(SMALL, 3)
-    keys = ("num_alloc_retries", "num_ooms", "allocation.all.allocated", "segment.all.allocated", "reserved_bytes.all.current",
-            "allocated_bytes.all.current")
+    keys = ("num_alloc_retries", "num_ooms", "allocation.all.allocated", "segment.all.allocated",
+            "reserved_bytes.all.current", "allocated_bytes.all.current")
 
     def counters():
         torch.cuda.synchronize()
@@ -321,7 +322,8 @@ def wan(options, _):
 
 
 def diffusers(options, _):
-    """AutoencoderKLWan as published and replaced: rate and memory at full size, pictures against its float32 at a small one."""
+    """AutoencoderKLWan as published and replaced: rate and memory at full size, pictures against its float32 at a small
+    one."""
     from peer_decoders import autoencoder
     import kinetograph.diffusers
 
@@ -362,8 +364,8 @@ def diffusers(options, _):
         ours["library_bytes"] = replaced.decoder._cached.stats()["device_bytes"]
         ours["replacement"] = repr(replaced)
         replaced.restore()
-    return {"diffusers": importlib.metadata.version("diffusers"), "size": options.size, "original": original, "replaced": ours,
-            "times_as_fast": ours["fps"] / original["fps"]}
+    return {"diffusers": importlib.metadata.version("diffusers"), "size": options.size, "original": original,
+            "replaced": ours, "times_as_fast": ours["fps"] / original["fps"]}
 
 
 def cupy(options, decoder):
@@ -382,7 +384,8 @@ def cupy(options, decoder):
         current.synchronize()
     equal = all((frame.get() == picture).all() for frame, picture in zip(frames, wanted)) and len(frames) == len(wanted)
     return {"version": package.__version__, "frames": len(frames), "stream_equal": bool(equal),
-            "decode_equal": bool((clip.get() == wanted).all()), "float16_near": bool(abs(half.get() - wanted.astype(int)).max() < 9)}
+            "decode_equal": bool((clip.get() == wanted).all()),
+            "float16_near": bool(abs(half.get() - wanted.astype(int)).max() < 9)}
 
 
 # By type: whether stream()'s frames and decode()'s are those of torch's latents.
@@ -451,9 +454,10 @@ def together(options, _):
     """JAX in a process in which torch, diffusers and CuPy have run: each brings CUDA libraries of its own."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "together.json"
-        ended = subprocess.run([sys.executable, "-X", "faulthandler", __file__, "--kinetograph", options.kinetograph, "--only",
-                                "diffusers", "cupy", "jax_alone", "--output", out], stdout=subprocess.DEVNULL,
-                               stderr=subprocess.PIPE, text=True, env={**os.environ, "XLA_PYTHON_CLIENT_PREALLOCATE": "false"})
+        ended = subprocess.run([sys.executable, "-X", "faulthandler", __file__, "--kinetograph", options.kinetograph,
+                                "--only", "diffusers", "cupy", "jax_alone", "--output", out], stdout=subprocess.DEVNULL,
+                               stderr=subprocess.PIPE, text=True,
+                               env={**os.environ, "XLA_PYTHON_CLIENT_PREALLOCATE": "false"})
         if ended.returncode != 0:
             raise RuntimeError(f"ended with {ended.returncode}: {ended.stderr[-2500:]}")
         parts = json.loads(out.read_text())["parts"]
@@ -484,7 +488,8 @@ def generate_into(viewer, latents):
 
 
 def preview(options, decoder):
-    """Latents in CUDA memory to a viewer in a process of its own: what it decodes, and what show() costs the generator."""
+    """Latents in CUDA memory to a viewer in a process of its own: what it decodes, and what show() costs the
+    generator."""
     latents = latents_of("416x240", 7)
     wanted = decoder.decode(latents).cpu()
     record = {}
@@ -492,7 +497,8 @@ def preview(options, decoder):
         out, shot = Path(folder) / "frames.rgb24", Path(folder) / "shot.png"
         program_of = {
             "decoded": f'shift; exec {options.kinetograph} decode "$@" --lane cuda -o - >{out}',
-            "shown": f'exec {options.kinetograph} "$@" --lane cuda --headless --size 416x240 --frames 25 --screenshot {shot}'}
+            "shown": f'exec {options.kinetograph} "$@" --lane cuda --headless --size 416x240 --frames 25 --screenshot '
+                     f'{shot}'}
         for name, command in program_of.items():
             viewer = Path(folder) / name
             viewer.write_text(f"#!/bin/bash\n{command}\n")
@@ -544,7 +550,8 @@ PARTS = (rate, pictures, overhead, soak, allocator, capture, diffusers, wan, cup
 
 
 def installed():
-    """The machine's distribution, and what of the package was installed: the wheel's name and tag, the library's path."""
+    """The machine's distribution, and what of the package was installed: the wheel's name and tag, the library's
+    path."""
     lines = dict(line.split("=", 1) for line in Path("/etc/os-release").read_text().splitlines() if "=" in line)
     record = {"os": lines.get("PRETTY_NAME", "").strip('"'), "library": os.path.realpath(library._name), "wheel": "",
               "wheel_tag": ""}
@@ -581,8 +588,10 @@ def main():
             except Exception as error:  # the next part is another matter
                 traceback.print_exc()
                 output = getattr(error, "stderr", b"") or b""
-                record["failed"][name] = f"{type(error).__name__}: {error} {output.decode(errors='replace')[-500:]}".strip()
-            print(f"{time.perf_counter() - begin:6.1f} s  {name}: {record['parts'].get(name, record['failed'].get(name))}", flush=True)
+                said = output.decode(errors="replace")[-500:]
+                record["failed"][name] = f"{type(error).__name__}: {error} {said}".strip()
+            print(f"{time.perf_counter() - begin:6.1f} s  {name}: "
+                  f"{record['parts'].get(name, record['failed'].get(name))}", flush=True)
             Path(options.output).write_text(json.dumps(record, indent=1) + "\n")
     record["commit"] = record["parts"].get("rate", {}).get("commit", "")
     Path(options.output).write_text(json.dumps(record, indent=1) + "\n")

@@ -6,8 +6,8 @@
     python3 tools/pytorch_decoder.py --size 1280x704 --steps 16 --weights synthetic:wan2.1 --device cuda \\
         --precision bf16 --channels-last --repeats 3 --json pytorch.json
 
---decoder names the implementation: `eager` executes the published one's operations one by one; the others are the public
-decoders of peer_decoders.py, which take whole clips. On a GPU times are those between CUDA events; the clip's
+--decoder names the implementation: `eager` executes the published one's operations one by one; the others are the
+public decoders of peer_decoders.py, which take whole clips. On a GPU times are those between CUDA events; the clip's
 rate counts every frame and the time from the first step's begin to the last one's end. Frames stay on the device, as
 in the published implementations.
 """

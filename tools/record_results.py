@@ -12,14 +12,16 @@
     tools/record_results.py decode --output bench/results/decode_alone_h200.json build/release/.../kinetograph
         `bench decode` at both sizes, without PyTorch beside it
     tools/record_results.py compare --output bench/results/compare_h200.json BEFORE AFTER
-        two builds of the program in turn, ROUNDS times: rates and memory of `bench decode`, the host's work, hand-overs and
-        the cost of drawing of `bench interop`, at both sizes
+        two builds of the program in turn, ROUNDS times: rates and memory of `bench decode`, the host's work, hand-overs
+        and the cost of drawing of `bench interop`, at both sizes
     tools/record_results.py families --output bench/results/families_h200.json build/release/.../kinetograph
         the same of every family, in the type that each is used in
-    KINETOGRAPH_CDNA_EMULATOR=CHECKOUT tools/record_results.py emulator --output bench/results/emulator_gfx950.json build/release
+    KINETOGRAPH_CDNA_EMULATOR=CHECKOUT tools/record_results.py emulator
+                                     --output bench/results/emulator_gfx950.json build/release
         the compiled gfx950 kernels in the instruction emulator: how many problems were executed, drawn and failed
-    tools/record_results.py interop --rounds 20 --output bench/results/interop_runs_h200.json build/release/.../kinetograph
-        whether so many runs of `bench interop` with a decoder end, at both sizes, and what interop and drawing take in each
+    tools/record_results.py interop --rounds 20 --output bench/results/interop_runs_h200.json
+                                    build/release/.../kinetograph
+        whether so many runs of `bench interop` with a decoder end, at both sizes, and what interop and drawing take
     tools/record_results.py pictures --output bench/results/pictures_cpu.json build/release/.../kinetograph [BEFORE]
         exact and fast sums on the CPU: PSNR against fp32's exact sums, and processor time of a step of a demo clip in
         turn, ROUNDS times: of both sums, of exact ones whose doubled inputs a pass makes, and of BEFORE's exact ones
@@ -182,9 +184,9 @@ def graph(options):
 
 
 def profiler(options):
-    return {"what": "recording a span; taking over a step of so many passes; drawing all six panels of so many passes with "
-                    "two captures compared, the same with a kept step, and the compact HUD, sixty pictures a second with "
-                    "ten steps",
+    return {"what": "recording a span; taking over a step of so many passes; drawing all six panels of so many passes "
+                    "with two captures compared, the same with a kept step, and the compact HUD, sixty pictures a "
+                    "second with ten steps",
             **benchmarks(options), "limits": {"record_span_us": 0.1, "draw_panels_us": 500}}
 
 
@@ -238,8 +240,8 @@ def compared(before, after):
             "ratio": spread([new / old for old, new in zip(before, after)])}
 
 
-FAMILIES = (("taew2.1", "fp16"), ("taew2.2", "fp16"), ("taehv1.5", "fp16"), ("wan2.1,dim=24", "bf16"), ("wan2.2", "bf16"),
-            ("wan2.1", "bf16"))
+FAMILIES = (("taew2.1", "fp16"), ("taew2.2", "fp16"), ("taehv1.5", "fp16"), ("wan2.1,dim=24", "bf16"),
+            ("wan2.2", "bf16"), ("wan2.1", "bf16"))
 
 
 def families(options):
@@ -264,7 +266,8 @@ RUN_SECONDS = 30  # that a run of `bench interop` may take, loading included
 
 
 def interop(options):
-    """Runs of `bench interop` with a decoder, one after another. One that does not end is stopped and the others run."""
+    """Runs of `bench interop` with a decoder, one after another. One that does not end is stopped and the others
+    run."""
     def run(size):
         begin = time.monotonic()
         command = [*options.programs, "bench", "interop", "--lane", options.lane, "--executions", "20", "--weights",
@@ -277,7 +280,8 @@ def interop(options):
         if done.returncode != 0:
             return {}, {**of_run, "message": done.stderr.strip().splitlines()[-1] if done.stderr.strip() else ""}
         report = json.loads(done.stdout)
-        return report["machine"], {**of_run, "share_of_interop_and_drawing": report["decode"]["share_of_interop_and_drawing"]}
+        return report["machine"], {**of_run,
+                                   "share_of_interop_and_drawing": report["decode"]["share_of_interop_and_drawing"]}
 
     sizes, machine = {}, {}
     for size in options.sizes:
@@ -292,8 +296,9 @@ def interop(options):
 
 
 # Type, sums and latent frames a step of what is compared in rate and energy.
-KINDS_OF_SUMS = {"exact, bf16": ("bf16", "exact", 1), "fast, bf16": ("bf16", "fast", 1), "exact, fp16": ("fp16", "exact", 1),
-                 "fast, fp16": ("fp16", "fast", 1), "fast, bf16, 2 latent frames a step": ("bf16", "fast", 2),
+KINDS_OF_SUMS = {"exact, bf16": ("bf16", "exact", 1), "fast, bf16": ("bf16", "fast", 1),
+                 "exact, fp16": ("fp16", "exact", 1), "fast, fp16": ("fp16", "fast", 1),
+                 "fast, bf16, 2 latent frames a step": ("bf16", "fast", 2),
                  "fast, bf16, 4 latent frames a step": ("bf16", "fast", 4)}
 
 
@@ -334,7 +339,8 @@ def emulator(options):
             suites[kind] = run_for_json(
                 [sys.executable, ROOT / "tests/kernels/emulator/run_problems.py", "--emulator", checkout, "--cache",
                  build / "tests/kernels/emulator/cache", "--problems", problems, "--every", *objects], "--json=")
-    sources = subprocess.run(["git", "-C", ROOT, "rev-parse", "HEAD:kernels/hip"], check=True, capture_output=True, text=True)
+    sources = subprocess.run(["git", "-C", ROOT, "rev-parse", "HEAD:kernels/hip"], check=True, capture_output=True,
+                             text=True)
     return {"kernels_hip_tree": sources.stdout.strip(), "emulator": "tinygrad, test/mockgpu/amd",
             "emulator_commit": head.stdout.strip(), "suites": suites}
 
@@ -379,7 +385,8 @@ TIMED_SUMS = {"exact": ["--sums", "exact"], "fast": ["--sums", "fast"],
 
 
 def pictures(options):
-    """PSNR of each type and sum, and what a step takes: the processor's time on one thread, which other work changes least."""
+    """PSNR of each type and sum, and what a step takes: the processor's time on one thread, which other work changes
+    least."""
     kinds = ("exact, fp32", "fast, fp32", "exact, bf16", "fast, bf16")
     program = options.programs[0]
     timed = {which: (program, arguments) for which, arguments in TIMED_SUMS.items()}
@@ -424,8 +431,8 @@ def pictures(options):
 
 
 def preview(options):
-    """The rate on two threads, best of the rounds, since other work only lowers it; and the processor time of a frame, of both
-    threads with their waits for each other, which other work changes least."""
+    """The rate on two threads, best of the rounds, since other work only lowers it; and the processor time of a frame,
+    of both threads with their waits for each other, which other work changes least."""
     command = [*options.programs, "bench", "decode", ASSETS / "orbit.safetensors", "--weights",
                ASSETS / "demo_tiny.safetensors", "--lane", "cpu", "--precision", "bf16", "--no-passes"]
 
@@ -439,8 +446,8 @@ def preview(options):
         (_, few), (run, many) = (decoded(steps) for steps in PREVIEW_STEPS)
         rates.append(run["fps_steady"])
         of_frame.append((many - few) / (4 * (PREVIEW_STEPS[1] - PREVIEW_STEPS[0])))
-    return {"commit": run["commit"], "machine": run["machine"], "width": run["width"], "height": run["height"], "threads": 2,
-            "fps_two_threads": max(rates), "fps_two_threads_rounds": rates,
+    return {"commit": run["commit"], "machine": run["machine"], "width": run["width"], "height": run["height"],
+            "threads": 2, "fps_two_threads": max(rates), "fps_two_threads_rounds": rates,
             "processor_seconds_per_frame": statistics.median(of_frame)}
 
 
@@ -451,14 +458,16 @@ def write(options, record):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("kind", choices=("suite", "graph", "profiler", "decode", "compare", "emulator", "families", "sums",
-                                         "interop", "pictures", "preview"))
+    parser.add_argument("kind",
+                        choices=("suite", "graph", "profiler", "decode", "compare", "emulator", "families", "sums",
+                                 "interop", "pictures", "preview"))
     parser.add_argument("programs", nargs="+")
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--name", default="", help="of a suite: its folder")
     parser.add_argument("--device", default="", help="of a suite: what it ran on")
     parser.add_argument("--sanitizer", metavar="FILTER", help="of a suite: cases to run under compute-sanitizer too")
-    parser.add_argument("--rounds", type=int, default=3, help="of pictures, preview, compare and interop: times that each runs")
+    parser.add_argument("--rounds", type=int, default=3,
+                        help="of pictures, preview, compare and interop: times that each runs")
     parser.add_argument("--lane", default="cuda", help="of interop")
     parser.add_argument("--weights", default="synthetic:wan2.1", help="of interop")
     parser.add_argument("--sizes", nargs="+", default=SIZES, metavar="WIDTHxHEIGHT", help="of interop")

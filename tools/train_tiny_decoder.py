@@ -78,7 +78,8 @@ class Tiny(nn.Module):
 def write_bf16(path, tensors, metadata):
     header, offset = {"__metadata__": metadata}, 0
     for name, tensor in tensors.items():
-        header[name] = {"dtype": "BF16", "shape": list(tensor.shape), "data_offsets": [offset, offset + 2 * tensor.numel()]}
+        header[name] = {"dtype": "BF16", "shape": list(tensor.shape),
+                        "data_offsets": [offset, offset + 2 * tensor.numel()]}
         offset += 2 * tensor.numel()
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
@@ -117,7 +118,9 @@ def variants(clips):
             yield view.flip(1)
     generator = torch.Generator().manual_seed(1)
     for _ in range(24):
-        phase = torch.rand(3, 1, generator=generator) * 6.3 + torch.arange(16) * (0.1 + 0.3 * torch.rand(3, 1, generator=generator))
+        phase = torch.rand(3, 1,
+                           generator=generator) * 6.3 + torch.arange(16) * (0.1 + 0.3
+                                                                            * torch.rand(3, 1, generator=generator))
         weights = torch.softmax(3 * torch.sin(phase), 0).to(clips[0].device)
         views = [clip.roll(int(torch.randint(16, (1,), generator=generator)), 1) for clip in clips]
         yield sum(view * weight[None, :, None, None] for view, weight in zip(views, weights))

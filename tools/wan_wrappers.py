@@ -1,13 +1,13 @@
-"""Classes of the shapes in which people hold Wan's VAE, over the decoder of wan21_pytorch.py: what the drop-ins of the Python
-package replace, where the published sources are not at hand."""
+"""Classes of the shapes in which people hold Wan's VAE, over the decoder of wan21_pytorch.py: what the drop-ins of the
+Python package replace, where the published sources are not at hand."""
 import torch
 
 import wan21_pytorch
 
 
 class Network(torch.nn.Module):
-    """Wan's reference network as its wrappers use it: one latent frame a step, caches that last until they are cleared, and
-    statistics as [mean, 1 / std]."""
+    """Wan's reference network as its wrappers use it: one latent frame a step, caches that last until they are cleared,
+    and statistics as [mean, 1 / std]."""
 
     def __init__(self, tensors, device="cpu"):
         super().__init__()

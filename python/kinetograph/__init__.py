@@ -8,7 +8,8 @@
 """
 
 from . import diffusers, wan
-from ._library import (Busy, Cancelled, DeviceLost, Error, InvalidArgument, Io, NotFound, OutOfMemory, Unsupported, devices)
+from ._library import (Busy, Cancelled, DeviceLost, Error, InvalidArgument, Io, NotFound, OutOfMemory, Unsupported,
+                       devices)
 from ._info import info
 from .decoder import Decoder
 from .frame import Frame
@@ -17,5 +18,5 @@ from .stream import Stream
 from .video import Video
 
 __version__ = "0.1.0"
-__all__ = ["Busy", "Cancelled", "Decoder", "DeviceLost", "Error", "Frame", "InvalidArgument", "Io", "NotFound", "OutOfMemory",
-           "Preview", "Stream", "Unsupported", "Video", "devices", "diffusers", "info", "wan"]
+__all__ = ["Busy", "Cancelled", "Decoder", "DeviceLost", "Error", "Frame", "InvalidArgument", "Io", "NotFound",
+           "OutOfMemory", "Preview", "Stream", "Unsupported", "Video", "devices", "diffusers", "info", "wan"]

@@ -18,8 +18,8 @@ _KINDS = {INT: "int", UINT: "uint", FLOAT: "float", BFLOAT: "bfloat", COMPLEX: "
 
 
 class _Tensor(ctypes.Structure):
-    _fields_ = [("data", c_void_p), ("device_type", c_int32), ("device_id", c_int32), ("ndim", c_int32), ("code", c_uint8),
-                ("bits", c_uint8), ("lanes", c_uint16), ("shape", ctypes.POINTER(c_int64)),
+    _fields_ = [("data", c_void_p), ("device_type", c_int32), ("device_id", c_int32), ("ndim", c_int32),
+                ("code", c_uint8), ("bits", c_uint8), ("lanes", c_uint16), ("shape", ctypes.POINTER(c_int64)),
                 ("strides", ctypes.POINTER(c_int64)), ("byte_offset", c_uint64)]
 
 
@@ -88,8 +88,8 @@ def _packed(shape: tuple[int, ...]) -> tuple[int, ...]:
 class _Offered:
     """Capsules that a consumer may not have taken.
 
-    Neither they nor tensors call Python when they go: that may be while an exception is on its way, which a callback would
-    destroy. An unused capsule is found by its count of references.
+    Neither they nor tensors call Python when they go: that may be while an exception is on its way, which a callback
+    would destroy. An unused capsule is found by its count of references.
     """
 
     def __init__(self) -> None:
@@ -115,7 +115,8 @@ class _Offered:
             return
         with self._lock:
             references = self._references()
-            fresh = [(capsule, count) for capsule, count in zip(self._capsules, references) if _is_valid(capsule, _FRESH)]
+            fresh = [(capsule, count) for capsule, count in zip(self._capsules, references)
+                     if _is_valid(capsule, _FRESH)]
             self._capsules = [capsule for capsule, count in fresh if count > self._unheld]
             for capsule, count in fresh:
                 if count <= self._unheld:

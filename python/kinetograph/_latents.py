@@ -36,11 +36,12 @@ def is_jax(array: Any) -> bool:
 def device_of(array: Any) -> tuple[str, int]:
     """("cuda", 0)"""
     if not hasattr(array, "__dlpack_device__"):
-        raise _library.InvalidArgument(f"latents are a {type(array).__name__}: they come as an array with __dlpack__, of "
-                                       "NumPy, torch, CuPy or JAX")
+        raise _library.InvalidArgument(f"latents are a {type(array).__name__}: they come as an array with __dlpack__, "
+                                       "of NumPy, torch, CuPy or JAX")
     kind, ordinal = array.__dlpack_device__()
     if int(kind) not in _KINDS:
-        raise _library.InvalidArgument(f"latents are on DLPack's device type {int(kind)}: there are the CPU, CUDA and ROCm")
+        raise _library.InvalidArgument(f"latents are on DLPack's device type {int(kind)}: there are the CPU, CUDA and "
+                                       "ROCm")
     return _KINDS[int(kind)], int(ordinal)
 
 
@@ -54,7 +55,7 @@ def current_stream(array: Any) -> int:
 
 
 def owner_of(stream: int) -> Any:
-    """CuPy's object of its current stream, if that is `stream`: it destroys the stream with the last reference to it."""
+    """CuPy's object of its current stream, if that is `stream`: its last reference destroys the stream."""
     cupy = sys.modules.get("cupy")
     if cupy is None or stream == 0:
         return None
@@ -71,12 +72,13 @@ def dlpack_stream(kind: str, stream: int) -> int | None:
 
 def dtype_name(view: _dlpack.View) -> str:
     if view.dtype not in _NAMES:
-        raise TypeError(f"latents have the type {_dlpack.name_of(view.dtype)}: it is one of {', '.join(_NAMES.values())}")
+        raise TypeError(f"latents have the type {_dlpack.name_of(view.dtype)}: it is one of "
+                        f"{', '.join(_NAMES.values())}")
     return _NAMES[view.dtype]
 
 
 def packed(array: Any) -> Any:
-    """Without gaps, in the order of the array's own stream; JAX's are. Arrays of other packages are given back as they are."""
+    """Without gaps, in the order of the array's own stream; JAX's are. Other packages' arrays are returned as is."""
     if is_torch(array):
         return array.detach().contiguous()
     if is_cupy(array):
@@ -87,17 +89,19 @@ def packed(array: Any) -> Any:
 class Batch:
     """Latents [C, T, h, w] as a structure of the library's; the array is held until close().
 
-    Those on a device are copied in the order of `stream`. Packages that reuse memory in that order may have it back at once:
-    torch and CuPy, on their current stream. For others `is_lent` is set, and the array is held for as long as the batch is.
+    Those on a device are copied in the order of `stream`. Packages that reuse memory in that order may have it back at
+    once: torch and CuPy, on their current stream. For others `is_lent` is set, and the array is held for as long as the
+    batch is.
     """
 
     def __init__(self, array: Any, device: tuple[str, int], stream: int | None) -> None:
         kind, ordinal = device_of(array)
         if kind != "cpu" and (kind, ordinal) != device:
-            raise _library.InvalidArgument(f"latents are on {kind}:{ordinal}, the decoder is on {device[0]}:{device[1]}")
+            raise _library.InvalidArgument(f"latents are on {kind}:{ordinal}, the decoder is on "
+                                           f"{device[0]}:{device[1]}")
         if stream is not None and not isinstance(stream, int):
-            raise _library.InvalidArgument(f"a stream is its handle, an int, and not a {type(stream).__name__}: torch's is "
-                                           "stream.cuda_stream, CuPy's stream.ptr")
+            raise _library.InvalidArgument(f"a stream is its handle, an int, and not a {type(stream).__name__}: "
+                                           "torch's is stream.cuda_stream, CuPy's stream.ptr")
         if is_torch(array):
             array = array.detach()
         if kind == "cpu" and not getattr(getattr(array, "flags", None), "writeable", True):
@@ -109,8 +113,8 @@ class Batch:
         try:
             shape, strides = _four(view)
             if view.dtype not in _DTYPES:
-                raise _library.InvalidArgument(f"latents are {_dlpack.name_of(view.dtype)}: they come as float32, float16 or "
-                                               "bfloat16")
+                raise _library.InvalidArgument(f"latents are {_dlpack.name_of(view.dtype)}: they come as float32, "
+                                               "float16 or bfloat16")
         except BaseException:
             view.close()
             raise
@@ -145,7 +149,7 @@ class Batch:
 
 
 def _taken(array: Any, stream: int | None) -> _dlpack.View:
-    """With each value in a place of its own: what is broadcast has one place for several, and is copied by its package."""
+    """With each value in a place of its own: an array that is broadcast is copied by its package."""
     view = _dlpack.take(array, stream)
     if not _is_broadcast(view):
         return view
@@ -154,8 +158,8 @@ def _taken(array: Any, stream: int | None) -> _dlpack.View:
     if not _is_broadcast(view):
         return view
     view.close()
-    raise _library.InvalidArgument(f"latents {list(view.shape)} are broadcast, with the strides {list(view.strides)}: copy "
-                                   "them to an array without gaps")
+    raise _library.InvalidArgument(f"latents {list(view.shape)} are broadcast, with the strides {list(view.strides)}: "
+                                   "copy them to an array without gaps")
 
 
 def _is_broadcast(view: _dlpack.View) -> bool:
@@ -170,6 +174,6 @@ def _four(view: _dlpack.View) -> tuple[tuple[int, ...], tuple[int, ...]]:
     if len(shape) == 3:
         shape, strides = (shape[0], 1, *shape[1:]), (strides[0], 0, *strides[1:])
     if len(shape) != 4 or min(shape) < 1:
-        raise _library.InvalidArgument(f"latents have the shape {list(view.shape)}: it is [C, T, h, w], [1, C, T, h, w] or, "
-                                       "of one frame, [C, h, w]")
+        raise _library.InvalidArgument(f"latents have the shape {list(view.shape)}: it is [C, T, h, w], [1, C, T, h, "
+                                       "w] or, of one frame, [C, h, w]")
     return shape, strides

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ctypes
 import os
 import pathlib
-from ctypes import POINTER, byref, c_char_p, c_double, c_float, c_int, c_int32, c_int64, c_uint8, c_uint32, c_uint64, c_void_p
+from ctypes import (POINTER, byref, c_char_p, c_double, c_float, c_int, c_int32, c_int64, c_uint8, c_uint32, c_uint64,
+                    c_void_p)
 from typing import Any
 
 VERSION = 1  # KG_VERSION: 0.1
@@ -60,8 +61,8 @@ class Io(Error, OSError):
     """The operating system refused to read or write."""
 
 
-_EXCEPTIONS = {-1: InvalidArgument, -2: NotFound, -3: InvalidArgument, -4: Unsupported, -5: InvalidArgument, -6: OutOfMemory,
-               -7: Io, -8: DeviceLost, -9: Cancelled, -10: Busy}
+_EXCEPTIONS = {-1: InvalidArgument, -2: NotFound, -3: InvalidArgument, -4: Unsupported, -5: InvalidArgument,
+               -6: OutOfMemory, -7: Io, -8: DeviceLost, -9: Cancelled, -10: Busy}
 
 
 class _Sized(ctypes.Structure):
@@ -77,8 +78,9 @@ class InstanceDesc(_Sized):
 
 
 class DeviceInfo(_Sized):
-    _fields_ = [("size", c_uint32), ("kind", c_uint32), ("ordinal", c_uint32), ("available", c_uint32), ("name", c_char_p),
-                ("product", c_char_p), ("situation", c_char_p), ("memory_bytes", c_uint64), ("uuid", c_uint8 * 16)]
+    _fields_ = [("size", c_uint32), ("kind", c_uint32), ("ordinal", c_uint32), ("available", c_uint32),
+                ("name", c_char_p), ("product", c_char_p), ("situation", c_char_p), ("memory_bytes", c_uint64),
+                ("uuid", c_uint8 * 16)]
 
 
 class WeightsInfo(_Sized):
@@ -101,12 +103,13 @@ class ModelInfo(_Sized):
 
 
 class Moment(ctypes.Structure):
-    _fields_ = [("kind", c_uint32), ("unused", c_uint32), ("semaphore", c_uint64), ("value", c_uint64), ("stream", c_void_p)]
+    _fields_ = [("kind", c_uint32), ("unused", c_uint32), ("semaphore", c_uint64), ("value", c_uint64),
+                ("stream", c_void_p)]
 
 
 class ClipDesc(_Sized):
-    _fields_ = [("size", c_uint32), ("storage", c_uint32), ("format", c_uint32), ("slots", c_uint32), ("loop", c_uint32),
-                ("unused", c_uint32), ("fps", c_double), ("stop", c_void_p)]
+    _fields_ = [("size", c_uint32), ("storage", c_uint32), ("format", c_uint32), ("slots", c_uint32),
+                ("loop", c_uint32), ("unused", c_uint32), ("fps", c_double), ("stop", c_void_p)]
 
 
 class Latents(_Sized):
@@ -126,8 +129,9 @@ class ClipInfo(_Sized):
     _fields_ = [("size", c_uint32), ("width", c_uint32), ("height", c_uint32), ("slots", c_uint32),
                 ("frames_of_a_step", c_uint32), ("unused", c_uint32), ("frames", c_int64), ("fps", c_double),
                 ("route", c_char_p), ("frames_waiting", c_uint64), ("frames_acquired", c_uint64), ("steps", c_uint64),
-                ("last_step_ns", c_int64), ("average_step_ns", c_int64), ("state_bytes", c_uint64), ("clip_bytes", c_uint64),
-                ("model_bytes", c_uint64), ("device_bytes", c_uint64), ("device_free", c_uint64), ("unmoved_ns", c_int64)]
+                ("last_step_ns", c_int64), ("average_step_ns", c_int64), ("state_bytes", c_uint64),
+                ("clip_bytes", c_uint64), ("model_bytes", c_uint64), ("device_bytes", c_uint64),
+                ("device_free", c_uint64), ("unmoved_ns", c_int64)]
 
 
 #: By their names in kinetograph.h.
@@ -169,7 +173,8 @@ def _open() -> ctypes.CDLL:
     try:
         library = ctypes.CDLL(path)
     except OSError as error:
-        raise ImportError(f"kinetograph's library cannot be opened: {error}; KINETOGRAPH_LIBRARY names another one") from None
+        raise ImportError(f"kinetograph's library cannot be opened: {error}; KINETOGRAPH_LIBRARY names another "
+                          "one") from None
     missing = [name for name in (*_SIGNATURES, *_DESTROYS) if not hasattr(library, name)]
     if missing:
         raise ImportError(f"{path} is no library of this package's version: it has no {missing[0]}")

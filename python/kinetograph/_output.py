@@ -17,11 +17,11 @@ _POLL_SECONDS = 0.001
 
 
 class Reads:
-    """Frames that a package reads in an order that it does not tell, each group until an array that is computed after them is
-    ready: released earlier, their slots would be written again under the reader.
+    """Frames that a package reads in an order that it does not tell, each group until an array that is computed after
+    them is ready: released earlier, their slots would be written again under the reader.
 
-    JAX is such a package: it drops its reference to an array while kernels that read it are still waiting on its stream, and
-    the stream that it passes to __dlpack__ is not the one that it computes on.
+    JAX is such a package: it drops its reference to an array while kernels that read it are still waiting on its
+    stream, and the stream that it passes to __dlpack__ is not the one that it computes on.
     """
 
     def __init__(self) -> None:

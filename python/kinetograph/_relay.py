@@ -1,8 +1,8 @@
-"""Latents in CUDA memory for a viewer: by IPC handle to a process of their own, which writes them to the viewer's socket.
+"""Latents in CUDA memory for a viewer: by IPC handle to another process, which writes them to the viewer's socket.
 
-The generator's stream copies latents to a slot of memory that both processes map, and records an event. The relay waits for
-that, copies them to the host and writes them as live latents (docs/live.md). The generator's thread waits for neither the GPU
-nor the viewer, unless SLOTS chunks are on their way.
+The generator's stream copies latents to a slot of memory that both processes map, and records an event. The relay waits
+for that, copies them to the host and writes them as live latents (docs/live.md). The generator's thread waits for
+neither the GPU nor the viewer, unless SLOTS chunks are on their way.
 
 Source: CUDA driver API, "IPC" (cuIpcGetMemHandle, cuIpcGetEventHandle).
 """
@@ -82,8 +82,8 @@ class _Slots:
     def fill(self, slot: int, address: int, size: int, stream: int) -> None:
         """In the order of `stream`."""
         with self._device.current():
-            self._device.call("cuMemcpyDtoDAsync_v2", c_uint64(self._memory.value + slot * self.size), c_uint64(address),
-                              c_size_t(size), c_void_p(stream))
+            self._device.call("cuMemcpyDtoDAsync_v2", c_uint64(self._memory.value + slot * self.size),
+                              c_uint64(address), c_size_t(size), c_void_p(stream))
             self._device.call("cuEventRecord", self._events[slot], c_void_p(stream))
 
     def free(self) -> None:
@@ -123,8 +123,8 @@ class Relay:
         self.header = stated
 
     def send_device(self, view: Any, shape: tuple[int, ...], dtype: str, stream: int, timeout: float | None) -> int:
-        """Contiguous latents [channels, frames, height, width] at view.address, which `view` holds until they were copied;
-        returns how many frames were taken, all or none."""
+        """Contiguous latents [channels, frames, height, width] at view.address, which `view` holds until they were
+        copied; returns how many frames were taken, all or none."""
         if not self._room(timeout):
             return 0
         size = live.bytes_of(shape, dtype)

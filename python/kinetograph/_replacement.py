@@ -25,10 +25,11 @@ class Replacement:
     def _open(self, where: Any) -> Decoder:
         from safetensors.torch import save
 
-        weights = {name: tensor for name, tensor in self._module.state_dict().items() if name.startswith(self._prefixes)}
+        weights = {name: tensor for name, tensor in self._module.state_dict().items()
+                   if name.startswith(self._prefixes)}
         if any(tensor.is_meta for tensor in weights.values()):
-            raise InvalidArgument("the module's weights are on the meta device: replace it before its pipeline is offloaded "
-                                  "layer by layer")
+            raise InvalidArgument("the module's weights are on the meta device: replace it before its pipeline is "
+                                  "offloaded layer by layer")
         kept = {name: tensor.detach().cpu().contiguous() for name, tensor in weights.items()}
         precision = self._precision or _precision(next(self._module.parameters()), where.type == "cpu")
         return Decoder(save(kept, self._metadata), device=_name(where), precision=precision, normalized=False)
@@ -69,7 +70,8 @@ class Replacement:
         if where.type == "cpu" or _name(where) == self.decoder.device:
             return
         if self._state is not None and self._state._pushed > 0:
-            raise InvalidArgument(f"the clip was begun on {self.decoder.device}, and its next latents are on {_name(where)}")
+            raise InvalidArgument(f"the clip was begun on {self.decoder.device}, and its next latents are on "
+                                  f"{_name(where)}")
         moved = self._open(where)
         if self._state is not None:
             self._state.close()
@@ -81,8 +83,8 @@ class Replacement:
 
 
 def offload_previous(module: Any) -> None:
-    """What accelerate's hook does before `module` decodes, but for moving the module: the model that ran before it leaves the
-    GPU (enable_model_cpu_offload())."""
+    """What accelerate's hook does before `module` decodes, but for moving the module: the model that ran before it
+    leaves the GPU (enable_model_cpu_offload())."""
     hook = getattr(module, "_hf_hook", None)
     for one in getattr(hook, "hooks", [hook]):  # those of a SequentialHook
         previous = getattr(one, "prev_module_hook", None)

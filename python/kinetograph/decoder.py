@@ -37,7 +37,8 @@ class Decoder:
         if precision not in _library.PRECISIONS:
             raise InvalidArgument(f"precision {precision}: there are {', '.join(_library.PRECISIONS)}")
         if not isinstance(memory_budget, int) or not 0 <= memory_budget < 1 << 64:
-            raise InvalidArgument(f"memory_budget is a number of bytes, 0 for what the device has, and not {memory_budget!r}")
+            raise InvalidArgument(f"memory_budget is a number of bytes, 0 for what the device has, and not "
+                                  f"{memory_budget!r}")
         name = _device_name(device).encode()
         made = c_void_p()
         with Deadline(timeout).stop() as stop:
@@ -93,21 +94,22 @@ class Decoder:
     def _frames_on_device(self, device: Any) -> bool:
         name = self.device if device is None else _device_name(device)
         if name not in ("cpu", self.device, self.device_pair[0]):
-            raise InvalidArgument(f"frames are on {self.device}, where the decoder is, or on the cpu, and not on {name}")
+            raise InvalidArgument(f"frames are on {self.device}, where the decoder is, or on the cpu, and not on "
+                                  f"{name}")
         return not name.startswith("cpu")
 
     def decode(self, latents: Any, *, dtype: str = "uint8", layout: str = "THWC",
                on_frames: Callable[[int, Any], None] | None = None, timeout: float | None = None) -> Any:
-        """All frames of a clip, [T, height, width, 3] or [T, 3, height, width]: torch's or CuPy's where the latents are, if
-        they are theirs, else a NumPy array.
+        """All frames of a clip, [T, height, width, 3] or [T, 3, height, width]: torch's or CuPy's where the latents
+        are, if they are theirs, else a NumPy array.
 
         latents    [C, T, h, w] or [1, C, T, h, w], float32, float16 or bfloat16, any strides
         dtype      "uint8"; "float32" or "float16" in [-1, 1]
         on_frames  called with an index and the frames from there on that are done, while later ones are decoded
         timeout    seconds, then TimeoutError
 
-        Frames that are not finite raise InvalidArgument. On a GPU nothing waits for the last steps: of those that have not
-        ended yet a RuntimeWarning tells with the next call.
+        Frames that are not finite raise InvalidArgument. On a GPU nothing waits for the last steps: of those that have
+        not ended yet a RuntimeWarning tells with the next call.
         """
         deadline = Deadline(timeout)
         batch = Batch(latents, self.device_pair, None)
@@ -157,13 +159,13 @@ class Decoder:
 
     def decode_chunk(self, state: Stream, latents: Any, *,
                      on_frames: Callable[[int, Any], None] | None = None, timeout: float | None = None) -> Any:
-        """The frames of the next latents of that session, as decode() gives them. After an error the session begins anew
-        with state.reset(). One thread at a time decodes a session: another one gets Busy."""
+        """The frames of the next latents of that session, as decode() gives them. After an error the session begins
+        anew with state.reset(). One thread at a time decodes a session: another one gets Busy."""
         deadline = Deadline(timeout)
         _check_is_state(state)
         if not state._decodes.acquire(blocking=False):
-            raise Busy("a decode_chunk() of this state has not ended, of another thread or around this on_frames: the frames "
-                       "of two would mix; each session has a state of its own")
+            raise Busy("a decode_chunk() of this state has not ended, of another thread or around this on_frames: the "
+                       "frames of two would mix; each session has a state of its own")
         try:
             batch = Batch(latents, self.device_pair, None)
             try:
@@ -182,14 +184,15 @@ class Decoder:
         if state._decoder is not self:
             raise InvalidArgument("the state is of another decoder")
         if state._layout == "HWC4":
-            raise InvalidArgument("decode_chunk() makes frames of three channels, and the stream's have four: new_state()")
+            raise InvalidArgument("decode_chunk() makes frames of three channels, and the stream's have four: "
+                                  "new_state()")
         if state.pending > 0:
-            raise InvalidArgument(f"{state.pending} frames of the state were not taken: after an error and after push() it "
-                                  "begins anew with reset()")
+            raise InvalidArgument(f"{state.pending} frames of the state were not taken: after an error and after "
+                                  "push() it begins anew with reset()")
         if state._on_device != batch.on_device and not is_torch(latents):
             where = f"on {self.device}" if state._on_device else "in the host's memory"
-            raise InvalidArgument(f"the state's frames are {where}, and the latents are not: new_state(device=\"cpu\") is for "
-                                  "latents in the host's memory")
+            raise InvalidArgument(f"the state's frames are {where}, and the latents are not: new_state(device=\"cpu\") "
+                                  "is for latents in the host's memory")
 
     def _decode(self, state: Stream, latents: Any, batch: Batch,
                 on_frames: Callable[[int, Any], None] | None, deadline: Deadline) -> Any:
@@ -235,8 +238,8 @@ class Decoder:
         self.close()
 
     def close(self) -> None:
-        """Gives back what decode() keeps, and the weights once the decoder's streams are closed, which stay good until then.
-        Nothing more is decoded."""
+        """Gives back what decode() keeps, and the weights once the decoder's streams are closed, which stay good until
+        then. Nothing more is decoded."""
         self._forget_state()
         self._model = None
 

@@ -8,12 +8,12 @@ from ._replacement import Replacement, offload_previous
 
 
 def replace_vae(pipe: Any, *, precision: str | None = None) -> Replacement:
-    """Makes ``pipe.vae`` decode with Kinetograph, on the device that the VAE is on, or on the GPU that its latents are on.
+    """Makes ``pipe.vae`` decode with Kinetograph, on the VAE's device, or on the GPU that its latents are on.
 
-    `pipe` is a pipeline, or a VAE itself. Encoding, configuration and the pipeline's latent statistics stay as they are;
-    decode() takes what it took and gives a DecoderOutput, or a tuple with return_dict=False. In an offloaded pipeline it first
-    moves the model before it off the GPU, as the VAE's does. `precision` is that of Decoder; by default the VAE's on the CPU,
-    bf16 or fp16 on a GPU. The result has restore().
+    `pipe` is a pipeline, or a VAE itself. Encoding, configuration and the pipeline's latent statistics stay as they
+    are; decode() takes what it took and gives a DecoderOutput, or a tuple with return_dict=False. In an offloaded
+    pipeline it first moves the model before it off the GPU, as the VAE's does. `precision` is that of Decoder; by
+    default the VAE's on the CPU, bf16 or fp16 on a GPU. The result has restore().
     """
     from diffusers.models.autoencoders.vae import DecoderOutput
 

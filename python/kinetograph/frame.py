@@ -28,8 +28,9 @@ class Handle:
 
 
 class _Readers:
-    """Owners of streams on which arrays of frames that were released are still read: the frames go back in the order of these
-    streams, so that they must exist. A frame that went back is known by the library's answer to a question about it."""
+    """Owners of streams on which arrays of frames that were released are still read: the frames go back in the order of
+    these streams, so that they must exist. A frame that went back is known by the library's answer to a question about
+    it."""
 
     def __init__(self) -> None:
         self._readers: collections.deque[tuple[Handle, int, Any]] = collections.deque()
@@ -66,8 +67,8 @@ class Slot:
     def wait_on(self, stream: int) -> None:
         """Work that `stream` is given from now on waits for the frame, and its slot for that work."""
         if self.stream not in (None, stream):
-            raise BufferError(f"frame {self.record.index} is read on one stream: it was exported to {self.stream:#x}, then "
-                              f"to {stream:#x}")
+            raise BufferError(f"frame {self.record.index} is read on one stream: it was exported to {self.stream:#x}, "
+                              f"then to {stream:#x}")
         if self._owner is None:
             self._owner = owner_of(stream)
         check(library.kg_clip_wait(self._clip.value, self.record.id, stream))
@@ -98,8 +99,8 @@ class Slot:
 class Frame:
     """One decoded frame without a copy: RGB as [height, width, 3] or [3, height, width], or [height, width, 4].
 
-    ``numpy.asarray(frame)``, ``numpy.from_dlpack(frame)`` and ``torch.from_dlpack(frame)`` make arrays of it. Its memory goes
-    back to the stream when the frame was released (or collected) and all such arrays are gone.
+    ``numpy.asarray(frame)``, ``numpy.from_dlpack(frame)`` and ``torch.from_dlpack(frame)`` make arrays of it. Its
+    memory goes back to the stream when the frame was released (or collected) and all such arrays are gone.
     """
 
     def __init__(self, slot: Slot, device: tuple[str, int], layout: str) -> None:
@@ -123,8 +124,8 @@ class Frame:
 
     @property
     def finite(self) -> bool | None:
-        """Whether the step that made the frame made finite values only; None while it runs, and of a frame that was released
-        before it ended."""
+        """Whether the step that made the frame made finite values only; None while it runs, and of a frame that was
+        released before it ended."""
         if self._finite == _library.FINITE_UNKNOWN and self._slot is not None:
             self._finite = self._slot.finite()
         return None if self._finite == _library.FINITE_UNKNOWN else bool(self._finite)
@@ -137,7 +138,8 @@ class Frame:
     def __dlpack_device__(self) -> tuple[int, int]:
         return _DLPACK_DEVICES[self._device[0]], self._device[1]
 
-    def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None) -> Any:
+    def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None,
+                   copy: Any = None) -> Any:
         """A capsule of the frame, ready for work on `stream`: CUDA's 1 is the default stream, -1 asks for no order."""
         if copy:
             raise BufferError("a frame is not copied by DLPack: copy the array that is made of it")

@@ -55,7 +55,8 @@ class Latents:
         channels, frames, height, width = self.shape
         plane = bytes_of((height, width), dtype)
         if len(data) != channels * frames * plane:
-            raise ValueError(f"latents {list(self.shape)} of {dtype} are {channels * frames * plane} bytes, not {len(data)}")
+            raise ValueError(f"latents {list(self.shape)} of {dtype} are {channels * frames * plane} bytes, not "
+                             f"{len(data)}")
         self.frames: list[bytes] = [
             b"".join(data[(channel * frames + frame) * plane:][:plane] for channel in range(channels))
             for frame in range(frames)]
@@ -175,7 +176,8 @@ class Writer:
             self._socket.sendall(data)
         except socket.timeout:
             self.close()  # in the middle of a record
-            raise ConnectionError(f"the viewer has not read a chunk within {STALL_SECONDS:g} s, for which it had room") from None
+            raise ConnectionError(f"the viewer has not read a chunk within {STALL_SECONDS:g} s, for which it had "
+                                  "room") from None
         except OSError:
             while self._receive(None):
                 pass  # its last word, if it has said one, is raised

@@ -1,8 +1,8 @@
 """A window that shows frames while a pipeline generates, in a process of its own.
 
-The process is `kinetograph view unix:...`, and takes latents in the format of docs/live.md. Those in CUDA memory pass by IPC
-handle to a relay (_relay.py), which copies them to the host; others go to the viewer's socket at once. A viewer that crashes
-or is closed never stops the pipeline, and a pipeline that crashes or is slow never takes the picture down.
+The process is `kinetograph view unix:...`, and takes latents in the format of docs/live.md. Those in CUDA memory pass
+by IPC handle to a relay (_relay.py), which copies them to the host; others go to the viewer's socket at once. A viewer
+that crashes or is closed never stops the pipeline, and a pipeline that crashes or is slow never takes the picture down.
 """
 from __future__ import annotations
 
@@ -37,17 +37,18 @@ class Preview:
             for latents in pipeline:
                 preview.show(latents)
 
-    Raises FileNotFoundError without the program, which `pip install` does not bring; RuntimeError if it ends before it listens,
-    with its last message.
+    Raises FileNotFoundError without the program, which `pip install` does not bring; RuntimeError if it ends before it
+    listens, with its last message.
     Not thread-safe. On leaving the context the stream ends and the window stays until it is closed; close() closes it.
     """
 
-    def __init__(self, weights: str | os.PathLike[str], *, fps: float = 24.0, family: str | None = None, name: str = "preview",
-                 program: str | os.PathLike[str] | None = None, arguments: Sequence[str] = ()) -> None:
+    def __init__(self, weights: str | os.PathLike[str], *, fps: float = 24.0, family: str | None = None,
+                 name: str = "preview", program: str | os.PathLike[str] | None = None,
+                 arguments: Sequence[str] = ()) -> None:
         program = program or os.environ.get("KINETOGRAPH_PROGRAM") or shutil.which("kinetograph")
         if program is None:
-            raise FileNotFoundError("the program kinetograph is not in PATH: `pip install` brings the package without it, and "
-                                    "the sources build it; give program=, or set KINETOGRAPH_PROGRAM")
+            raise FileNotFoundError("the program kinetograph is not in PATH: `pip install` brings the package without "
+                                    "it, and the sources build it; give program=, or set KINETOGRAPH_PROGRAM")
         self._stated: dict[str, Any] = {"fps": fps, "name": name}
         self._gone: str | None = None
         self._writer: live.Writer | _relay.Relay | None = None
@@ -102,8 +103,8 @@ class Preview:
         return self._process
 
     def show(self, latents: Any, timeout: float | None = None) -> int:
-        """Sends the next latent frames: [C, T, h, w], [1, C, T, h, w] or [C, h, w]; a torch tensor of any device, an array
-        in CUDA memory, or one in host memory. Another shape or dtype than before begins another clip.
+        """Sends the next latent frames: [C, T, h, w], [1, C, T, h, w] or [C, h, w]; a torch tensor of any device, an
+        array in CUDA memory, or one in host memory. Another shape or dtype than before begins another clip.
 
         Waits while the viewer has no room, at most `timeout` seconds (None: as long as it lives). Returns how many
         latent frames were sent: with a timeout, send the others again. A viewer that has gone is warned of once; from
@@ -124,7 +125,8 @@ class Preview:
 
     def _begin(self, writer: live.Writer | _relay.Relay, shape: tuple[int, ...], dtype: str) -> None:
         channels, _, height, width = shape
-        wanted: dict[str, Any] = {"channels": channels, "height": height, "width": width, "dtype": dtype, **self._stated}
+        wanted: dict[str, Any] = {"channels": channels, "height": height, "width": width, "dtype": dtype,
+                                  **self._stated}
         if writer.header != wanted:
             writer.start(**wanted)
 

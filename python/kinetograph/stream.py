@@ -101,9 +101,9 @@ class Stream:
         """Enqueues latents, [C, T, h, w] or one frame [C, h, w], and returns before they are decoded.
 
         Latents on the decoder's GPU are copied in the order of `stream`, a handle (by default torch's or CuPy's current
-        stream): nothing waits, and the memory may be reused by later work of that stream. A timeout is in seconds; without
-        one this waits until the reader has released frames, and raises Busy if more are given than fit in and there is no
-        other thread that could take frames. The first latents also make the stream.
+        stream): nothing waits, and the memory may be reused by later work of that stream. A timeout is in seconds;
+        without one this waits until the reader has released frames, and raises Busy if more are given than fit in and
+        there is no other thread that could take frames. The first latents also make the stream.
         """
         batch = Batch(latents, self._decoder.device_pair, stream)
         try:
@@ -117,7 +117,8 @@ class Stream:
         clip = self._for_size(batch.size, deadline)
         done, pushed, moved, warned = begin, c_uint32(), time.monotonic(), False
         while done < end:
-            result = library.kg_clip_push(clip.value, byref(batch.part(done, end)), deadline.left_ns(_POLL_NS), byref(pushed))
+            result = library.kg_clip_push(clip.value, byref(batch.part(done, end)), deadline.left_ns(_POLL_NS),
+                                          byref(pushed))
             done += pushed.value
             with self._counts:
                 for _ in range(pushed.value):
@@ -127,8 +128,8 @@ class Stream:
                 self._lend(batch)
             check(result)
             if result == _library.TIMEOUT and deadline.passed:
-                raise TimeoutError(f"{done - begin} of {end - begin} latent frames were pushed within {deadline.timeout} s: "
-                                   f"the reader holds the stream's {self._slots} frames")
+                raise TimeoutError(f"{done - begin} of {end - begin} latent frames were pushed within "
+                                   f"{deadline.timeout} s: the reader holds the stream's {self._slots} frames")
             if pushed.value > 0:
                 moved = time.monotonic()
             elif result == _library.TIMEOUT and deadline.timeout is None and (full := self._fullness()) is not None:
@@ -152,12 +153,12 @@ class Stream:
         wanted = 1 if self._pushed == 0 else self._decoder.frames_per_latent
         if waiting + held + wanted <= self._slots:
             return None
-        return (f"of the stream's {self._slots} frames {waiting} were not taken and {held} are held; take frames() before more "
-                f"latents, or make the stream with a larger chunk=")
+        return (f"of the stream's {self._slots} frames {waiting} were not taken and {held} are held; take frames() "
+                f"before more latents, or make the stream with a larger chunk=")
 
     def _lend(self, batch: Batch) -> None:
-        """Holds latents until they were read: by the step after the newest one, of which a push that timed out has made a
-        copy. All steps but the newest two have read theirs."""
+        """Holds latents until they were read: by the step after the newest one, of which a push that timed out has made
+        a copy. All steps but the newest two have read theirs."""
         if self._lent and self._lent[-1][1] is batch:
             self._lent.pop()
         while self._lent and self._lent[0][0] + 2 <= self._steps:
@@ -197,8 +198,8 @@ class Stream:
             return self._pushed - self._taken
 
     def frames(self, *, timeout: float | None = None) -> Iterator[Frame]:
-        """The frames of all latents that were pushed so far, or of a file to its end, as each is decoded. A timeout is that
-        of each frame, as take()'s."""
+        """The frames of all latents that were pushed so far, or of a file to its end, as each is decoded. A timeout is
+        that of each frame, as take()'s."""
         if self._size is None:  # of a file
             while (frame := self.take(timeout=timeout)) is not None:
                 yield frame
@@ -209,14 +210,15 @@ class Stream:
             yield frame
 
     def _prove(self) -> None:
-        """That the steps which have ended made finite values; waits for none. Of a step, one frame is held until then."""
+        """That the steps which have ended made finite values; waits for none. Of a step, one frame is held until
+        then."""
         while self._unproven and (finite := self._unproven[0].finite) is not None:
             frame = self._unproven.popleft()
             frame.release()
             if not finite:
                 self._unproven.clear()
-                raise InvalidArgument(f"frame {frame.index} holds values that are not finite: the latents do, or the decoder "
-                                      f"made them of these; stream() gives frames as they are")
+                raise InvalidArgument(f"frame {frame.index} holds values that are not finite: the latents do, or the "
+                                      f"decoder made them of these; stream() gives frames as they are")
 
     def _settle(self) -> None:
         """Warns of values of the steps so far that were not finite, and stops asking about those steps."""
@@ -255,7 +257,8 @@ class Stream:
         self._closed = True
         while clip is not None:
             result = library.kg_clip_close(clip.value, deadline.left_ns(_POLL_NS))
-            # Busy: another thread's push() is about to return. Unsupported: a child of fork(), where there is nothing to end.
+            # Busy: another thread's push() is about to return. Unsupported: a child of fork(), where there is nothing
+            # to end.
             if result in (_library.OK, _library.UNSUPPORTED):
                 break
             if result not in (_library.TIMEOUT, _library.BUSY):
@@ -269,14 +272,15 @@ class Stream:
         readers.collect()
 
     def stats(self) -> dict[str, Any]:
-        """Sizes, counts, seconds of a step on the device, and bytes; for a watchdog, for how many seconds, as the calls of
-        stats() have seen it, work has not come further ("unmoved_s")."""
+        """Sizes, counts, seconds of a step on the device, and bytes; for a watchdog, for how many seconds, as the calls
+        of stats() have seen it, work has not come further ("unmoved_s")."""
         info = _library.ClipInfo()
         check(library.kg_clip_describe(self._made().value, byref(info)))
         return {"width": info.width, "height": info.height, "slots": info.slots, "frames": info.frames, "fps": info.fps,
-                "route": info.route.decode(), "frames_waiting": info.frames_waiting, "frames_held": info.frames_acquired,
-                "steps": info.steps, "last_step_s": info.last_step_ns / 1e9, "average_step_s": info.average_step_ns / 1e9,
-                "state_bytes": info.state_bytes, "clip_bytes": info.clip_bytes, "model_bytes": info.model_bytes,
+                "route": info.route.decode(), "frames_waiting": info.frames_waiting,
+                "frames_held": info.frames_acquired, "steps": info.steps, "last_step_s": info.last_step_ns / 1e9,
+                "average_step_s": info.average_step_ns / 1e9, "state_bytes": info.state_bytes,
+                "clip_bytes": info.clip_bytes, "model_bytes": info.model_bytes,
                 "device_bytes": info.device_bytes, "device_free": info.device_free, "unmoved_s": info.unmoved_ns / 1e9}
 
     @property

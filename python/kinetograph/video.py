@@ -23,7 +23,8 @@ from ._library import InvalidArgument
 class Video:
     """Plays inline in Jupyter; save() writes it.
 
-    frames  [T, height, width, 3] uint8 as Decoder.decode() gives them (torch, CuPy, JAX or NumPy, any device), or such frames one
+    frames [T, height, width, 3] uint8 as Decoder.decode() gives them (torch, CuPy, JAX or NumPy, any device), or such
+    frames one
             after another, as Stream.frames() does; they are copied
     fps     frames a second, up to 1000
     """
@@ -73,8 +74,8 @@ def preferred_suffix() -> str:
 
 
 def save(path: pathlib.Path, frames: Iterable[Any], width: int, height: int, fps: float) -> int:
-    """Frames [height, width, 3] uint8, one after another; returns how many there were. Without all of them there is no file,
-    or the one that was there before."""
+    """Frames [height, width, 3] uint8, one after another; returns how many there were. Without all of them there is no
+    file, or the one that was there before."""
     count = 0
 
     def rows() -> Iterator[bytes]:
@@ -109,7 +110,8 @@ def _picture(frame: Any) -> Any:
         raise InvalidArgument("frames of a stream on a GPU are copied to the host first: stream(device=\"cpu\")")
     array = numpy.array(_on_host(frame))
     if array.dtype != numpy.uint8 or array.ndim != 3 or array.shape[2] != 3:
-        raise InvalidArgument(f"frames are {list(array.shape)} of {array.dtype}: a video takes [height, width, 3] of uint8")
+        raise InvalidArgument(f"frames are {list(array.shape)} of {array.dtype}: a video takes [height, width, 3] of "
+                              "uint8")
     return numpy.ascontiguousarray(array)
 
 
@@ -118,8 +120,8 @@ def _write_mp4(path: pathlib.Path, rows: Iterable[bytes], width: int, height: in
     if ffmpeg is None:
         raise InvalidArgument(f"{path}: there is no ffmpeg here; an animated .png needs none")
     partial = path.with_name(f".{path.stem}.{os.getpid()}.partial.mp4")
-    command = [ffmpeg, "-v", "error", "-y", "-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}", "-r", str(fps),
-               "-i", "-", "-pix_fmt", "yuv420p", "-movflags", "+faststart", str(partial)]
+    command = [ffmpeg, "-v", "error", "-y", "-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}", "-r",
+               str(fps), "-i", "-", "-pix_fmt", "yuv420p", "-movflags", "+faststart", str(partial)]
     try:
         _encode(command, rows, path)
         partial.replace(path)
@@ -170,7 +172,8 @@ def _write_png(path: pathlib.Path, rows: Iterable[bytes], width: int, height: in
         control = struct.pack(">5I2H2B", sequence, width, height, 0, 0, *_seconds_of_a_frame(fps), 0, 0)
         packed = zlib.compress(filtered.tobytes(), 1)
         parts.append(chunk(b"fcTL", control))
-        parts.append(chunk(b"IDAT", packed) if sequence == 0 else chunk(b"fdAT", struct.pack(">I", sequence + 1) + packed))
+        parts.append(chunk(b"IDAT", packed) if sequence == 0
+                     else chunk(b"fdAT", struct.pack(">I", sequence + 1) + packed))
         sequence += 1 if sequence == 0 else 2
     header = chunk(b"IHDR", struct.pack(">2I5B", width, height, 8, 2, 0, 0, 0))
     animation = chunk(b"acTL", struct.pack(">2I", len(parts) // 2, 0))

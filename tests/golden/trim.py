@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Writes tests/golden/data from the full reference set: trim.py FULL_SET OUTPUT_FOLDER.
 
-The full set is what the reference decoders gave (README.md beside this script says how its numbers are defined). Kept is
-what tests compare: whole inputs, the first latent frames of long clips, the upper rows of large activations.
+The full set is what the reference decoders gave (README.md beside this script says how its numbers are defined). Kept
+is what tests compare: whole inputs, the first latent frames of long clips, the upper rows of large activations.
 """
 import json
 import pathlib
@@ -92,7 +92,8 @@ def full_width(tensors):
 
 def wan22_frames(*kept):
     def trimmed(tensors):
-        return {name: cut(tensors[name], 2, WAN22_ROWS) if name.startswith("frames") else tensors[name] for name in kept}
+        return {name: cut(tensors[name], 2, WAN22_ROWS) if name.startswith("frames") else tensors[name]
+                for name in kept}
 
     return trimmed
 

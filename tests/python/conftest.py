@@ -31,7 +31,8 @@ def latents_of(frames, height=2, width=3, seed=0):
 
 
 def write_latents(path, latents):
-    header = json.dumps({"latents": {"dtype": "F32", "shape": latents.shape, "data_offsets": [0, latents.nbytes]}}).encode()
+    header = json.dumps({"latents": {"dtype": "F32", "shape": latents.shape,
+                                     "data_offsets": [0, latents.nbytes]}}).encode()
     path.write_bytes(len(header).to_bytes(8, "little") + header + latents.tobytes())
 
 

@@ -35,7 +35,8 @@ def test_any_strides_a_batch_of_one_halves_and_one_frame_are_the_same_latents(de
     assert (decoder.decode(latents.astype("float16")) == wanted).all()
     backwards = numpy.ascontiguousarray(latents[:, :, :, ::-1])[:, :, :, ::-1]
     assert (decoder.decode(backwards) == wanted).all()
-    assert (decoder.decode(numpy.ascontiguousarray(latents.transpose(1, 2, 3, 0)).transpose(3, 0, 1, 2)) == wanted).all()
+    assert (decoder.decode(numpy.ascontiguousarray(latents.transpose(1, 2, 3, 0)).transpose(3, 0, 1,
+                                                                                            2)) == wanted).all()
     assert (decoder.decode(latents[:, 0]) == wanted[:1]).all()
     latents.flags.writeable = False
     assert (decoder.decode(latents) == wanted).all()
@@ -176,7 +177,8 @@ def test_two_threads_do_not_mix_the_frames_of_one_state(decoder):
     wanted = decoder.decode(latents)
 
     def beside():
-        for call in (lambda: decoder.decode_chunk(state, latents), lambda: decoder.decode_chunk(state, latents, timeout=0)):
+        for call in (lambda: decoder.decode_chunk(state, latents),
+                     lambda: decoder.decode_chunk(state, latents, timeout=0)):
             with pytest.raises(kg.Busy, match="a decode_chunk\\(\\) of this state has not ended"):
                 call()
         told.append(True)

@@ -27,8 +27,8 @@ def names(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("KINETOGRAPH_CUDA_LIBRARY", "none")  # auto is the CPU
     shown = []
-    return {"latents": latents_of(2), "chunk": latents_of(1), "generator": [latents_of(1), latents_of(2, seed=1)], "kg": kg,
-            "kinetograph": kinetograph, "torch": types.SimpleNamespace(from_dlpack=numpy.from_dlpack),
+    return {"latents": latents_of(2), "chunk": latents_of(1), "generator": [latents_of(1), latents_of(2, seed=1)],
+            "kg": kg, "kinetograph": kinetograph, "torch": types.SimpleNamespace(from_dlpack=numpy.from_dlpack),
             "show": lambda *what: shown.append(what), "shown": shown}
 
 

@@ -1,5 +1,5 @@
-"""Who holds what, in which order, and what is refused, with latents and frames in CUDA memory: on the stand-in for CUDA's driver
-that KINETOGRAPH_TEST_CUDA_IDLE names, whose kernels do nothing."""
+"""Who holds what, in which order, and what is refused, with latents and frames in CUDA memory: on the stand-in for
+CUDA's driver that KINETOGRAPH_TEST_CUDA_IDLE names, whose kernels do nothing."""
 
 import ctypes
 import gc
@@ -116,7 +116,8 @@ frame = stream.take()
 
 def run(program):
     environment = {**os.environ, "KINETOGRAPH_CUDA_LIBRARY": STANDIN}
-    return subprocess.run([sys.executable, "-c", PROGRAM + program], env=environment, capture_output=True, text=True, timeout=120)
+    return subprocess.run([sys.executable, "-c", PROGRAM + program], env=environment, capture_output=True, text=True,
+                          timeout=120)
 
 
 def test_the_interpreter_ends_quietly_with_frames_on_the_device():

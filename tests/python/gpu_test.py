@@ -1,5 +1,5 @@
-"""Pictures that a GPU decodes, on the stand-in for CUDA's driver that KINETOGRAPH_TEST_CUDA names: it runs the kernels. The
-order of work, which needs none: gpu_order_test.py."""
+"""Pictures that a GPU decodes, on the stand-in for CUDA's driver that KINETOGRAPH_TEST_CUDA names: it runs the kernels.
+The order of work, which needs none: gpu_order_test.py."""
 
 import os
 import sys
@@ -84,7 +84,8 @@ class Package:
 
     def __init__(self, application):
         self.application, self.stored = application, []
-        self.cuda = types.SimpleNamespace(get_current_stream=lambda: types.SimpleNamespace(ptr=application.stream.value))
+        self.cuda = types.SimpleNamespace(
+            get_current_stream=lambda: types.SimpleNamespace(ptr=application.stream.value))
 
     def empty(self, shape, dtype):
         return self

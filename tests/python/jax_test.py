@@ -21,11 +21,13 @@ def test_frames_are_jax_arrays(decoder, dtype, layout):
             frame.release()
 
 
-@pytest.mark.parametrize("dtype, layout", [("uint8", "THWC"), ("uint8", "TCHW"), ("float32", "THWC"), ("float16", "TCHW")])
+@pytest.mark.parametrize("dtype, layout",
+                         [("uint8", "THWC"), ("uint8", "TCHW"), ("float32", "THWC"), ("float16", "TCHW")])
 def test_latents_of_jax_are_decoded_to_its_arrays(decoder, dtype, layout):
     wanted, parts = decoder.decode(latents_of(3), dtype=dtype, layout=layout), []
     latents = jax.numpy.asarray(latents_of(3))
-    frames = decoder.decode(latents, dtype=dtype, layout=layout, on_frames=lambda first, part: parts.append((first, part)))
+    frames = decoder.decode(latents, dtype=dtype, layout=layout, on_frames=lambda first,
+                            part: parts.append((first, part)))
     assert isinstance(frames, jax.Array) and frames.dtype == dtype and (numpy.asarray(frames) == wanted).all()
     assert [first for first, _ in parts] == [0, 1, 5]
     assert (numpy.concatenate([numpy.asarray(part) for _, part in parts]) == wanted).all()

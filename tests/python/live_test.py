@@ -299,7 +299,8 @@ class PreviewsOfTheViewer(unittest.TestCase):
         code = ("import os, signal, sys\nsys.path.insert(0, sys.argv[1])\nimport live\n"
                 "writer = live.connect(sys.argv[2])\n"
                 "writer.start(channels=16, height=1, width=2)\n"
-                "writer.send(live.Latents((16, 1, 1, 2), 'float32', bytes(128)))\nos.kill(os.getpid(), signal.SIGKILL)\n")
+                "writer.send(live.Latents((16, 1, 1, 2), 'float32', bytes(128)))\nos.kill(os.getpid(), "
+                "signal.SIGKILL)\n")
         with tempfile.TemporaryDirectory() as folder:
             path = str(Path(folder) / "live.sock")
             command = [PROGRAM, "decode", "unix:" + path, "--weights", self.WEIGHTS, "--lane", "cpu", "-o",

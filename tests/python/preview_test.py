@@ -9,7 +9,8 @@ from kinetograph import preview
 
 
 @pytest.mark.parametrize("weights, options, family", [
-    ("synthetic:wan2.2,dim=2", {}, "wan2.2"), (WEIGHTS, {}, "wan2.1"), (WEIGHTS, {"family": "qwen-image"}, "qwen-image"),
+    ("synthetic:wan2.2,dim=2", {}, "wan2.2"), (WEIGHTS, {}, "wan2.1"),
+    (WEIGHTS, {"family": "qwen-image"}, "qwen-image"),
     ("/nowhere/vae.safetensors", {}, "wan2.1"),  # of which the viewer says that it is not there
 ])
 def test_the_family_of_latents_is_that_of_the_weights_unless_it_is_given(weights, options, family, monkeypatch):

@@ -1,4 +1,5 @@
-"""Previews of latents in CUDA memory, which pass to another process by IPC handle: on a driver whose memory is files."""
+"""Previews of latents in CUDA memory, which pass to another process by IPC handle: on a driver whose memory is
+files."""
 
 import ctypes
 import os
@@ -48,8 +49,8 @@ records.read()
 
 
 class Array:
-    """Of a package whose memory is CUDA's; address and values are the same thing on the stand-in. Its memory is there until it
-    was given back as often as it was lent."""
+    """Of a package whose memory is CUDA's; address and values are the same thing on the stand-in. Its memory is there
+    until it was given back as often as it was lent."""
 
     lent = []
 
@@ -75,7 +76,8 @@ class Array:
 def driver(tmp_path_factory):
     path = tmp_path_factory.mktemp("driver") / "libcuda_ipc.so"
     source = pathlib.Path(__file__).parent / "ipc_standin.c"
-    subprocess.run([COMPILER, "-std=gnu99", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o", path, source], check=True)
+    subprocess.run([COMPILER, "-std=gnu99", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o", path, source],
+                   check=True)
     return path
 
 

@@ -1,4 +1,5 @@
-"""What the drop-ins do around the decoder, with stand-ins for torch and for the modules: the packages are not needed."""
+"""What the drop-ins do around the decoder, with stand-ins for torch and for the modules: the packages are not
+needed."""
 
 import sys
 import types
@@ -113,7 +114,8 @@ def test_the_model_before_leaves_the_gpu_and_the_module_is_not_moved():
     assert before.offloads == 1
     _replacement.offload_previous(types.SimpleNamespace(_hf_hook=types.SimpleNamespace(hooks=[object(), hook])))
     assert before.offloads == 2
-    for module in (types.SimpleNamespace(), types.SimpleNamespace(_hf_hook=types.SimpleNamespace(prev_module_hook=None))):
+    for module in (types.SimpleNamespace(),
+                   types.SimpleNamespace(_hf_hook=types.SimpleNamespace(prev_module_hook=None))):
         _replacement.offload_previous(module)
 
 

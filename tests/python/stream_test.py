@@ -81,7 +81,8 @@ def test_states_that_do_not_fit_are_refused_in_a_sentence(decoder):
 
 @pytest.mark.parametrize("options, sentence", [
     ({"chunk": 0}, "1 to 4096, and not 0"), ({"chunk": "3"}, "and not '3'"), ({"chunk": 2**31}, "and not 2147483648"),
-    ({"fps": 0}, "0 frames a second"), ({"device": "cuda:0"}, "frames are on cpu:0, .* and not on cuda:0"), ({"device": 1}, "not 1"),
+    ({"fps": 0}, "0 frames a second"), ({"device": "cuda:0"}, "frames are on cpu:0, .* and not on cuda:0"),
+    ({"device": 1}, "not 1"),
 ])
 def test_streams_that_cannot_be_are_refused_in_a_sentence(decoder, options, sentence):
     with pytest.raises(kg.InvalidArgument, match=sentence):
@@ -163,7 +164,8 @@ def test_four_channels_are_contiguous(decoder):
         stream.push(latents_of(1))
         with stream.take() as frame:
             array = numpy.from_dlpack(frame)
-            assert array.shape == frame.shape == (16, 24, 4) and array.flags.c_contiguous and (array[..., 3] == 255).all()
+            assert array.shape == frame.shape == (16, 24,
+                                                  4) and array.flags.c_contiguous and (array[..., 3] == 255).all()
             assert (array[..., :3] == decoder.decode(latents_of(1))[0]).all()
     for options in ({"layout": "HWC4", "dtype": "float32"}, {"layout": "HWC4", "dtype": "float16"}, {"layout": "WHC"}):
         with pytest.raises(kg.InvalidArgument):
@@ -191,7 +193,8 @@ def test_more_latents_than_fit_in_are_an_error_where_no_other_thread_takes_frame
     latents = latents_of(6)
     wanted = decoder.decode(latents)
     with decoder.stream(chunk=1) as stream:  # 12 frames: those of three latent frames, and three more
-        with pytest.raises(kg.Busy, match="3 of 6 latent frames were pushed: of the stream's 12 frames 9 were not taken and "
+        with pytest.raises(kg.Busy,
+                           match="3 of 6 latent frames were pushed: of the stream's 12 frames 9 were not taken and "
                                           "0 are held; .* no other thread"):
             stream.push(latents)
         frames = [numpy.array(frame) for frame in stream.frames()]
@@ -214,11 +217,13 @@ def test_a_push_that_waits_for_another_thread_says_so(decoder, monkeypatch):
         reader.start()
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            monkeypatch.setattr(warnings, "warn", lambda *what, warn=warnings.warn, **how: (warn(*what, **how), told.set()))
+            monkeypatch.setattr(warnings, "warn", lambda *what, warn=warnings.warn,
+                                **how: (warn(*what, **how), told.set()))
             stream.push(latents_of(5))
         reader.join()
     (warning,) = caught
-    assert "push() waits. 2 of 5 latent frames were pushed: of the stream's 12 frames 9 were not taken" in str(warning.message)
+    said = str(warning.message)
+    assert "push() waits. 2 of 5 latent frames were pushed: of the stream's 12 frames 9 were not taken" in said
     assert taken == list(range(21))
 
 
@@ -232,7 +237,8 @@ def test_a_decoder_that_is_closed_frees_its_weights_with_the_last_of_its_streams
         wanted = decoder.decode(latents_of(2))
     assert destroyed == both
     assert repr(decoder) == "<kinetograph.Decoder: closed>" and len(decoder.latent_statistics()[0]) == 16
-    for call in (lambda: decoder.decode(latents_of(1)), decoder.stream, decoder.new_state, lambda: decoder.open("clip")):
+    for call in (lambda: decoder.decode(latents_of(1)), decoder.stream, decoder.new_state,
+                 lambda: decoder.open("clip")):
         with pytest.raises(kg.InvalidArgument, match="the decoder is closed"):
             call()
     destroyed.clear()
@@ -461,11 +467,13 @@ def test_the_program_decodes_the_bundled_clip(tmp_path):
     write_latents(tmp_path / "orbit.safetensors", latents_of(2))
     environment = {**os.environ, "PATH": str(tmp_path), "KINETOGRAPH_ASSETS": str(tmp_path)}  # and without ffmpeg
     command = [sys.executable, "-m", "kinetograph", "demo"]
-    ended = subprocess.run([*command, tmp_path / "demo.png"], capture_output=True, text=True, timeout=300, env=environment)
+    ended = subprocess.run([*command, tmp_path / "demo.png"], capture_output=True, text=True, timeout=300,
+                           env=environment)
     assert ended.returncode == 0, ended.stderr
     assert "5 frames of 24 x 16" in ended.stdout
     assert (tmp_path / "demo.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
-    refused = subprocess.run([*command, tmp_path / "demo.mp4"], capture_output=True, text=True, timeout=300, env=environment)
+    refused = subprocess.run([*command, tmp_path / "demo.mp4"], capture_output=True, text=True, timeout=300,
+                             env=environment)
     assert refused.returncode == 1 and "no ffmpeg here" in refused.stderr
     listed = subprocess.run([sys.executable, "-m", "kinetograph", "info"], capture_output=True, text=True, timeout=60)
     assert listed.returncode == 0 and "cpu:0" in listed.stdout

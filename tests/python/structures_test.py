@@ -21,7 +21,8 @@ def test_structures_are_those_of_the_c_interface():
 
 def test_a_library_of_another_version_is_named_in_a_sentence():
     environment = {**os.environ, "KINETOGRAPH_LIBRARY": "libc.so.6"}
-    ended = subprocess.run([sys.executable, "-c", "import kinetograph"], env=environment, capture_output=True, text=True)
+    ended = subprocess.run([sys.executable, "-c", "import kinetograph"], env=environment, capture_output=True,
+                           text=True)
     assert ended.returncode == 1
     assert ended.stderr.endswith("ImportError: libc.so.6 is no library of this package's version: it has no "
                                  "kg_instance_create\n")
@@ -33,11 +34,13 @@ def test_functions_and_numbers_are_those_of_the_c_interface():
     assert exports >= {*_library._SIGNATURES, *_library._DESTROYS}
     values = {line.split()[1]: int(line.split()[3]) for line in table if line.startswith("kg_") and " = " in line}
     for name, value in {"KG_TIMEOUT": _library.TIMEOUT, "KG_END": _library.END, "KG_STORAGE_DEVICE": _library.DEVICE,
-                        "KG_FORMAT_RGB32F": _library.RGB32F, "KG_FORMAT_RGB16F": _library.RGB16F, "KG_BFLOAT16": _library.BFLOAT16,
-                        "KG_ACQUIRE_AHEAD": _library.ACQUIRE_AHEAD, "KG_MOMENT_STREAM": _library.MOMENT_STREAM}.items():
+                        "KG_FORMAT_RGB32F": _library.RGB32F, "KG_FORMAT_RGB16F": _library.RGB16F,
+                        "KG_BFLOAT16": _library.BFLOAT16, "KG_ACQUIRE_AHEAD": _library.ACQUIRE_AHEAD,
+                        "KG_MOMENT_STREAM": _library.MOMENT_STREAM}.items():
         assert values[name] == value, name
     assert {f"KG_PRECISION_{name.upper()}": value for name, value in _library.PRECISIONS.items()} == {
         name: value for name, value in values.items() if name.startswith("KG_PRECISION_")}
     assert {f"KG_LAYOUT_{name}": value for name, value in _library.LAYOUTS.items()} == {
         name: value for name, value in values.items() if name.startswith("KG_LAYOUT_")}
-    assert sorted(_library._EXCEPTIONS) == sorted(value for name, value in values.items() if name.startswith("KG_ERROR_"))
+    assert sorted(_library._EXCEPTIONS) == sorted(value for name, value in values.items()
+                                                  if name.startswith("KG_ERROR_"))

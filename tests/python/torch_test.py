@@ -128,7 +128,8 @@ def test_replaces_the_wrapper_that_keeps_a_cache(tensors):
     vae, batch = WanVAEWrapper(tensors), torch.from_numpy(latents_of(4)).permute(1, 0, 2, 3)[None]
 
     def chunks():
-        parts = [vae.decode_to_pixel(batch[:, :3], use_cache=True)[0], vae.decode_to_pixel(batch[:, 3:], use_cache=True)[0]]
+        parts = [vae.decode_to_pixel(batch[:, :3], use_cache=True)[0],
+                 vae.decode_to_pixel(batch[:, 3:], use_cache=True)[0]]
         vae.model.clear_cache()
         assert [len(part) for part in parts] == [9, 4]
         return torch.cat(parts)

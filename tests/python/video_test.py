@@ -55,7 +55,8 @@ def test_a_notebook_without_ffmpeg_shows_an_animated_png(monkeypatch):
 @pytest.mark.skipif(shutil.which("ffmpeg") is None, reason="there is no ffmpeg here")
 def test_a_notebook_with_ffmpeg_plays_an_mp4(tmp_path):
     made = kg.Video(FRAMES)
-    assert made._repr_html_().startswith('<video controls autoplay loop muted width="24" height="16" src="data:video/mp4;base64,')
+    assert made._repr_html_().startswith('<video controls autoplay loop muted width="24" height="16" '
+                                         'src="data:video/mp4;base64,')
     path = made.save(tmp_path / "video.mp4")
     rows = subprocess.run(["ffmpeg", "-v", "error", "-i", path, "-f", "rawvideo", "-pix_fmt", "rgb24", "-"], check=True,
                           capture_output=True).stdout
@@ -108,8 +109,8 @@ def test_frames_of_a_stream_are_a_video(decoder, tmp_path):
 
 
 def test_what_is_no_video_is_refused(tmp_path, monkeypatch):
-    for frames, sentence in ((FRAMES.astype("float32"), "of float32"), (FRAMES[..., 0], r"\[16, 24\]"), (FRAMES[:0], "one size"),
-                             ([FRAMES[0], FRAMES[0, :8]], "one size")):
+    for frames, sentence in ((FRAMES.astype("float32"), "of float32"), (FRAMES[..., 0], r"\[16, 24\]"),
+                             (FRAMES[:0], "one size"), ([FRAMES[0], FRAMES[0, :8]], "one size")):
         with pytest.raises(kg.InvalidArgument, match=sentence):
             kg.Video(frames)
     for fps in (0, -1, 1001, float("inf"), float("nan")):

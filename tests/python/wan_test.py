@@ -1,5 +1,6 @@
-"""The drop-ins against the published sources, where they are: KINETOGRAPH_TEST_WAN names a checkout of Wan-Video/Wan2.1,
-KINETOGRAPH_TEST_SELF_FORCING one of guandeh17/Self-Forcing. torch_test.py has classes of the same shape."""
+"""The drop-ins against the published sources, where they are: KINETOGRAPH_TEST_WAN names a checkout of
+Wan-Video/Wan2.1, KINETOGRAPH_TEST_SELF_FORCING one of guandeh17/Self-Forcing. torch_test.py has classes of the same
+shape."""
 
 import functools
 import importlib.util
@@ -61,7 +62,8 @@ def test_replaces_the_published_wrapper_that_keeps_a_cache(tmp_path, monkeypatch
     reference = load("KINETOGRAPH_TEST_SELF_FORCING", "wan/modules/vae.py")
     names = ("utils", "utils.scheduler", "wan", "wan.modules", "wan.modules.tokenizers", "wan.modules.model",
              "wan.modules.t5", "wan.modules.causal_model")
-    wrapper = load("KINETOGRAPH_TEST_SELF_FORCING", "utils/wan_wrapper.py", **{name: unittest.mock.MagicMock() for name in names},
+    wrapper = load("KINETOGRAPH_TEST_SELF_FORCING", "utils/wan_wrapper.py",
+                   **{name: unittest.mock.MagicMock() for name in names},
                    **{"wan.modules.vae": types.SimpleNamespace(_video_vae=network_of(reference, tmp_path))})
     (tmp_path / "wan_models/Wan2.1-T2V-1.3B").mkdir(parents=True)
     (tmp_path / "vae.pth").rename(tmp_path / "wan_models/Wan2.1-T2V-1.3B/Wan2.1_VAE.pth")

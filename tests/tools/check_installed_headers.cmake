@@ -1,5 +1,5 @@
-# cmake -DBUILD=folder -DPREFIX=folder -P check_installed_headers.cmake: installs the headers into PREFIX and fails, naming both, when
-# one of them includes a header of ours that is not there.
+# cmake -DBUILD=folder -DPREFIX=folder -P check_installed_headers.cmake: installs the headers into PREFIX and fails,
+# naming both, when one of them includes a header of ours that is not there.
 file(REMOVE_RECURSE "${PREFIX}")
 execute_process(COMMAND "${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${PREFIX}" --component headers
                 OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)

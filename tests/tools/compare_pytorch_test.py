@@ -75,7 +75,8 @@ class OnCuda(unittest.TestCase):
         self.assert_missed(["832x480: 1.16 times", "1280x704: 0.51 times"], fps_of_pytorch=160.0)
 
     def test_a_rate_below_its_goal_is_missed_at_each_size(self):
-        self.assert_missed(["832x480: 184.9 frames/s with exact sums instead of 185"], sizes=["832x480"], fps_clip=184.9)
+        self.assert_missed(["832x480: 184.9 frames/s with exact sums instead of 185"], sizes=["832x480"],
+                           fps_clip=184.9)
         self.assert_missed(["1280x704: 81.9 frames/s with exact sums instead of 82"], sizes=["1280x704"], fps_clip=81.9)
 
     def test_memory_beyond_what_was_stated_is_missed(self):

@@ -19,7 +19,8 @@ def tests_of_the_tree():
 def programs_of_the_tree():
     found = set()
     for lists in (ROOT / "tests").rglob("CMakeLists.txt"):
-        found |= set(re.findall(r"(?:kinetograph_test|kinetograph_cuda_test|add_executable)\(\s*(\w+)", lists.read_text()))
+        found |= set(re.findall(r"(?:kinetograph_test|kinetograph_cuda_test|add_executable)\(\s*(\w+)",
+                                lists.read_text()))
     return found
 
 

@@ -13,12 +13,13 @@ TOOL = pathlib.Path(__file__).resolve().parents[2] / "tools/prove_chip"
 CONVOLUTION = {"device": "Fake B200", "commit": "0", "relative_l2": 1e-3,
                "dispatch": [{"candidate": "implicit-gemm-sm100", "open": True, "expected_error": 2e-3},
                             {"candidate": "winograd-time-sm100", "open": False, "expected_error": 2e-3}]}
-B200_PROGRAMS = ["gpu/sm100_on_device", "gpu/hopper_conformance", "compute/cuda/compute_cuda_conv_test", "compute/cuda/compute_cuda_nn_test",
-                 "compute/cuda/compute_cuda_decoder_test", "compute/cuda/sm100/compute_cuda_sm100_test",
-                 "compute/cuda/sm100/compute_cuda_sm100_decoder_test"]
+B200_PROGRAMS = ["gpu/sm100_on_device", "gpu/hopper_conformance", "compute/cuda/compute_cuda_conv_test",
+                 "compute/cuda/compute_cuda_nn_test", "compute/cuda/compute_cuda_decoder_test",
+                 "compute/cuda/sm100/compute_cuda_sm100_test", "compute/cuda/sm100/compute_cuda_sm100_decoder_test"]
 
 
-PAGES = {"b200": ("kernels-sm100.md", "| layer | launches |"), "mi355x": ("kernels-gfx950.md", "| first such layer | launches |")}
+PAGES = {"b200": ("kernels-sm100.md", "| layer | launches |"),
+         "mi355x": ("kernels-gfx950.md", "| first such layer | launches |")}
 
 
 def documented_layers(chip):
@@ -60,10 +61,12 @@ class ProveChip(unittest.TestCase):
             self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
             self.assertEqual(report["failures"], [])
             self.assertTrue(all(step["outcome"].startswith("left out") for step in report["steps"]))
-            self.assertEqual({entry["name"] for entry in report["convolutions"]}, {"residual", "wide", "pointwise", "head"})
+            self.assertEqual({entry["name"] for entry in report["convolutions"]},
+                             {"residual", "wide", "pointwise", "head"})
             self.assertGreater(len({row["layer"] for row in report["layers"]}), 10)
             self.assertTrue(all(row["seconds"] > 0 and "predicted_seconds" in row for row in report["layers"]))
-            self.assertEqual({(step["size"], step["sums"]) for step in report["sums"]}, {("16x16", "exact"), ("16x16", "fast")})
+            self.assertEqual({(step["size"], step["sums"]) for step in report["sums"]},
+                             {("16x16", "exact"), ("16x16", "fast")})
             self.assertTrue(all(step["seconds"] > 0 for step in report["sums"]))
             self.assertIn("a step's convolutions at 16x16, fast sums: ", run.stdout)
             passes = {row["pass"].removeprefix("decoder.") for row in report["layers"]}
@@ -99,7 +102,8 @@ class ProveChip(unittest.TestCase):
         self.assertIn("gfx950_problems is not built", "\n".join(report["failures"]))
 
     def test_on_the_chip_a_build_without_its_kernels_proves_nothing(self):
-        self.kinetograph({"dispatch": [{"candidate": "conv2d-sm100", "open": False, "reason": "wants kernels for sm_100f in this build, met none"}]})
+        self.kinetograph({"dispatch": [{"candidate": "conv2d-sm100", "open": False,
+                                        "reason": "wants kernels for sm_100f in this build, met none"}]})
         run, report = self.proves("b200", "--only-prove")
         self.assertEqual((run.returncode, report["on_the_chip"]), (1, True))
         self.assertIn("residual: no method of the chip is open", report["failures"])
@@ -107,7 +111,8 @@ class ProveChip(unittest.TestCase):
     def test_on_another_device_programs_for_the_chip_need_not_be_built(self):
         self.kinetograph({"device": "Fake H200",
                           "dispatch": [{"candidate": "implicit-gemm-sm90", "open": True, "expected_error": 2e-3},
-                                       {"candidate": "conv2d-sm100", "open": False, "reason": "wants an sm_100 or sm_103 device, met sm_90"}]})
+                                       {"candidate": "conv2d-sm100", "open": False,
+                                        "reason": "wants an sm_100 or sm_103 device, met sm_90"}]})
         for program in B200_PROGRAMS[1:]:
             self.program("tests/" + program, "exit 0")
         run, report = self.proves("b200", "--only-prove")
@@ -121,7 +126,8 @@ class ProveChip(unittest.TestCase):
         for program in B200_PROGRAMS:
             self.program("tests/" + program, f"echo '{json.dumps(tests)}' >${{GTEST_OUTPUT#json:}}")
         _, report = self.proves("b200", "--only-prove")
-        self.assertEqual({(step["outcome"], step["tests"], step["skipped"]) for step in report["steps"]}, {("skipped", 2, 2)})
+        self.assertEqual({(step["outcome"], step["tests"], step["skipped"]) for step in report["steps"]},
+                         {("skipped", 2, 2)})
 
     def test_what_takes_too_long_is_stopped_and_the_rest_is_named(self):
         self.kinetograph()
@@ -151,7 +157,8 @@ class ProveChip(unittest.TestCase):
         self.kinetograph({"relative_l2": 1e-2})
         run, report = self.proves("b200", "--only-prove", "--lane", "cpu")
         self.assertEqual(run.returncode, 1)
-        self.assertEqual(report["failures"], [f"{name} by implicit-gemm-sm100" for name in ("residual", "wide", "pointwise", "head")])
+        self.assertEqual(report["failures"],
+                         [f"{name} by implicit-gemm-sm100" for name in ("residual", "wide", "pointwise", "head")])
 
     def test_without_a_device_nothing_has_run(self):
         self.kinetograph(exit_code=1)

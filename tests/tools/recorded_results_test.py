@@ -1,4 +1,5 @@
-"""bench/results holds nothing that no program of the tree could write again, and tools/record_results.py what it says."""
+"""bench/results holds nothing that no program of the tree could write again, and tools/record_results.py what it
+says."""
 import json
 import re
 import sys
@@ -13,9 +14,9 @@ import performance_tables  # noqa: E402
 import record_results  # noqa: E402
 
 # Objects whose keys are names of what was measured, not of figures.
-NAMED = {"calls_a_step", "host_us_a_step", "sizes", "results", "fps_steady", "fps_steady_rounds", "ratio_to_pytorch", "psnr_db", "fps_clip",
-         "families", "decoders", "goals", "kinds", "seconds_per_step_of_sums", "predicted_seconds_per_step_of_sums",
-         "limits", "peers", "parts", "processor_seconds_per_step_bf16", "suites"}
+NAMED = {"calls_a_step", "host_us_a_step", "sizes", "results", "fps_steady", "fps_steady_rounds", "ratio_to_pytorch",
+         "psnr_db", "fps_clip", "families", "decoders", "goals", "kinds", "seconds_per_step_of_sums",
+         "predicted_seconds_per_step_of_sums", "limits", "peers", "parts", "processor_seconds_per_step_bf16", "suites"}
 
 
 def keys_of(value):
@@ -147,9 +148,11 @@ class Tables(unittest.TestCase):
         self.assertEqual({suite["failed"] + suite["kernels_without_a_problem"] for suite in suites.values()}, {0})
         text = (ROOT / "docs/kernels-gfx950.md").read_text()
         wave, conv, passes = (suites[kind]["problems"] for kind in ("wave", "conv", "pass"))
-        for sentence in (f"{wave} problems of instruction wrappers", f"{conv} of FourWaveConv, {suites['conv']['drawn']} of them drawn",
+        for sentence in (f"{wave} problems of instruction wrappers",
+                         f"{conv} of FourWaveConv, {suites['conv']['drawn']} of them drawn",
                          f"{passes} of the passes, {suites['pass']['drawn']} of them drawn",
-                         f"the emulator's {wave + conv + passes} problems", record["kernels_hip_tree"][:9], record["emulator_commit"][:7],
+                         f"the emulator's {wave + conv + passes} problems", record["kernels_hip_tree"][:9],
+                         record["emulator_commit"][:7],
                          f"all {suites['conv']['kernels'] + suites['pass']['kernels']} compiled kernels"):
             self.assertIn(sentence, text)
 

@@ -3,8 +3,8 @@
 
     tools/gfx950/check.py --tools LLVM_BIN [--expectations FILE.py] OBJECT.hsaco ...
 
-FILE.py (tests/kernels/code_objects/expectations.py) has a function expectation(kernel name): what the kernel may use of a
-compute unit and, for matrix kernels, what the main loop must contain; None means that the kernel is not expected. Its
+FILE.py (tests/kernels/code_objects/expectations.py) has a function expectation(kernel name): what the kernel may use of
+a compute unit and, for matrix kernels, what the main loop must contain; None means that the kernel is not expected. Its
 COUNTS are the numbers of kernels. Without expectations only the table is printed. Exit code 1 if anything was found.
 """
 
@@ -121,16 +121,20 @@ def check_kernel(kernel, instructions, expected):
     waves = metadata[".max_flat_workgroup_size"] // LANES
     resident = expected["workgroups_a_compute_unit"]
     waves_a_simd = -(-waves * resident // SIMDS)
-    limit(f"vector registers for {waves_a_simd} waves a SIMD", metadata[".vgpr_count"], REGISTERS_A_LANE // waves_a_simd // 8 * 8)
+    limit(f"vector registers for {waves_a_simd} waves a SIMD", metadata[".vgpr_count"],
+          REGISTERS_A_LANE // waves_a_simd // 8 * 8)
     limit(f"bytes of LDS for {resident} workgroups a compute unit",
           metadata[".group_segment_fixed_size"] + expected.get("dynamic_lds_bytes", 0), LDS_BYTES // resident)
     stores = {i.mnemonic for i in instructions if STORE.match(i.mnemonic)}
     if "stores" in expected and stores != set(expected["stores"]):
-        findings.append(f"stores by {', '.join(sorted(stores)) or 'none'} instead of {', '.join(sorted(expected['stores']))}")
+        findings.append(f"stores by {', '.join(sorted(stores)) or 'none'} instead of "
+                        f"{', '.join(sorted(expected['stores']))}")
     if "accumulator_moves" in expected:
-        limit("moves of accumulation registers", sum(i.mnemonic.startswith("v_accvgpr") for i in instructions), expected["accumulator_moves"])
+        limit("moves of accumulation registers", sum(i.mnemonic.startswith("v_accvgpr") for i in instructions),
+              expected["accumulator_moves"])
     if "threads" in expected and metadata[".max_flat_workgroup_size"] != expected["threads"]:
-        findings.append(f"workgroups of {metadata['.max_flat_workgroup_size']} threads instead of {expected['threads']}")
+        findings.append(f"workgroups of {metadata['.max_flat_workgroup_size']} threads instead of "
+                        f"{expected['threads']}")
     if expected.get("products_settle"):
         findings += check_products_settle(instructions)
     if "main_loop" in expected:
@@ -138,9 +142,9 @@ def check_kernel(kernel, instructions, expected):
     return findings
 
 
-# Wait states before a vector or memory instruction may touch the result of a product of 8 passes, the longest in our kernels;
-# before a product may read what a vector instruction wrote ("CDNA4 Instruction Set Architecture", required independent
-# instructions; LLVM, GCNHazardRecognizer). The compiler inserts neither around products in inline assembly.
+# Wait states before a vector or memory instruction may touch the result of a product of 8 passes, the longest in our
+# kernels; before a product may read what a vector instruction wrote ("CDNA4 Instruction Set Architecture", required
+# independent instructions; LLVM, GCNHazardRecognizer). The compiler inserts neither around products in inline assembly.
 RESULT_STATES = 12
 OPERAND_STATES = 2
 
@@ -159,8 +163,8 @@ def wait_states(instruction):
 
 
 def check_products_settle(instructions):
-    """In the order of the code: no result of a product is touched too early, and no operand of one is written too late. A branch
-    takes longer than the states it hides."""
+    """In the order of the code: no result of a product is touched too early, and no operand of one is written too late.
+    A branch takes longer than the states it hides."""
     results, written = {}, {}  # register: wait states since
     for instruction in instructions:
         name, first = instruction.mnemonic, instruction.operands.split(",")[0]
@@ -168,7 +172,8 @@ def check_products_settle(instructions):
             used = registers(instruction.operands.partition(",")[2])
             early = [register for register in used if written.get(register, OPERAND_STATES) < OPERAND_STATES]
             if early:
-                return [f"{instruction}: {early[0]} was written by a vector instruction less than {OPERAND_STATES} wait states before"]
+                return [f"{instruction}: {early[0]} was written by a vector instruction less than {OPERAND_STATES} "
+                        "wait states before"]
             results.update({register: -1 for register in registers(first)})
         elif name.startswith(("v_", "buffer_", "global_", "ds_")):
             early = [register for register in registers(instruction.operands) if register in results]
@@ -212,7 +217,8 @@ def check_main_loop(instructions, expected):
         bound("instructions that delay a product", crowded(body), expected["crowded"])
         bound("instructions before one product", max(heaps(body)), expected["longest_heap"])
     if mix.mfma % expected["mfma_a_k_step"]:
-        return findings + [f"main loop: {mix.mfma} matrix instructions, not a multiple of {expected['mfma_a_k_step']} a k-step"]
+        return findings + [f"main loop: {mix.mfma} matrix instructions, not a multiple of {expected['mfma_a_k_step']} "
+                           "a k-step"]
     steps = mix.mfma / expected["mfma_a_k_step"]
     for name, what in (("lds_reads", "LDS reads"), ("loads_to_lds", "direct-to-LDS loads"), ("barriers", "barriers"),
                        ("vector", "other vector instructions"), ("scalar", "scalar instructions")):
@@ -242,7 +248,8 @@ def check_object(path, tools, expectation=None):
     return findings, rows
 
 
-HEADINGS = ("kernel", "VGPR+AGPR", "SGPR", "LDS", "bytes", "MFMA", "LDS rd", "to LDS", "MFMA/rd", "MFMA/ld", "barrier", "wait", "vmcnt0", "acc moves", "VALU", "SALU", "crowded", "heap")
+HEADINGS = ("kernel", "VGPR+AGPR", "SGPR", "LDS", "bytes", "MFMA", "LDS rd", "to LDS", "MFMA/rd", "MFMA/ld", "barrier",
+            "wait", "vmcnt0", "acc moves", "VALU", "SALU", "crowded", "heap")
 
 
 def table_row(kernel, instructions):
@@ -257,8 +264,9 @@ def table_row(kernel, instructions):
     def ratio(part):
         return f"{mix.mfma / part:.1f}" if part else "-"
 
-    return row + [str(mix.mfma), str(mix.lds_reads), str(mix.loads_to_lds), ratio(mix.lds_reads), ratio(mix.loads_to_lds),
-                  str(mix.barriers), str(mix.waits), str(mix.full_waits), str(mix.accumulator_moves), str(mix.vector), str(mix.scalar),
+    return row + [str(mix.mfma), str(mix.lds_reads), str(mix.loads_to_lds), ratio(mix.lds_reads),
+                  ratio(mix.loads_to_lds), str(mix.barriers), str(mix.waits), str(mix.full_waits),
+                  str(mix.accumulator_moves), str(mix.vector), str(mix.scalar),
                   str(crowded(loop.body(instructions))), str(max(heaps(loop.body(instructions))))]
 
 

@@ -1,7 +1,7 @@
 """Reads a gfx950 code object: kernels with their metadata and descriptors, loadable segments, disassembly and loops.
 
-Sources: ELF and metadata, LLVM's "User Guide for AMDGPU Backend" (code object V5, kernel descriptor); the note's payload is
-MessagePack. Disassembly is llvm-objdump's, of the LLVM that compiled the object.
+Sources: ELF and metadata, LLVM's "User Guide for AMDGPU Backend" (code object V5, kernel descriptor); the note's
+payload is MessagePack. Disassembly is llvm-objdump's, of the LLVM that compiled the object.
 """
 
 import dataclasses
@@ -41,7 +41,8 @@ def unpack_message(data, at=0):
         return data[at:at + size].decode(), at + size
     if kind in (0xC2, 0xC3):
         return kind == 0xC3, at
-    return _number(data, at, kind, {0xCC: ">B", 0xCD: ">H", 0xCE: ">I", 0xCF: ">Q", 0xD0: ">b", 0xD1: ">h", 0xD2: ">i", 0xD3: ">q"})
+    return _number(data, at, kind,
+                   {0xCC: ">B", 0xCD: ">H", 0xCE: ">I", 0xCF: ">Q", 0xD0: ">b", 0xD1: ">h", 0xD2: ">i", 0xD3: ">q"})
 
 
 def _number(data, at, kind, formats):
@@ -92,7 +93,8 @@ def read_code_object(path):
     program_size, program_count, section_size, section_count = struct.unpack_from("<HHHH", data, 54)
     segments, metadata = [], None
     for index in range(program_count):
-        kind, _, offset, address, _, file_bytes, memory_bytes, _ = struct.unpack_from("<IIQQQQQQ", data, program_offset + index * program_size)
+        kind, _, offset, address, _, file_bytes, memory_bytes, _ = struct.unpack_from("<IIQQQQQQ", data, program_offset
+                                                                                      + index * program_size)
         if kind == 1:
             segments.append((address, data[offset:offset + file_bytes], memory_bytes))
         elif kind == 4:
@@ -130,7 +132,8 @@ def _metadata_note(notes):
 
 def _symbols(data, section_offset, section_size, section_count):
     """{name: (address, size)} of the dynamic symbol table: what a loader sees."""
-    sections = [struct.unpack_from("<IIQQQQIIQQ", data, section_offset + i * section_size) for i in range(section_count)]
+    sections = [struct.unpack_from("<IIQQQQIIQQ", data, section_offset + i * section_size)
+                for i in range(section_count)]
     symbols = {}
     for _, kind, _, _, offset, size, link, _, _, entry_size in sections:
         if kind != 11:  # SHT_DYNSYM
@@ -163,7 +166,8 @@ def parse_disassembly(text):
     for line in text.splitlines():
         if parts := _LINE.match(line):
             address = int(parts[3], 16)
-            instructions.append(Instruction(address, re.sub(r"_e(32|64)$", "", parts[1]), parts[2], _branch_target(parts[1], address, int(parts[4], 16))))
+            instructions.append(Instruction(address, re.sub(r"_e(32|64)$", "", parts[1]), parts[2],
+                                            _branch_target(parts[1], address, int(parts[4], 16))))
     return instructions
 
 
@@ -177,7 +181,8 @@ def _branch_target(mnemonic, address, word):
 
 def disassemble(code_object, tools):
     """{kernel name: [Instruction, ...]}; `tools` is the folder with llvm-objdump."""
-    text = subprocess.run([os.path.join(tools, "llvm-objdump"), "-d", code_object.path], check=True, capture_output=True, text=True).stdout
+    text = subprocess.run([os.path.join(tools, "llvm-objdump"), "-d", code_object.path], check=True,
+                          capture_output=True, text=True).stdout
     instructions = parse_disassembly(text)
     return {k.name: [i for i in instructions if k.entry <= i.address < k.entry + k.size] for k in code_object.kernels}
 
@@ -214,9 +219,9 @@ def main_loop(instructions):
 
 
 def branch_target(body, at):
-    """Where the body's instruction `at` branches to in the steady state, as an index; None: to the next. The last one goes back to
-    the first; branches forward inside the body skip what a loop does rarely (a new input frame), and are taken; those out of
-    the loop are not."""
+    """Where the body's instruction `at` branches to in the steady state, as an index; None: to the next. The last one
+    goes back to the first; branches forward inside the body skip what a loop does rarely (a new input frame), and are
+    taken; those out of the loop are not."""
     if body[at].target is None:
         return None
     if at == len(body) - 1:

@@ -32,7 +32,8 @@ WORSE = {
     "norm": {"NORM_CYCLES": 1.2},
     "launch": {"LAUNCH": 1.2},
 }
-STATED = {"LDS_READ_BYTES": estimate.STATED_LDS_READ_BYTES / estimate.LDS_READ_BYTES}  # AMD's rate of LDS, kernels chosen for it
+# AMD's rate of LDS, kernels chosen for it
+STATED = {"LDS_READ_BYTES": estimate.STATED_LDS_READ_BYTES / estimate.LDS_READ_BYTES}
 RATES = {"": "128", "stated": "256"}  # bytes of LDS a clock: those of RATES[""] are assumed elsewhere
 
 
@@ -44,19 +45,24 @@ class Predictions:
         self.kernels = estimate.conv_kernels(build, "bf16", tools)
         attentions = estimate.attention_loops(build, tools)
         self.eight_waves = [(kernel.name, estimate.objects.main_loop(instructions).body(instructions))
-                            for kernel, instructions in estimate.compiled(build, "eight_waves", tools, "tests/kernels/code_objects")]
-        self.steps = {step: self.planned(*step) for step in ((family, size) for family in ("wan2.1", "wan2.2") for size in SIZES)}
+                            for kernel, instructions in estimate.compiled(build, "eight_waves", tools,
+                                                                          "tests/kernels/code_objects")]
+        self.steps = {step: self.planned(*step)
+                      for step in ((family, size) for family in ("wan2.1", "wan2.2") for size in SIZES)}
         with estimate.constants(STATED):
             self.stated = {step: self.planned(*step) for step in self.steps}
-        used = {estimate.kernel_of(layer) for steps in (self.steps, self.stated) for layers, _ in steps.values() for layer in layers}
+        used = {estimate.kernel_of(layer) for steps in (self.steps, self.stated) for layers, _ in steps.values()
+                for layer in layers}
         multiplying = {other.kernel for _, others in self.steps.values() for other in others if other.key_tiles}
         self.named, self.attentions = {"": {kernel.name: kernel for kernel in self.kernels}}, {}
         for worse, factors in {"": {}, **WORSE, "stated": STATED}.items():
             with estimate.constants(factors):
                 moves_loops = factors.keys() - {"CLOCK", "HBM_BYTES", "NORM_CYCLES", "LAUNCH"}
                 if worse:
-                    self.named[worse] = {name: self.named[""][name].again() if moves_loops else self.named[""][name] for name in used}
-                self.attentions[worse] = {name: estimate.attention_cycles(name, attentions[name]) for name in multiplying}
+                    self.named[worse] = {name: self.named[""][name].again() if moves_loops else self.named[""][name]
+                                         for name in used}
+                self.attentions[worse] = {name: estimate.attention_cycles(name, attentions[name])
+                                          for name in multiplying}
 
     def planned(self, family, size):
         return estimate.decoder_step(self.planner, family, *map(int, reversed(size.split("x"))))
@@ -69,7 +75,8 @@ class Predictions:
     def others_seconds(self, step, worse="", kind=None):
         """Of the passes that are not convolutions, or of one kind of them."""
         with estimate.constants(WORSE.get(worse, {})):
-            return sum(other.seconds(self.attentions[worse]) for other in self.passes_of(step, worse)[1] if kind in (None, other.kind))
+            return sum(other.seconds(self.attentions[worse]) for other in self.passes_of(step, worse)[1]
+                       if kind in (None, other.kind))
 
     def passes_of(self, step, worse=""):
         return (self.stated if worse == "stated" else self.steps)[step]
@@ -100,11 +107,12 @@ def kernel_text(layer):
 
 def worse(of, seconds_of):
     """What would be taken with the constant that it hangs on, and with the clock: "LDS:70 clock:71"."""
-    return " ".join(f"{constant.replace(' ', '-')}:{us(seconds_of(constant))}" for constant in (of.limit(seconds_of), "clock"))
+    return " ".join(f"{constant.replace(' ', '-')}:{us(seconds_of(constant))}"
+                    for constant in (of.limit(seconds_of), "clock"))
 
 
 def merged(rows):
-    """Without those that differ from an earlier one in the name and the number of launches alone, which are added up."""
+    """Without those that differ from an earlier one only in the name and the number of launches, which are added."""
     kept = []
     for row in rows:
         same = [other for other in kept if other[2:] == row[2:]]
@@ -147,13 +155,15 @@ def step(of):
         return [name, *(f"{1e3 * value(*column):.{places}f}" for column in columns)]
 
     def products(step, worse):
-        return sum(layer.launches * layer.flops for layer in of.passes_of(step, worse)[0]) / (estimate.COMPUTE_UNITS * 4096 * estimate.CLOCK)
+        return sum(layer.launches * layer.flops for layer in of.passes_of(step, worse)[0]) / (estimate.COMPUTE_UNITS
+                                                                                              * 4096 * estimate.CLOCK)
 
     return ["a step, ms", *(f"{size}, LDS {RATES[worse]}" for (_, size), worse in columns)], [
         row("convolutions", lambda *column: of.convolutions(*column, slice(1))),
         row("passes that add parts and norm after them", lambda *column: of.convolutions(*column, slice(1, 2))),
         *(row(f"{other.kind}, {other.launches} launch" + "es" * (other.launches > 1),
-              lambda *column, kind=other.kind: of.others_seconds(*column, kind)) for other in of.steps[("wan2.1", SIZES[0])][1]),
+              lambda *column, kind=other.kind: of.others_seconds(*column, kind))
+          for other in of.steps[("wan2.1", SIZES[0])][1]),
         row("**sum**", of.sum, 1), row("the products alone, all matrix units", products)]
 
 
@@ -162,12 +172,15 @@ def choices(of):
     rows = []
     for pair in zip(*(of.passes_of(("wan2.1", SIZES[1]), worse)[0] for worse in RATES)):
         if kernel_text(pair[0]) != kernel_text(pair[1]):
-            rows.append(shape(pair[0]) + [cell for worse, layer in zip(RATES, pair) for cell in (kernel_text(layer), launch(of, layer, worse))])
-    return ["first such layer", "launches", "channels", "taps", *(cell for rate in RATES.values() for cell in (f"LDS {rate}: kernel", "us"))], merged(rows)
+            rows.append(shape(pair[0]) + [cell for worse, layer in zip(RATES, pair)
+                                          for cell in (kernel_text(layer), launch(of, layer, worse))])
+    return ["first such layer", "launches", "channels", "taps",
+            *(cell for rate in RATES.values() for cell in (f"LDS {rate}: kernel", "us"))], merged(rows)
 
 
 def waves(of):
-    """Cycles of two k blocks of 64 channels: of eight waves in one workgroup, and of the fastest kernel for the same products."""
+    """Cycles of two k blocks of 64 channels: of eight waves in one workgroup, and of the fastest kernel for the same
+    products."""
     rows = []
     for name, body in of.eight_waves:
         bm, bn, bk = map(int, re.search(r"(\d+)x(\d+)x(\d+)", name).groups())
@@ -175,19 +188,23 @@ def waves(of):
         for factors in ({}, STATED):
             with estimate.constants(factors):
                 eight = estimate.loop_cycles(body, 2, together=2)
-                four = [(kernel.again().trip_cycles[-1] * bm * bn * bk / (len(kernel.trip_cycles) * math.prod(kernel.tile)), kernel.tile, len(kernel.trip_cycles))
+                four = [(kernel.again().trip_cycles[-1] * bm * bn
+                         * bk / (len(kernel.trip_cycles) * math.prod(kernel.tile)), kernel.tile,
+                         len(kernel.trip_cycles))
                         for kernel in of.kernels if kernel.loader == "uniform" and bn % kernel.tile[1] == 0]
             cycles, tile, workgroups = min(four)
             row += [f"{eight:.0f}", f"{cycles:.0f}", ("two " if workgroups == 2 else "") + "x".join(map(str, tile))]
         rows.append(row)
-    return ["tile", *(cell for rate in RATES.values() for cell in (f"LDS {rate}: eight waves", "four waves", "of"))], rows
+    return ["tile",
+            *(cell for rate in RATES.values() for cell in (f"LDS {rate}: eight waves", "four waves", "of"))], rows
 
 
 def sums(of):
     """Without the constants that move no sum by a hundredth."""
     moving = [worse for worse in WORSE if any(of.sum(step, worse) > 1.01 * of.sum(step) for step in of.steps)]
     return ["all passes, ms", "as assumed", *moving], [
-        [f"{family}, {size}", *(f"{1e3 * of.sum((family, size), worse):.1f}" for worse in ("", *moving))] for family, size in of.steps]
+        [f"{family}, {size}", *(f"{1e3 * of.sum((family, size), worse):.1f}" for worse in ("", *moving))]
+        for family, size in of.steps]
 
 
 def rows(of):
@@ -198,7 +215,8 @@ def loops(of):
     """Of the kernels that the steps take."""
     used = {estimate.kernel_of(layer) for layers, _ in of.steps.values() for layer in layers}
     headings, lines = estimate.loops_table([kernel for kernel in of.kernels if kernel.name in used])
-    kept = [at for at, heading in enumerate(headings) if heading not in ("products", "instructions", "waits", "cycles around")]
+    kept = [at for at, heading in enumerate(headings)
+            if heading not in ("products", "instructions", "waits", "cycles around")]
     return [headings[at] for at in kept], [[line[at] for at in kept] for line in lines]
 
 
@@ -206,7 +224,8 @@ TABLES = {"rows": rows, "wan21": wan21, "step": step, "choices": choices, "waves
 
 
 def markdown(headings, lines):
-    return ["| " + " | ".join(headings) + " |", "|" + "---|" * len(headings), *("| " + " | ".join(line) + " |" for line in lines)]
+    return ["| " + " | ".join(headings) + " |", "|" + "---|" * len(headings),
+            *("| " + " | ".join(line) + " |" for line in lines)]
 
 
 def filled(text, of):
@@ -226,7 +245,8 @@ def differences(page, wanted):
         return [f"the tables have {len(meant) - len(said):+d} lines"]
     for at, (line, other) in enumerate(zip(said, meant), 1):
         numbers = list(zip(NUMBER.findall(line), NUMBER.findall(other)))
-        close = all(abs(float(a) - float(b)) <= max(TOLERANCE * float(b), 10.0 ** -len(b.partition(".")[2])) for a, b in numbers)
+        close = all(abs(float(a) - float(b)) <= max(TOLERANCE * float(b), 10.0 ** -len(b.partition(".")[2]))
+                    for a, b in numbers)
         if NUMBER.sub("#", line) != NUMBER.sub("#", other) or not close:
             found.append(f"line {at} says\n  {line}\nand should say\n  {other}")
     return found
@@ -249,7 +269,8 @@ def main():
     found = differences(page, wanted)
     for sentence in found:
         print(f"{options.page}: {sentence}")
-    print(f"{len(found)} differences" + ("; tools/gfx950/document.py writes what the tables should be" if found else ""))
+    print(f"{len(found)} differences"
+          + ("; tools/gfx950/document.py writes what the tables should be" if found else ""))
     return 1 if found else 0
 
 

@@ -5,11 +5,12 @@
     tools/gfx950/estimate.py BUILD_FOLDER --step 480x832  a Wan 2.1 decoder's step
     tools/gfx950/estimate.py BUILD_FOLDER --step 480x832 --with LDS_READ_BYTES=256    the same with another constant
     tools/gfx950/estimate.py BUILD_FOLDER --loops         cycles of every main loop
-    tools/gfx950/estimate.py BUILD_FOLDER --costs         the same as kernels/hip/gfx950/four_wave_conv_costs.inc has them
-    tools/gfx950/estimate.py BUILD_FOLDER --check-costs kernels/hip/gfx950    exit code 1 if the tables of costs there differ
+    tools/gfx950/estimate.py BUILD_FOLDER --costs the same as kernels/hip/gfx950/four_wave_conv_costs.inc has them
+    tools/gfx950/estimate.py BUILD_FOLDER --check-costs kernels/hip/gfx950 exit code 1 if the tables of costs there
+    differ
 
-BUILD_FOLDER has the code objects and gfx950_conv_plan, which prints the kernels that the dispatch takes for a convolution
-and for the decoder's own layers.
+BUILD_FOLDER has the code objects and gfx950_conv_plan, which prints the kernels that the dispatch takes for a
+convolution and for the decoder's own layers.
 The main loop is replayed instruction by instruction in the issue model below; the code around it counts with its issue
 cycles along the shortest path that stores the whole tile. An estimate, not a measurement: docs/kernels-gfx950.md lists
 what it omits.
@@ -29,19 +30,22 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import check  # noqa: E402
 import code_object as objects  # noqa: E402
 
-# The chip. AMD, "Instinct MI355X" data sheet: 256 compute units, 2.4 GHz, 8 TB/s. The sustained clock under matrix load and
-# the share of HBM's rate that streams reach are what public measurements of such kernels show (about 2.0 GHz, 80 %).
+# The chip. AMD, "Instinct MI355X" data sheet: 256 compute units, 2.4 GHz, 8 TB/s. The sustained clock under matrix load
+# and the share of HBM's rate that streams reach are what public measurements of such kernels show (about 2.0 GHz, 80
+# %).
 COMPUTE_UNITS = 256
 CLOCK = 2.0e9
 HBM_BYTES = 0.8 * 8e12
 
 # Cycles of one SIMD. The four SIMDs that share LDS and cache are assumed to do the same at the same time.
 ISSUE = 4              # a wave issues at most one instruction in 4 cycles ("CDNA3 ISA", wave64 on 16 lanes)
-MATRIX = (("16x16x32_", 16), ("16x16x128_f8f6f4", 32), ("16x16x4_f32", 32), ("32x32x16_", 32))  # AMD, matrix cores of CDNA4
+# AMD, matrix cores of CDNA4
+MATRIX = (("16x16x32_", 16), ("16x16x128_f8f6f4", 32), ("16x16x4_f32", 32), ("32x32x16_", 32))
 LDS_READ_BYTES = 128   # a cycle and compute unit: kLdsReadBytes of four_wave_conv_launch.hpp
 STATED_LDS_READ_BYTES = 256  # kStatedLdsReadBytes of the same
 LDS_WRITE_BYTES = 128  # a cycle and compute unit
-L2_BYTES = 64          # a cycle and compute unit: 128 channels of 128 bytes for 256 units (ROCm compute profiler, gfx950)
+# a cycle and compute unit: 128 channels of 128 bytes for 256 units (ROCm compute profiler, gfx950)
+L2_BYTES = 64
 LDS_LATENCY = 64       # cycles; CDNA3 microbenchmarks give 55 to 70
 MEMORY_LATENCY = 800   # cycles from issue to LDS, between an L2 hit (about 300) and HBM (about 1500)
 BARRIER = 24           # for the four waves to meet
@@ -64,7 +68,8 @@ def constants(factors):
     """The constants of this file times `factors`, a number for each name, for the time of the block."""
     kept = {name: globals()[name] for name in factors}
     for name, factor in factors.items():
-        globals()[name] = tuple((form, cycles * factor) for form, cycles in MATRIX) if name == "MATRIX" else kept[name] * factor
+        globals()[name] = tuple((form, cycles * factor)
+                                for form, cycles in MATRIX) if name == "MATRIX" else kept[name] * factor
     try:
         yield
     finally:
@@ -87,9 +92,9 @@ def access_bytes(instruction):
 
 
 def loop_cycles(body, waves, trips=24, settle=8, together=1):
-    """Cycles a trip in the steady state, with `waves` waves on each SIMD, all in this loop: in-order issue, the wave of the
-    highest priority first, then the oldest; one matrix unit a SIMD; LDS and L2 as queues of the compute unit, shared with the other three SIMDs.
-    A workgroup has `together` of a SIMD's waves, which meet at its barriers."""
+    """Cycles a trip in the steady state, with `waves` waves on each SIMD, all in this loop: in-order issue, the wave of
+    the highest priority first, then the oldest; one matrix unit a SIMD; LDS and L2 as queues of the compute unit,
+    shared with the other three SIMDs. A workgroup has `together` of a SIMD's waves, which meet at its barriers."""
     crew = [Wave(ready=i * 8.0, workgroup=i // together) for i in range(waves)]
     meeting = collections.defaultdict(list)  # the waves of each workgroup that are at its barrier
     vector_free = matrix_free = lds_free = memory_free = 0.0
@@ -160,8 +165,8 @@ def with_priority(body):
 
 
 def spread(body):
-    """The loop with its other instructions, in their order, spread evenly between its products: the most that scheduling groups
-    could do, dependencies aside."""
+    """The loop with its other instructions, in their order, spread evenly between its products: the most that
+    scheduling groups could do, dependencies aside."""
     *once, back = objects.executed(body)
     products = [i for i in once if i.mnemonic.startswith("v_mfma")]
     others = [dataclasses.replace(i, target=None) for i in once if not i.mnemonic.startswith("v_mfma")]
@@ -208,7 +213,8 @@ class ConvKernel:
     path: int            # instructions outside the loop along the shortest path, with a bias
     trip_cycles: tuple   # of the loop with one workgroup on a compute unit, with two where they fit, ...
     matrix_share: float  # of the last of these in which the matrix unit works
-    around: float        # cycles outside the loop: issue along the shortest path with a bias, and one latency to fill the pipeline
+    # cycles outside the loop: issue along the shortest path with a bias, and one latency to fill the pipeline
+    around: float
 
     NAME = re.compile(r"kg_conv_(bf16|f16|f8)_(\d+)x(\d+)x(\d+)_(\w+)$")
 
@@ -220,9 +226,12 @@ class ConvKernel:
         registers, lds = kernel.metadata[".vgpr_count"], kernel.metadata[".group_segment_fixed_size"]
         resident = max(1, min(check.REGISTERS_A_LANE // (-(-registers // 8) * 8), check.LDS_BYTES // max(lds, 1), 2))
         before = shortest_path(instructions, 0, lambda at: at == loop.first)
-        # The epilogue of a convolution with a bias: a lane loads four channels of it for four sums, and stores eight values.
-        after = shortest_path(instructions, loop.last + 1, lambda at: instructions[at].mnemonic == "s_endpgm", bm * bn // 2048, bm * bn // 1024)
-        return cls.with_body(kernel.name, (bm, bn, bk), parts[5], resident, loop.body(instructions), (before or 0) + (after or 0))
+        # The epilogue of a convolution with a bias: a lane loads four channels of it for four sums, and stores eight
+        # values.
+        after = shortest_path(instructions, loop.last + 1, lambda at: instructions[at].mnemonic == "s_endpgm",
+                              bm * bn // 2048, bm * bn // 1024)
+        return cls.with_body(kernel.name, (bm, bn, bk), parts[5], resident, loop.body(instructions),
+                             (before or 0) + (after or 0))
 
     @classmethod
     def with_body(cls, name, tile, loader, resident, body, path):
@@ -257,7 +266,8 @@ class Problem:
         pixels = self.frames * self.h * self.w
         history = (self.taps[0] - 1) * self.h * self.w
         stored = 4 if self.upsampled else 1
-        return 2 * ((pixels + history) * self.c_in // stored + pixels * self.c_out + self.c_in * self.c_out * math.prod(self.taps))
+        return 2 * ((pixels + history) * self.c_in // stored + pixels * self.c_out + self.c_in * self.c_out
+                    * math.prod(self.taps))
 
 
 def loop_seconds(images, pixels, c_in, c_out, taps, kernel, splits=1, norm=0):
@@ -284,14 +294,15 @@ def seconds(problem, kernel):
 
 def chosen(problems, kernels, planner):
     """[(problem, kernel), ...]: the dispatch's choice for each; `planner` is the program that prints it."""
-    asked = "".join(f"{p.frames} {p.h} {p.w} {p.c_in} {p.c_out} {' '.join(map(str, p.taps))} {int(p.upsampled)}\n" for p in problems)
+    asked = "".join(f"{p.frames} {p.h} {p.w} {p.c_in} {p.c_out} {' '.join(map(str, p.taps))} {int(p.upsampled)}\n"
+                    for p in problems)
     names = subprocess.run([planner], input=asked, capture_output=True, text=True, check=True).stdout.splitlines()
     named = {kernel.name: kernel for kernel in kernels}
     return [(problem, named[name]) for problem, name in zip(problems, names)]
 
 
-# MAX's benchmark of the Wan VAE on MI355X: shapes and TFLOP/s as its source states them. The frames of the 96-channel row are
-# not stated; 16 are assumed.
+# MAX's benchmark of the Wan VAE on MI355X: shapes and TFLOP/s as its source states them. The frames of the 96-channel
+# row are not stated; 16 are assumed.
 ROWS = (
     Problem("conv_in C16", 21, 30, 52, 16, 384, (3, 3, 3), 341),
     Problem("level 3 C96", 16, 240, 416, 96, 96, (3, 3, 3), 544),
@@ -343,7 +354,8 @@ class Layer:
     def seconds(self, kernels):
         """(of a convolution with its launch, of the passes after it that add parts of K or norm)."""
         kernel = kernels[kernel_of(self)]
-        cycles = loop_seconds(self.images, self.h * self.w, self.c_in, self.c_out, self.taps, kernel, self.splits, self.norm)
+        cycles = loop_seconds(self.images, self.h * self.w, self.c_in, self.c_out, self.taps, kernel, self.splits,
+                              self.norm)
         after = 0.0
         if self.splits > 1:
             after += LAUNCH + (2 * self.splits * JOINED_BYTES / 2 + 1) * self.output_bytes / HBM_BYTES
@@ -378,17 +390,19 @@ def kernel_of(layer):
 
 
 def decoder_step(planner, family, height, width):
-    """(convolutions, other passes) of one later step of a family's decoder (one latent frame), with the dispatch's choices for
-    LDS_READ_BYTES."""
+    """(convolutions, other passes) of one later step of a family's decoder (one latent frame), with the dispatch's
+    choices for LDS_READ_BYTES."""
     rate = STATED_LDS_READ_BYTES if LDS_READ_BYTES >= STATED_LDS_READ_BYTES else 128
-    lines = subprocess.run([planner, family, str(height), str(width), str(rate)], capture_output=True, text=True, check=True).stdout.splitlines()
+    lines = subprocess.run([planner, family, str(height), str(width), str(rate)], capture_output=True, text=True,
+                           check=True).stdout.splitlines()
     return [Layer.of(line) for line in lines if line[0] != "-"], [Other.of(line) for line in lines if line[0] == "-"]
 
 
 def found_tools():
     """The folder of llvm-objdump, beside the compiler that toolchain finds."""
     toolchain = os.path.join(os.path.dirname(os.path.abspath(__file__)), "toolchain")
-    return os.path.dirname(subprocess.run([toolchain, "find"], capture_output=True, text=True, check=True).stdout.strip())
+    return os.path.dirname(subprocess.run([toolchain, "find"], capture_output=True, text=True,
+                                          check=True).stdout.strip())
 
 
 def planner_of(build):
@@ -408,12 +422,14 @@ def conv_kernels(build, element, tools):
 
 def attention_loops(build, tools):
     """{kernel name: main loop, of one tile of keys}."""
-    loops = {kernel.name: (objects.main_loop(instructions), instructions) for kernel, instructions in compiled(build, "attention", tools)}
+    loops = {kernel.name: (objects.main_loop(instructions), instructions)
+             for kernel, instructions in compiled(build, "attention", tools)}
     return {name: loop.body(instructions) for name, (loop, instructions) in loops.items() if loop is not None}
 
 
 def attention_cycles(name, body):
-    """Of a kernel's main loop: its workgroups have two waves on each SIMD, those of the width that is taken in slices one."""
+    """Of a kernel's main loop: its workgroups have two waves on each SIMD, those of the width that is taken in slices
+    one."""
     waves = 1 if name.endswith("_1024") else 2
     return loop_cycles(body, waves, together=waves)
 
@@ -421,7 +437,8 @@ def attention_cycles(name, body):
 def print_table(headings, rows):
     widths = [max(len(row[i]) for row in [headings, *rows]) for i in range(len(headings))]
     for row in [headings, ["-" * width for width in widths], *rows]:
-        print("| " + " | ".join(cell.ljust(width) if i == 0 else cell.rjust(width) for i, (cell, width) in enumerate(zip(row, widths))) + " |")
+        print("| " + " | ".join(cell.ljust(width) if i == 0 else cell.rjust(width)
+                                for i, (cell, width) in enumerate(zip(row, widths))) + " |")
 
 
 def loops_table(kernels):
@@ -430,10 +447,12 @@ def loops_table(kernels):
         waits = sum(i.mnemonic == "s_waitcnt" for i in k.body)
         crowded = check.crowded(k.body)
         others = [f"{loop_cycles(body, len(k.trip_cycles)):.0f}" for body in (with_priority(k.body), spread(k.body))]
-        rows.append((k.name.removeprefix("kg_conv_bf16_"), str(len(k.trip_cycles)), f"{k.trip_cycles[-1]:.0f}", f"{100 * k.matrix_share:.0f} %", *others,
-                     str(len(check.heaps(k.body))), str(len(objects.executed(k.body))), str(waits), str(crowded), str(max(check.heaps(k.body))), f"{k.around:.0f}"))
-    return ("kernel", "workgroups/CU", "cycles/trip", "matrix unit busy", "with s_setprio", "evenly spread", "products", "instructions", "waits",
-            "crowded", "longest heap", "cycles around"), rows
+        rows.append((k.name.removeprefix("kg_conv_bf16_"), str(len(k.trip_cycles)), f"{k.trip_cycles[-1]:.0f}",
+                     f"{100 * k.matrix_share:.0f} %", *others, str(len(check.heaps(k.body))),
+                     str(len(objects.executed(k.body))), str(waits), str(crowded), str(max(check.heaps(k.body))),
+                     f"{k.around:.0f}"))
+    return ("kernel", "workgroups/CU", "cycles/trip", "matrix unit busy", "with s_setprio", "evenly spread",
+            "products", "instructions", "waits", "crowded", "longest heap", "cycles around"), rows
 
 
 COST = re.compile(r"^KG_COST_(16|8)\((\d+), (\d+), (\d+), (\w+), (\d+), (\d+), (\d+), (\d+)\)$", re.MULTILINE)
@@ -441,16 +460,18 @@ COST_TOLERANCE = 0.01  # fp16 shares the rows of bf16, and its loops differ from
 
 
 def cost_of(kernel):
-    """(workgroups on a compute unit, clocks of a trip, the same at the stated rate of LDS, clocks around the loop), in whole clocks."""
+    """(workgroups on a compute unit, clocks of a trip, the same at the stated rate of LDS, clocks around the loop), in
+    whole clocks."""
     with constants({"LDS_READ_BYTES": STATED_LDS_READ_BYTES / LDS_READ_BYTES}):
         stated = loop_cycles(kernel.body, len(kernel.trip_cycles)) if kernel.body else kernel.trip_cycles[-1]
     return len(kernel.trip_cycles), round(kernel.trip_cycles[-1]), round(stated), round(kernel.around)
 
 
 def print_costs(kernels_of):
-    print("// What FourWaveConv's main loops cost, by `tools/gfx950/estimate.py BUILD --costs`: KG_COST_16(BM, BN, BK, loader, workgroups that\n"
-          "// share a compute unit, clocks of a trip of all of them where LDS gives kLdsReadBytes and where it gives kStatedLdsReadBytes a clock,\n"
-          "// clocks around the loop) for bf16 and fp16, KG_COST_8 for fp8.")
+    print("// What FourWaveConv's main loops cost, by `tools/gfx950/estimate.py BUILD --costs`: KG_COST_16(BM, BN, BK, "
+          "loader, workgroups that\n// share a compute unit, clocks of a trip of all of them where LDS gives "
+          "kLdsReadBytes and where it gives kStatedLdsReadBytes a clock,\n// clocks around the loop) for bf16 and "
+          "fp16, KG_COST_8 for fp8.")
     for width, element in ((16, "bf16"), (8, "f8")):
         for kernel in kernels_of(element):
             numbers = (*kernel.tile, kernel.loader.capitalize(), *cost_of(kernel))
@@ -461,8 +482,8 @@ ATTENTION_COST = re.compile(r"^KG_ATTENTION_COST\((\d+), (\d+), (\d+), (\d+)\)$"
 
 
 def attention_costs(loops):
-    """{(bytes of an element, width): (cycles of a tile of keys, the same at the stated rate of LDS)} of bf16 and float32, and the
-    same of fp16, which shares the rows of bf16."""
+    """{(bytes of an element, width): (cycles of a tile of keys, the same at the stated rate of LDS)} of bf16 and
+    float32, and the same of fp16, which shares the rows of bf16."""
     found = {}
     for name, body in loops.items():
         element, width = re.match(r"kinetograph_attention_(\w+)_(\d+)$", name).groups()
@@ -475,17 +496,21 @@ def attention_costs(loops):
 
 def attention_disagreements(table, loops):
     """Differences between the text of attention_costs.inc and the compiled kernels, as sentences."""
-    stated = {tuple(map(int, row.group(1, 2))): tuple(map(int, row.group(3, 4))) for row in ATTENTION_COST.finditer(table)}
+    stated = {tuple(map(int, row.group(1, 2))): tuple(map(int, row.group(3, 4)))
+              for row in ATTENTION_COST.finditer(table)}
     found = []
     for costs in attention_costs(loops):
-        found += [f"attention of {key[0]} bytes and width {key[1]}: the table says {stated.get(key)}, the machine code {cost}" for key, cost in costs.items()
-                  if key not in stated or any(abs(said - is_) > COST_TOLERANCE * is_ for said, is_ in zip(stated[key], cost))]
+        found += [f"attention of {key[0]} bytes and width {key[1]}: the table says {stated.get(key)}, the machine code "
+                  f"{cost}" for key, cost in costs.items()
+                  if key not in stated
+                  or any(abs(said - is_) > COST_TOLERANCE * is_ for said, is_ in zip(stated[key], cost))]
     return found
 
 
 def disagreements(table, kernels_of):
     """Differences between the text of four_wave_conv_costs.inc and the compiled kernels, as sentences."""
-    stated = {(row[1], tuple(map(int, row.group(2, 3, 4))), row[5].lower()): tuple(map(int, row.group(6, 7, 8, 9))) for row in COST.finditer(table)}
+    stated = {(row[1], tuple(map(int, row.group(2, 3, 4))), row[5].lower()): tuple(map(int, row.group(6, 7, 8, 9)))
+              for row in COST.finditer(table)}
     found, met = [], set()
     for width, element in (("16", "bf16"), ("16", "f16"), ("8", "f8")):
         for kernel in kernels_of(element):
@@ -493,7 +518,8 @@ def disagreements(table, kernels_of):
             met.add(key)
             if key not in stated:
                 found.append(f"{kernel.name} has no row")
-            elif stated[key][0] != cost[0] or any(abs(said - is_) > COST_TOLERANCE * is_ for said, is_ in zip(stated[key][1:], cost[1:])):
+            elif stated[key][0] != cost[0] or any(abs(said - is_) > COST_TOLERANCE * is_
+                                                  for said, is_ in zip(stated[key][1:], cost[1:])):
                 found.append(f"{kernel.name}: the table says {stated[key]}, the machine code {cost}")
     return found + [f"no kernel has the row {key}" for key in stated if key not in met]
 
@@ -502,8 +528,10 @@ def rows_table(choices):
     rows = []
     for problem, kernel in choices:
         time = seconds(problem, kernel)
-        rows.append((problem.name, f"{problem.frames}x{problem.h}x{problem.w}", kernel.name.removeprefix("kg_conv_bf16_"), f"{1e6 * time:.0f}",
-                     f"{problem.flops / time / 1e12:.0f}", f"{problem.published:.0f}", f"{problem.flops / time / 1e12 / problem.published:.2f}"))
+        rows.append((problem.name, f"{problem.frames}x{problem.h}x{problem.w}",
+                     kernel.name.removeprefix("kg_conv_bf16_"), f"{1e6 * time:.0f}",
+                     f"{problem.flops / time / 1e12:.0f}", f"{problem.published:.0f}",
+                     f"{problem.flops / time / 1e12 / problem.published:.2f}"))
     return ("shape", "frames x h x w", "kernel", "estimate us", "estimate TFLOP/s", "published", "ratio"), rows
 
 
@@ -513,16 +541,20 @@ def step_table(layers, others, kernels, attentions):
     for layer in layers:
         time, after = layer.seconds(named)
         products, memory = layer.flops / (COMPUTE_UNITS * 4096 * CLOCK), layer.moved / HBM_BYTES
-        flops, matrix, moved = flops + layer.launches * layer.flops, matrix + layer.launches * products, moved + layer.launches * memory
+        flops, matrix = flops + layer.launches * layer.flops, matrix + layer.launches * products
+        moved = moved + layer.launches * memory
         total, passes = total + layer.launches * time, passes + layer.launches * after
-        rows.append((layer.name, str(layer.launches), f"{layer.images}x{layer.h}x{layer.w}", f"{layer.c_in} > {layer.c_out}",
-                     "x".join(map(str, layer.taps)), layer.kernels, f"{1e6 * products:.0f}", f"{1e6 * memory:.0f}", f"{1e6 * time:.0f}",
+        rows.append((layer.name, str(layer.launches), f"{layer.images}x{layer.h}x{layer.w}",
+                     f"{layer.c_in} > {layer.c_out}", "x".join(map(str, layer.taps)), layer.kernels,
+                     f"{1e6 * products:.0f}", f"{1e6 * memory:.0f}", f"{1e6 * time:.0f}",
                      f"{1e6 * after:.0f}" if after else ""))
-    rows.append(("all", str(sum(layer.launches for layer in layers)), "", "", f"{flops / 1e12:.1f} TFLOP", "", f"{1e6 * matrix:.0f}", f"{1e6 * moved:.0f}",
-                 f"{1e6 * total:.0f}", f"{1e6 * passes:.0f}"))
+    rows.append(("all", str(sum(layer.launches for layer in layers)), "", "", f"{flops / 1e12:.1f} TFLOP", "",
+                 f"{1e6 * matrix:.0f}", f"{1e6 * moved:.0f}", f"{1e6 * total:.0f}", f"{1e6 * passes:.0f}"))
     for other in others:
-        rows.append((other.kind, str(other.launches), "", "", "", other.kernel, "", f"{1e6 * other.bytes / HBM_BYTES:.0f}", f"{1e6 * other.seconds(attentions):.0f}", ""))
-    return ("first such layer", "launches", "walked", "channels", "taps", "kernels", "matrix us", "HBM us", "estimate us", "passes after us"), rows
+        rows.append((other.kind, str(other.launches), "", "", "", other.kernel, "",
+                     f"{1e6 * other.bytes / HBM_BYTES:.0f}", f"{1e6 * other.seconds(attentions):.0f}", ""))
+    return ("first such layer", "launches", "walked", "channels", "taps", "kernels", "matrix us", "HBM us",
+            "estimate us", "passes after us"), rows
 
 
 def main():
@@ -530,11 +562,14 @@ def main():
     parser.add_argument("--rows", action="store_true", help="against MAX's published rows")
     parser.add_argument("--step", metavar="HxW", help="the convolutions of a decoder's step at this frame size")
     parser.add_argument("--family", default="wan2.1", help="of the decoder (default: wan2.1)")
-    parser.add_argument("--with", dest="constants", action="append", default=[], metavar="NAME=VALUE", help="another value for a constant of this file")
-    parser.add_argument("--loops", metavar="TYPE", nargs="?", const="bf16", help="every main loop of this element type: bf16 (default), f16, f8")
+    parser.add_argument("--with", dest="constants", action="append", default=[], metavar="NAME=VALUE",
+                        help="another value for a constant of this file")
+    parser.add_argument("--loops", metavar="TYPE", nargs="?", const="bf16",
+                        help="every main loop of this element type: bf16 (default), f16, f8")
     parser.add_argument("--costs", action="store_true", help="print four_wave_conv_costs.inc")
     parser.add_argument("--attention-costs", action="store_true", help="print the rows of passes/attention_costs.inc")
-    parser.add_argument("--check-costs", metavar="FOLDER", help="compare with the tables of costs in kernels/hip/gfx950")
+    parser.add_argument("--check-costs", metavar="FOLDER",
+                        help="compare with the tables of costs in kernels/hip/gfx950")
     parser.add_argument("--tools", help="folder with llvm-objdump; default: beside the compiler that toolchain finds")
     parser.add_argument("build")
     options = parser.parse_args()
@@ -559,15 +594,18 @@ def main():
             found += attention_disagreements(file.read(), attention_loops(options.build, tools))
         for sentence in found:
             print(sentence)
-        print(f"{len(found)} disagreements with {options.check_costs}" + ("; --costs and --attention-costs print what it should be" if found else ""))
+        print(f"{len(found)} disagreements with {options.check_costs}"
+              + ("; --costs and --attention-costs print what it should be" if found else ""))
         sys.exit(1 if found else 0)
     if options.loops:
         print_table(*loops_table(kernels_of(options.loops)))
     if options.rows:
         print_table(*rows_table(chosen(ROWS, kernels_of("bf16"), planner)))
     if options.step:
-        attentions = {name: attention_cycles(name, body) for name, body in attention_loops(options.build, tools).items()}
-        print_table(*step_table(*decoder_step(planner, options.family, *map(int, options.step.split("x"))), kernels_of("bf16"), attentions))
+        attentions = {name: attention_cycles(name, body)
+                      for name, body in attention_loops(options.build, tools).items()}
+        print_table(*step_table(*decoder_step(planner, options.family, *map(int, options.step.split("x"))),
+                                kernels_of("bf16"), attentions))
 
 
 if __name__ == "__main__":

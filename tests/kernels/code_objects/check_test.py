@@ -85,8 +85,8 @@ amdhsa.kernels:
 
 EXPECTED = {
     "threads": 256, "workgroups_a_compute_unit": 1,
-    "main_loop": {"mfma": "v_mfma_f32_16x16x32_bf16", "mfma_a_k_step": 4, "lds_reads_a_k_step": 2, "loads_to_lds_a_k_step": 1,
-                  "barriers_a_k_step": 1, "vector_a_k_step": 0, "scalar_a_k_step": 2},
+    "main_loop": {"mfma": "v_mfma_f32_16x16x32_bf16", "mfma_a_k_step": 4, "lds_reads_a_k_step": 2,
+                  "loads_to_lds_a_k_step": 1, "barriers_a_k_step": 1, "vector_a_k_step": 0, "scalar_a_k_step": 2},
 }
 
 
@@ -103,8 +103,8 @@ def assembled(text):
 
 
 def hip(text):
-    return compiled("planted.hip", text, "-x", "hip", "--offload-device-only", "--no-gpu-bundle-output", "--offload-arch=gfx950",
-                    "-nogpuinc", "-nogpulib", "-O3", "-w", "-c")
+    return compiled("planted.hip", text, "-x", "hip", "--offload-device-only", "--no-gpu-bundle-output",
+                    "--offload-arch=gfx950", "-nogpuinc", "-nogpulib", "-O3", "-w", "-c")
 
 
 def findings(path, expected=None):
@@ -127,11 +127,14 @@ class Checker(unittest.TestCase):
         code = code_object.read_code_object(assembled(SOUND))
         instructions = code_object.disassemble(code, TOOLS)["sound"]
         body = code_object.main_loop(instructions).body(instructions)
-        self.assertEqual(check.LoopMix.of(body), check.LoopMix(mfma=8, lds_reads=4, loads_to_lds=2, barriers=2, scalar=3, waits=4))
+        self.assertEqual(check.LoopMix.of(body),
+                         check.LoopMix(mfma=8, lds_reads=4, loads_to_lds=2, barriers=2, scalar=3, waits=4))
 
     def test_scratch_is_found(self):
-        self.finds("bytes of scratch a lane: 64, at most 0 allowed", ("private_segment_fixed_size: 0", "private_segment_fixed_size: 64"))
-        self.finds("scratch instructions: 1, at most 0 allowed", ("s_waitcnt vmcnt(0)\n", "scratch_load_dword v12, off, s0\n    s_waitcnt vmcnt(0)\n"))
+        self.finds("bytes of scratch a lane: 64, at most 0 allowed",
+                   ("private_segment_fixed_size: 0", "private_segment_fixed_size: 64"))
+        self.finds("scratch instructions: 1, at most 0 allowed",
+                   ("s_waitcnt vmcnt(0)\n", "scratch_load_dword v12, off, s0\n    s_waitcnt vmcnt(0)\n"))
 
     def test_scratch_of_a_compiled_kernel_is_found(self):
         found = findings(hip("""extern "C" __attribute__((global)) void sound(int* p, int n) {
@@ -146,7 +149,8 @@ class Checker(unittest.TestCase):
         self.finds("spilled scalar registers: 2, at most 0 allowed", ("sgpr_spill_count: 0", "sgpr_spill_count: 2"))
 
     def test_spilled_registers_of_a_compiled_kernel_are_found(self):
-        found = findings(hip("""extern "C" __attribute__((global, amdgpu_flat_work_group_size(256, 256), amdgpu_num_vgpr(16)))
+        found = findings(hip("""extern "C"
+        __attribute__((global, amdgpu_flat_work_group_size(256, 256), amdgpu_num_vgpr(16)))
         void sound(float* p) {
             float kept[40];
             for (int i = 0; i < 40; ++i) kept[i] = p[i * 256 + __builtin_amdgcn_workitem_id_x()];
@@ -159,7 +163,8 @@ class Checker(unittest.TestCase):
         self.finds("uses a dynamic stack", ("dynamic_stack: false", "dynamic_stack: true"))
 
     def test_too_many_registers_for_the_occupancy_are_found(self):
-        self.assertEqual(findings(assembled(SOUND.replace(".vgpr_count: 32", ".vgpr_count: 264")), {**EXPECTED, "workgroups_a_compute_unit": 2}),
+        self.assertEqual(findings(assembled(SOUND.replace(".vgpr_count: 32", ".vgpr_count: 264")),
+                                  {**EXPECTED, "workgroups_a_compute_unit": 2}),
                          ["sound: vector registers for 2 waves a SIMD: 264, at most 256 allowed"])
 
     def test_too_much_lds_for_the_occupancy_is_found(self):
@@ -167,51 +172,65 @@ class Checker(unittest.TestCase):
                          ["sound: bytes of LDS for 3 workgroups a compute unit: 65536, at most 54613 allowed"])
 
     def test_another_workgroup_size_is_found(self):
-        self.finds("workgroups of 512 threads instead of 256", ("max_flat_workgroup_size: 256", "max_flat_workgroup_size: 512"))
+        self.finds("workgroups of 512 threads instead of 256",
+                   ("max_flat_workgroup_size: 256", "max_flat_workgroup_size: 512"))
 
     def test_another_wavefront_is_found(self):
         self.finds("wavefront of 32 lanes instead of 64", ("wavefront_size: 64", "wavefront_size: 32"))
 
     def test_another_matrix_instruction_is_found(self):
-        self.finds("matrix instructions v_mfma_f32_16x16x16_bf16, v_mfma_f32_16x16x32_bf16 instead of v_mfma_f32_16x16x32_bf16 alone",
-                   ("v_mfma_f32_16x16x32_bf16 a[0:3], v[4:7], v[8:11], a[0:3]", "v_mfma_f32_16x16x16_bf16 a[0:3], v[4:5], v[8:9], a[0:3]"), times=1)
+        self.finds("matrix instructions v_mfma_f32_16x16x16_bf16, v_mfma_f32_16x16x32_bf16 instead of "
+                   "v_mfma_f32_16x16x32_bf16 alone",
+                   ("v_mfma_f32_16x16x32_bf16 a[0:3], v[4:7], v[8:11], a[0:3]",
+                    "v_mfma_f32_16x16x16_bf16 a[0:3], v[4:5], v[8:9], a[0:3]"), times=1)
 
     def test_a_kernel_without_a_loop_of_matrix_instructions_is_found(self):
         self.finds("no loop with matrix instructions", ("    s_cbranch_scc1 loop\n", ""))
 
     def test_loads_through_registers_are_found(self):
-        text = SOUND.replace("buffer_load_dwordx4 v0, s[4:7], 0 offen lds", "buffer_load_dwordx4 v[12:15], v0, s[4:7], 0 offen\n    ds_write_b128 v1, v[12:15]")
+        text = SOUND.replace("buffer_load_dwordx4 v0, s[4:7], 0 offen lds",
+                             "buffer_load_dwordx4 v[12:15], v0, s[4:7], 0 offen\n    ds_write_b128 v1, v[12:15]")
         self.assertEqual(findings(assembled(text)), [
             "sound: main loop without direct-to-LDS loads",
             "sound: main loop: 2 LDS writes (tiles staged through registers), at most 0 allowed",
             "sound: main loop: 2 loads to registers, at most 0 allowed"])
 
     def test_narrow_loads_to_lds_are_found(self):
-        found = findings(assembled(SOUND.replace("buffer_load_dwordx4 v0, s[4:7], 0 offen lds", "buffer_load_dword v0, s[4:7], 0 offen lds", 1)))
+        found = findings(assembled(SOUND.replace("buffer_load_dwordx4 v0, s[4:7], 0 offen lds",
+                                                 "buffer_load_dword v0, s[4:7], 0 offen lds", 1)))
         self.assertEqual(len(found), 1)
         self.assertIn("direct-to-LDS loads narrower than 16 bytes a lane", found[0])
 
     def test_a_drained_pipeline_is_found(self):
-        self.finds("main loop: 1 waits for all loads (vmcnt(0)), at most 0 allowed", ("s_waitcnt vmcnt(1)", "s_waitcnt vmcnt(0)"), times=1)
-        self.finds("main loop: 2 waits for all loads (vmcnt(0)), at most 0 allowed", ("s_waitcnt vmcnt(1)", "s_waitcnt vmcnt(0) lgkmcnt(0)"))
+        self.finds("main loop: 1 waits for all loads (vmcnt(0)), at most 0 allowed",
+                   ("s_waitcnt vmcnt(1)", "s_waitcnt vmcnt(0)"), times=1)
+        self.finds("main loop: 2 waits for all loads (vmcnt(0)), at most 0 allowed",
+                   ("s_waitcnt vmcnt(1)", "s_waitcnt vmcnt(0) lgkmcnt(0)"))
 
     def test_a_store_in_the_loop_is_found(self):
-        self.finds("main loop: 1 stores, at most 0 allowed", ("    s_barrier\n", "    buffer_store_dword v2, v0, s[4:7], 0 offen\n    s_barrier\n"), times=1)
+        self.finds("main loop: 1 stores, at most 0 allowed",
+                   ("    s_barrier\n", "    buffer_store_dword v2, v0, s[4:7], 0 offen\n    s_barrier\n"), times=1)
 
     def test_too_many_reads_loads_barriers_and_address_instructions_are_found(self):
-        self.finds("main loop: 2.5 LDS reads a k-step, at most 2 allowed", ("    s_barrier\n", "    ds_read_b128 v[12:15], v1\n    s_barrier\n"), times=1)
+        self.finds("main loop: 2.5 LDS reads a k-step, at most 2 allowed",
+                   ("    s_barrier\n", "    ds_read_b128 v[12:15], v1\n    s_barrier\n"), times=1)
         self.finds("main loop: 1.5 direct-to-LDS loads a k-step, at most 1 allowed",
                    ("    s_barrier\n", "    buffer_load_dwordx4 v0, s[4:7], 0 offen lds\n    s_barrier\n"), times=1)
-        self.finds("main loop: 1.5 barriers a k-step, at most 1 allowed", ("    s_barrier\n", "    s_barrier\n    s_barrier\n"), times=1)
-        self.finds("main loop: 0.5 other vector instructions a k-step, at most 0 allowed", ("    s_barrier\n", "    v_add_u32 v0, 16, v0\n    s_barrier\n"), times=1)
-        self.finds("main loop: 2.5 scalar instructions a k-step, at most 2 allowed", ("    s_barrier\n", "    s_barrier\n    s_nop 0\n    s_nop 0\n"), times=1)
+        self.finds("main loop: 1.5 barriers a k-step, at most 1 allowed",
+                   ("    s_barrier\n", "    s_barrier\n    s_barrier\n"), times=1)
+        self.finds("main loop: 0.5 other vector instructions a k-step, at most 0 allowed",
+                   ("    s_barrier\n", "    v_add_u32 v0, 16, v0\n    s_barrier\n"), times=1)
+        self.finds("main loop: 2.5 scalar instructions a k-step, at most 2 allowed",
+                   ("    s_barrier\n", "    s_barrier\n    s_nop 0\n    s_nop 0\n"), times=1)
 
     def test_instructions_in_a_heap_are_found(self):
-        heaped = {**EXPECTED, "main_loop": {**EXPECTED["main_loop"], "scalar_a_k_step": 9, "crowded": 9, "longest_heap": 9}}
+        heaped = {**EXPECTED,
+                  "main_loop": {**EXPECTED["main_loop"], "scalar_a_k_step": 9, "crowded": 9, "longest_heap": 9}}
         self.assertEqual(findings(assembled(SOUND), heaped), [])
         text = SOUND.replace("    s_barrier\n", "    s_barrier\n" + "    s_nop 0\n" * 6, 1)
-        self.assertEqual(findings(assembled(text), heaped), ["sound: main loop: 15 instructions that delay a product, at most 9 allowed",
-                                                             "sound: main loop: 12 instructions before one product, at most 9 allowed"])
+        self.assertEqual(findings(assembled(text), heaped),
+                         ["sound: main loop: 15 instructions that delay a product, at most 9 allowed",
+                          "sound: main loop: 12 instructions before one product, at most 9 allowed"])
 
     def test_a_lost_matrix_instruction_is_found(self):
         self.finds("main loop: 7 matrix instructions, not a multiple of 4 a k-step",
@@ -227,12 +246,15 @@ class Checker(unittest.TestCase):
         unmoved = {**EXPECTED, "accumulator_moves": 0}
         self.assertEqual(findings(assembled(SOUND), unmoved), [])
         text = SOUND.replace("    s_endpgm", "    s_nop 15\n    v_accvgpr_read_b32 v12, a12\n    s_endpgm")
-        self.assertEqual(findings(assembled(text), unmoved), ["sound: moves of accumulation registers: 1, at most 0 allowed"])
+        self.assertEqual(findings(assembled(text), unmoved),
+                         ["sound: moves of accumulation registers: 1, at most 0 allowed"])
 
     def test_narrow_stores_are_found(self):
         def stored(*mnemonics):
-            lines = "".join(f"    {name} {'v[12:15]' if name.endswith('x4') else 'v12'}, v0, s[4:7], 0 offen\n" for name in mnemonics)
-            return findings(assembled(SOUND.replace("    s_endpgm", lines + "    s_endpgm")), {**EXPECTED, "stores": ("buffer_store_dwordx4",)})
+            lines = "".join(f"    {name} {'v[12:15]' if name.endswith('x4') else 'v12'}, v0, s[4:7], 0 offen\n"
+                            for name in mnemonics)
+            return findings(assembled(SOUND.replace("    s_endpgm", lines + "    s_endpgm")),
+                            {**EXPECTED, "stores": ("buffer_store_dwordx4",)})
 
         self.assertEqual(stored("buffer_store_dwordx4", "buffer_store_dwordx4"), [])
         self.assertEqual(stored("buffer_store_dwordx4", "buffer_store_short"),
@@ -262,8 +284,10 @@ class Checker(unittest.TestCase):
                          ["sound: nothing is expected of it; add it to the expectations"])
 
     def test_another_chip_is_found(self):
-        text = SOUND.replace("--gfx950", "--gfx942").replace("x32_bf16", "x16_bf16").replace("v[4:7], v[8:11], a", "v[4:5], v[8:9], a")
-        path = compiled("planted.s", text.replace("buffer_load_dwordx4", "buffer_load_dword"), "--target=amdgcn-amd-amdhsa", "-mcpu=gfx942")
+        text = SOUND.replace("--gfx950", "--gfx942").replace("x32_bf16", "x16_bf16").replace("v[4:7], v[8:11], a",
+                                                                                             "v[4:5], v[8:9], a")
+        path = compiled("planted.s", text.replace("buffer_load_dwordx4", "buffer_load_dword"),
+                        "--target=amdgcn-amd-amdhsa", "-mcpu=gfx942")
         self.assertIn(f"{path}: compiled for amdgcn-amd-amdhsa--gfx942", findings(path))
 
     def test_a_file_that_is_no_code_object_is_refused(self):

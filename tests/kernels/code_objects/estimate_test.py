@@ -43,7 +43,8 @@ class Estimate(unittest.TestCase):
         self.assertAlmostEqual(self.cycles(*[MFMA, VALU, VALU] * 32), 32 * 16, delta=16)
 
     def test_more_than_fits_is_issued_at_four_cycles(self):
-        self.assertAlmostEqual(self.cycles(*[MFMA, *[VALU] * 7] * 32), 32 * 8 * 4 + estimate.ISSUE + estimate.BRANCH, delta=16)
+        self.assertAlmostEqual(self.cycles(*[MFMA, *[VALU] * 7] * 32), 32 * 8 * 4 + estimate.ISSUE + estimate.BRANCH,
+                               delta=16)
 
     def test_address_instructions_in_one_heap_leave_the_matrix_unit_idle(self):
         apart = self.cycles(*[MFMA, VALU, VALU] * 32)
@@ -62,7 +63,8 @@ class Estimate(unittest.TestCase):
         self.assertLess(together, 1.1 * alone)
 
     def test_reads_of_four_simds_queue_at_the_lds(self):
-        self.assertAlmostEqual(self.cycles(*[READ] * 32, wait(lgkmcnt=0)), 32 * 4 * 1024 / estimate.LDS_READ_BYTES, delta=estimate.LDS_LATENCY + 40)
+        self.assertAlmostEqual(self.cycles(*[READ] * 32, wait(lgkmcnt=0)), 32 * 4 * 1024 / estimate.LDS_READ_BYTES,
+                               delta=estimate.LDS_LATENCY + 40)
 
     def test_loads_are_as_fast_as_the_cache(self):
         self.assertAlmostEqual(self.cycles(*[LOAD] * 32, wait(vmcnt=32)), 32 * 4 * 1024 / 64, delta=32)
@@ -90,7 +92,8 @@ class Estimate(unittest.TestCase):
 
     def test_priority_is_raised_for_the_products_between_barriers(self):
         loop = body(("s_barrier", ""), READ, MFMA, MFMA, ("s_barrier", ""), MFMA)
-        self.assertEqual([i.operands if i.mnemonic == "s_setprio" else i.mnemonic[:6] for i in estimate.with_priority(loop)],
+        self.assertEqual([i.operands if i.mnemonic == "s_setprio" else i.mnemonic[:6]
+                          for i in estimate.with_priority(loop)],
                          ["0", "s_barr", "ds_rea", "1", "v_mfma", "v_mfma", "0", "s_barr", "1", "v_mfma", "s_cbra"])
 
     def test_of_two_waves_at_one_time_that_of_the_higher_priority_issues(self):
@@ -104,7 +107,8 @@ class Estimate(unittest.TestCase):
         self.assertGreater(together, 1.3 * apart)
 
     def test_the_stated_rate_of_lds_costs_what_its_replay_says(self):
-        kernel = dataclasses.replace(conv_kernel("k", (64, 64, 32), "uniform", (4096.0,)), body=body(*[READ] * 128, wait(lgkmcnt=0)))
+        kernel = dataclasses.replace(conv_kernel("k", (64, 64, 32), "uniform", (4096.0,)),
+                                     body=body(*[READ] * 128, wait(lgkmcnt=0)))
         self.assertEqual(estimate.LDS_READ_BYTES, 128)
         workgroups, trip, stated, _ = estimate.cost_of(kernel)
         self.assertEqual((workgroups, trip), (1, 4096))
@@ -113,12 +117,14 @@ class Estimate(unittest.TestCase):
 
     def test_other_passes_take_their_launches_tiles_and_bytes(self):
         attention = estimate.Other.of("-\tattention\tdecoder.middle.1.attention\t3\t6400\t10\tk\t1.0")
-        self.assertAlmostEqual(attention.seconds({"k": 2000.0}), 3 * estimate.LAUNCH + 10 * 2000 / estimate.CLOCK + 6400 / estimate.HBM_BYTES)
+        self.assertAlmostEqual(attention.seconds({"k": 2000.0}),
+                               3 * estimate.LAUNCH + 10 * 2000 / estimate.CLOCK + 6400 / estimate.HBM_BYTES)
         copies = estimate.Other.of("-\tkept frames\ta.keep\t2\t6400\t0\t\t1.0")
         self.assertAlmostEqual(copies.seconds({}), 2 * estimate.LAUNCH + 6400 / estimate.HBM_BYTES)
 
     def test_a_table_of_attention_costs_that_says_otherwise_is_told(self):
-        loops = {f"kinetograph_attention_{element}_64": body(*[READ] * 128, wait(lgkmcnt=0)) for element in ("bf16", "f16", "f32")}
+        loops = {f"kinetograph_attention_{element}_64": body(*[READ] * 128, wait(lgkmcnt=0))
+                 for element in ("bf16", "f16", "f32")}
         rows, halves = estimate.attention_costs(loops)
         self.assertEqual((sorted(rows), list(halves)), ([(2, 64), (4, 64)], [(2, 64)]))
         table = "".join(f"KG_ATTENTION_COST({', '.join(map(str, (*key, *cost)))})\n" for key, cost in rows.items())
@@ -131,8 +137,8 @@ class Estimate(unittest.TestCase):
             self.cycles(("v_mfma_f64_16x16x4_f64", ""))
 
     def test_the_shortest_path_passes_the_stores(self):
-        listed = [Instruction(0, "s_cbranch_scc1", "", 12), Instruction(4, "buffer_store_dwordx2", "", None), Instruction(8, "v_nop", "", None),
-                  Instruction(12, "s_endpgm", "", None)]
+        listed = [Instruction(0, "s_cbranch_scc1", "", 12), Instruction(4, "buffer_store_dwordx2", "", None),
+                  Instruction(8, "v_nop", "", None), Instruction(12, "s_endpgm", "", None)]
         end = len(listed) - 1
         self.assertEqual(estimate.shortest_path(listed, 0, lambda at: at == end), 1)
         self.assertEqual(estimate.shortest_path(listed, 0, lambda at: at == end, stores=1), 3)
@@ -143,21 +149,25 @@ class Estimate(unittest.TestCase):
 
     def test_time_is_rounds_of_workgroups_or_memory(self):
         kernel = conv_kernel("k", (128, 128, 64), "uniform", (3000.0, 4000.0))
-        problem = estimate.Problem("p", 1, 256, 256, 64, 128, (1, 3, 3))  # 512 tiles: one round of two; 9 k blocks: 5 trips
+        # 512 tiles: one round of two; 9 k blocks: 5 trips
+        problem = estimate.Problem("p", 1, 256, 256, 64, 128, (1, 3, 3))
         self.assertAlmostEqual(estimate.seconds(problem, kernel), 5 * 4000 / estimate.CLOCK)
         larger = estimate.Problem("p", 1, 256, 257, 64, 128, (1, 3, 3))  # two tiles more, alone on their compute units
         self.assertAlmostEqual(estimate.seconds(larger, kernel), 5 * 7000 / estimate.CLOCK)
         small = estimate.Problem("p", 1, 64, 64, 64, 128, (1, 3, 3))
         self.assertAlmostEqual(estimate.seconds(small, kernel), 5 * 3000 / estimate.CLOCK)
         thin = estimate.Problem("p", 64, 512, 512, 64, 64, (1, 1, 1))
-        self.assertAlmostEqual(estimate.seconds(thin, dataclasses.replace(kernel, trip_cycles=(1.0,))), thin.bytes / estimate.HBM_BYTES)
+        self.assertAlmostEqual(estimate.seconds(thin, dataclasses.replace(kernel, trip_cycles=(1.0,))),
+                               thin.bytes / estimate.HBM_BYTES)
 
     def test_a_layer_of_a_decoder_is_read_as_the_planner_prints_it(self):
-        line = "decoder.head.2\t1\t96\t8\t4\t16\t64\t128\t3\t2\t2\t3\t0\t1000\t128x128x64_uniform / 3, then join_sums_bf16, then rms_norm_bf16\t12.5"
+        line = ("decoder.head.2\t1\t96\t8\t4\t16\t64\t128\t3\t2\t2\t3\t0\t1000\t"
+                "128x128x64_uniform / 3, then join_sums_bf16, then rms_norm_bf16\t12.5")
         layer = estimate.Layer.of(line)
         self.assertEqual(layer.flops, 2 * 16 * 64 * 128 * 8 * 96 * 12)
         kernel = conv_kernel("kg_conv_bf16_128x128x64_uniform", (128, 128, 64), "uniform", (3000.0, 4000.0), 100.0)
-        # 3 * ceil(2 * 2 * 96 / 64) = 18 k blocks: 9 trips, 3 a part; 3 * 16 * 64 = 3072 workgroups: 6 rounds of two a unit
+        # 3 * ceil(2 * 2 * 96 / 64) = 18 k blocks: 9 trips, 3 a part; 3 * 16 * 64 = 3072 workgroups: 6 rounds of two a
+        # unit
         time, after = layer.seconds({kernel.name: kernel})
         self.assertAlmostEqual(time, estimate.LAUNCH + 6 * (3 * 4000 + 100) / estimate.CLOCK)
         output = 2 * 16 * 64 * 128 * 8
@@ -165,7 +175,8 @@ class Estimate(unittest.TestCase):
 
     def test_a_table_of_costs_that_says_otherwise_is_told_row_by_row(self):
         def kernels_of(element):
-            return {"bf16": [conv_kernel("kg_conv_bf16_64x64x32_chunks", (64, 64, 32), "chunks", (700.0, 1000.4), 2000.0)],
+            return {"bf16": [conv_kernel("kg_conv_bf16_64x64x32_chunks", (64, 64, 32), "chunks", (700.0, 1000.4),
+                                         2000.0)],
                     "f16": [], "f8": []}[element]
 
         row = "KG_COST_16(64, 64, 32, Chunks, {}, {}, {}, {})\n"
@@ -173,13 +184,16 @@ class Estimate(unittest.TestCase):
         self.assertEqual(estimate.disagreements(row.format(2, 1005, 995, 1990), kernels_of), [])
         for wrong in ((1, 1000, 1000, 2000), (2, 1012, 1000, 2000), (2, 1000, 980, 2000), (2, 1000, 1000, 1970)):
             self.assertEqual(estimate.disagreements(row.format(*wrong), kernels_of),
-                             [f"kg_conv_bf16_64x64x32_chunks: the table says {wrong}, the machine code (2, 1000, 1000, 2000)"])
+                             [f"kg_conv_bf16_64x64x32_chunks: the table says {wrong}, the machine code (2, 1000, 1000, "
+                              "2000)"])
         self.assertEqual(estimate.disagreements("", kernels_of), ["kg_conv_bf16_64x64x32_chunks has no row"])
         gone = row.format(2, 1000, 1000, 2000) + "KG_COST_8(64, 64, 128, Chunks, 2, 1, 1, 1)\n"
-        self.assertEqual(estimate.disagreements(gone, kernels_of), ["no kernel has the row ('8', (64, 64, 128), 'chunks')"])
+        self.assertEqual(estimate.disagreements(gone, kernels_of),
+                         ["no kernel has the row ('8', (64, 64, 128), 'chunks')"])
 
     def test_branches_go_where_their_encoding_says(self):
-        text = "0000000000001500 <k>:\n\ts_nop 0  // 000000001500: BF800000\n\ts_cbranch_scc1 65534  // 000000001504: BF85FFFE\n"
+        text = ("0000000000001500 <k>:\n\ts_nop 0  // 000000001500: BF800000\n"
+                "\ts_cbranch_scc1 65534  // 000000001504: BF85FFFE\n")
         self.assertEqual([i.target for i in code_object.parse_disassembly(text)], [None, 0x1500])
 
 

@@ -1,15 +1,16 @@
 """What the design promises of every kernel for gfx950, as tools/gfx950/check.py asks for it.
 
-A kernel of FourWaveConv is described by its name; the formulas are those of four_wave_conv_config.hpp, so that a compiler that
-loses the schedule, or an edit that leaves the design, is found. `workgroups_a_compute_unit` is the occupancy that the launch
-counts on: it bounds registers and LDS.
+A kernel of FourWaveConv is described by its name; the formulas are those of four_wave_conv_config.hpp, so that a
+compiler that loses the schedule, or an edit that leaves the design, is found. `workgroups_a_compute_unit` is the
+occupancy that the launch counts on: it bounds registers and LDS.
 """
 
 import re
 
 # Kernels that must exist, by the beginning of their names.
-COUNTS = {"kg_conv_bf16_": 20, "kg_conv_f16_": 20, "kg_conv_f8_": 11, "kinetograph_attention_": 20, "kinetograph_rms_norm_": 6,
-          "kinetograph_upsample_": 3, "kinetograph_copy_rows_": 3, "kinetograph_im2col_": 3, "kinetograph_unpack_latent_": 6,
+COUNTS = {"kg_conv_bf16_": 20, "kg_conv_f16_": 20, "kg_conv_f8_": 11, "kinetograph_attention_": 20,
+          "kinetograph_rms_norm_": 6, "kinetograph_upsample_": 3, "kinetograph_copy_rows_": 3,
+          "kinetograph_im2col_": 3, "kinetograph_unpack_latent_": 6,
           "kinetograph_add_frames_": 6, "kinetograph_join_sums_": 3, "kinetograph_store_": 12}
 
 # Instructions that store 16, 8, 4 and 2 bytes of a lane.
@@ -26,7 +27,8 @@ def holding(*stores):
     return {"threads": 256, "workgroups_a_compute_unit": 4, "stores": stores, "accumulator_moves": 0}
 
 
-# What moves frames of any alignment stores a value a lane; RGBA8 is 4 bytes a pixel, half floats a pixel 8, their flag 4.
+# What moves frames of any alignment stores a value a lane; RGBA8 is 4 bytes a pixel, half floats a pixel 8, their flag
+# 4.
 PASSES = (
     ("kinetograph_(upsample_nearest2x|copy_rows|im2col)_16", streaming(X16)),
     ("kinetograph_(upsample_nearest2x|copy_rows|im2col|depth_to_space)_4", streaming(X4)),
@@ -59,25 +61,26 @@ def expectation(kernel):
         return attention(parts[1])
     if parts := re.fullmatch(r"kinetograph_attention_(bf16|f16|f32)_1024", kernel):
         return sliced_attention(parts[1])
-    if parts := re.fullmatch(r"kg_conv_(bf16|f16|f8)_(\d+)x(\d+)x(\d+)_(uniform|padded|chunks|pieces|elements)", kernel):
+    if parts := re.fullmatch(r"kg_conv_(bf16|f16|f8)_(\d+)x(\d+)x(\d+)_(uniform|padded|chunks|pieces|elements)",
+                             kernel):
         return convolution(parts[1], int(parts[2]), int(parts[3]), int(parts[4]), parts[5])
     return None
 
 
 def attention(element):
-    """passes/attention_config.hpp: eight waves, two a SIMD. Eight products of 16-bit elements (32 of float32) are one load to
-    LDS of a wave; the narrowest kernel meets its barriers and its softmax that often too. The parts of split keys are stored as
-    float32, four a lane; outputs of 16 bits are 8 bytes a lane."""
+    """passes/attention_config.hpp: eight waves, two a SIMD. Eight products of 16-bit elements (32 of float32) are one
+    load to LDS of a wave; the narrowest kernel meets its barriers and its softmax that often too. The parts of split
+    keys are stored as float32, four a lane; outputs of 16 bits are 8 bytes a lane."""
     wide = element == "f32"
     return {"threads": 512, "workgroups_a_compute_unit": 1, "stores": (X16, X8), "accumulator_moves": 0,
-            "main_loop": {"mfma": MFMA[element], "mfma_a_k_step": 32 if wide else 8, "lds_reads_a_k_step": 8, "loads_to_lds_a_k_step": 1,
-                          "barriers_a_k_step": 1, "vector_a_k_step": 40 if wide else 80}}
+            "main_loop": {"mfma": MFMA[element], "mfma_a_k_step": 32 if wide else 8, "lds_reads_a_k_step": 8,
+                          "loads_to_lds_a_k_step": 1, "barriers_a_k_step": 1, "vector_a_k_step": 40 if wide else 80}}
 
 
 def sliced_attention(element):
-    """The same in slices: four waves, one a SIMD, so that a wave issues twice the loads to LDS and a lane has twice the registers,
-    half of them accumulation registers. Those are moved where a new maximum rescales the 64 sums, and around the loop; float32
-    keeps queries in them, too."""
+    """The same in slices: four waves, one a SIMD, so that a wave issues twice the loads to LDS and a lane has twice the
+    registers, half of them accumulation registers. Those are moved where a new maximum rescales the 64 sums, and around
+    the loop; float32 keeps queries in them, too."""
     wide = element == "f32"
     limits = attention(element)
     return limits | {"threads": 256, "accumulator_moves": 664 if wide else 456, "main_loop": limits["main_loop"] | {
@@ -101,7 +104,8 @@ def convolution(element, bm, bn, bk, loader):
     lds_bytes = 2 * 2 * (half_a + half_b) * 4096
     resident = 2 if bm * bn <= 128 * 192 and lds_bytes <= 80 * 1024 else 1
     # Addresses: for every load of the activation an offset, its test, and what the path needs to find its tap.
-    address = {"uniform": 4, "padded": 5, "chunks": 26, "pieces": 26 * (16 // (4 if element == "f8" else 8)), "elements": 30 * (16 // size)}[loader]
+    address = {"uniform": 4, "padded": 5, "chunks": 26, "pieces": 26 * (16 // (4 if element == "f8" else 8)),
+               "elements": 30 * (16 // size)}[loader]
     main_loop = {
         "mfma": MFMA[element],
         "mfma_a_k_step": bm * bn * bk // (4 * 16 * 16 * (128 if element == "f8" else 32)),
@@ -113,7 +117,8 @@ def convolution(element, bm, bn, bk, loader):
         "vector_a_k_step": 2 * half_a * address + 2 * half_b * 4 + 8,
         "scalar_a_k_step": 84 if direct else 220,
     }
-    if direct:  # addresses and the advance to the next tap are spread over the products, where a quadrant has enough of them
+    # addresses and the advance to the next tap are spread over the products, where a quadrant has enough of them
+    if direct:
         main_loop["crowded"] = 200
         main_loop["longest_heap"] = 20 if loader != "chunks" and bm * bn >= 128 * 128 else 52
     if not direct:
@@ -122,4 +127,5 @@ def convolution(element, bm, bn, bk, loader):
         main_loop["loads_to_registers"] = 4 * half_a * pieces
     # 16 bytes a lane; where the epilogue takes odd numbers of channels, single values of 16 bits and of float32 too.
     stores = (X16,) if bm * bn > 128 * 128 else (X16, X4, X2)
-    return {"threads": 256, "workgroups_a_compute_unit": resident, "stores": stores, "products_settle": True, "main_loop": main_loop}
+    return {"threads": 256, "workgroups_a_compute_unit": resident, "stores": stores, "products_settle": True,
+            "main_loop": main_loop}

@@ -1,9 +1,10 @@
 """One gfx950 GPU made of a CDNA instruction emulator: loads our code objects, keeps device memory, launches kernels.
 
 The emulator is tinygrad's (test/mockgpu/amd of a checkout that the caller names); it decodes and executes each machine
-instruction on the CPU. This file plays the loader, the driver and the command processor: it maps the code object's segments, fills
-the kernel-argument segment and the scalar registers that a kernel's descriptor asks for, and hands over. Where the emulator
-does not know an instruction or a form of it that our kernels contain, emulator_extensions.py adds it, and says so.
+instruction on the CPU. This file plays the loader, the driver and the command processor: it maps the code object's
+segments, fills the kernel-argument segment and the scalar registers that a kernel's descriptor asks for, and hands
+over. Where the emulator does not know an instruction or a form of it that our kernels contain, emulator_extensions.py
+adds it, and says so.
 """
 
 import ctypes
@@ -58,16 +59,19 @@ class EmulatedGpu:
         self._loaded = {}
 
     def launch(self, code_object, kernel_name, grid, block, arguments, dynamic_lds_bytes=0):
-        """Runs every workgroup of `grid` (workgroups an axis) to its end. `arguments` is the explicit part of the kernel-argument
-        segment as bytes, device addresses filled in. RuntimeError names an instruction that the emulator does not know."""
+        """Runs every workgroup of `grid` (workgroups an axis) to its end. `arguments` is the explicit part of the
+        kernel-argument segment as bytes, device addresses filled in. RuntimeError names an instruction that the
+        emulator does not know."""
         kernel = code_object.kernel(kernel_name)
         metadata = kernel.metadata
         threads = block[0] * block[1] * block[2]
         if threads > metadata[".max_flat_workgroup_size"]:
-            raise ValueError(f"{kernel_name}: {threads} threads a workgroup, compiled for at most {metadata['.max_flat_workgroup_size']}")
+            raise ValueError(f"{kernel_name}: {threads} threads a workgroup, compiled for at most "
+                             f"{metadata['.max_flat_workgroup_size']}")
         unknown = [name for bit, name in OTHER_USER_REGISTERS.items() if kernel.properties & bit]
         if unknown or not kernel.properties & KERNARG_SEGMENT_POINTER:
-            raise ValueError(f"{kernel_name} asks for {', '.join(unknown) or 'no arguments'}, which this loader does not set up")
+            raise ValueError(f"{kernel_name} asks for {', '.join(unknown) or 'no arguments'}, which this loader does "
+                             "not set up")
         explicit = [a for a in metadata[".args"] if not a[".value_kind"].startswith("hidden_")]
         explicit_bytes = max((a[".offset"] + a[".size"] for a in explicit), default=0)
         if len(arguments) != explicit_bytes:

@@ -1,10 +1,10 @@
 """What the CDNA emulator (tinygrad, test/mockgpu/amd) lacks and code compiled for gfx950 contains, added at run time.
 
-Added: ds_swizzle_b32 by bit masks, which it cannot read; buffer loads and stores of 1, 2 and 12 bytes, where it moves a dword.
-Mended: it takes any instruction that stands 8 bytes before an f8f6f4 product for the first half of a scaled product; and in
-16-bit instructions it takes v128 and above for upper halves of v0 and above, as RDNA has it, which CDNA has not. Refused,
-because it would silently read the wrong registers: matrix instructions whose A or B lies in accumulation registers, and LDS
-writes from them. Everything else is executed by the emulator's own code.
+Added: ds_swizzle_b32 by bit masks, which it cannot read; buffer loads and stores of 1, 2 and 12 bytes, where it moves a
+dword. Mended: it takes any instruction that stands 8 bytes before an f8f6f4 product for the first half of a scaled
+product; and in 16-bit instructions it takes v128 and above for upper halves of v0 and above, as RDNA has it, which CDNA
+has not. Refused, because it would silently read the wrong registers: matrix instructions whose A or B lies in
+accumulation registers, and LDS writes from them. Everything else is executed by the emulator's own code.
 Sources: "CDNA3 Instruction Set Architecture", Buffer addressing and MUBUF; the encodings, LLVM's gfx950 assembler.
 """
 
@@ -34,11 +34,13 @@ def extend(emulator):
 
     def buffer(instruction, context):
         size = narrow_bytes(instruction.op.name)
-        return own_buffer(instruction, context) if size is None else _narrow_buffer_access(emulator, instruction, context, size)
+        return own_buffer(instruction, context) if size is None else _narrow_buffer_access(emulator, instruction,
+                                                                                           context, size)
 
     def matrix(instruction, context):
         if "MFMA" in instruction.op.name and getattr(instruction, "acc", 0):
-            raise RuntimeError("A or B of a matrix instruction in accumulation registers, which the emulator does not read")
+            raise RuntimeError("A or B of a matrix instruction in accumulation registers, which the emulator does not "
+                               "read")
         return own_matrix(instruction, context)
 
     def memory(instruction, context):
@@ -53,7 +55,8 @@ def extend(emulator):
             if type(instruction).__module__ == cdna.__name__ and 16 in instruction.canonical_op_bits.values():
                 if 240 <= getattr(getattr(instruction, "src0", None), "offset", 0) <= 248:
                     raise RuntimeError(f"{instruction.op.name} of a float constant is not emulated")
-                for operand, bits in instruction.canonical_op_bits.items():  # 16: the emulator's sign to look for halves
+                # 16: the emulator's sign to look for halves
+                for operand, bits in instruction.canonical_op_bits.items():
                     instruction.canonical_op_bits[operand] = max(bits, 32)
             return own(instruction, context)
         return handler
@@ -82,7 +85,8 @@ def narrow_bytes(name):
 
 
 def _swizzle(emulator, instruction, context):
-    """Each lane takes the word of the lane that three masks make of its index, within 32 lanes; all lanes are active."""
+    """Each lane takes the word of the lane that three masks make of its index, within 32 lanes; all lanes are
+    active."""
     UOp, dtypes = emulator.UOp, emulator.dtypes
     pattern = instruction.offset0 | instruction.offset1 << 8
     if pattern & 0x8000:
@@ -116,7 +120,8 @@ def _narrow_buffer_access(emulator, instruction, context, size):
         return UOp.const(value, dtypes.uint64)
 
     descriptor = context.inst_field(fields.srsrc) * constant(4)
-    base = emulator._u64(context.rsgpr_dyn(descriptor), context.rsgpr_dyn(descriptor + constant(1))) & wide((1 << 48) - 1)
+    base = emulator._u64(context.rsgpr_dyn(descriptor),
+                         context.rsgpr_dyn(descriptor + constant(1))) & wide((1 << 48) - 1)
     records = context.rsgpr_dyn(descriptor + constant(2))
     moved = context.inst_field(fields.soffset)  # a scalar register, or from 128 on a constant
     moved = (moved < constant(128)).where(context.rsgpr_dyn(moved), moved - constant(128)).cast(dtypes.uint64)
@@ -142,7 +147,8 @@ def _narrow_buffer_access(emulator, instruction, context, size):
     else:
         for word in range(max(size // 4, 1)):
             at = address + wide(4 * word)
-            value = inside.where(context.vmem.index((at >> wide(2)).cast(dtypes.int64).valid(inside)).load(), constant(0))
+            value = inside.where(context.vmem.index((at >> wide(2)).cast(dtypes.int64).valid(inside)).load(),
+                                 constant(0))
             if size < 4:  # aligned to its size, so within one dword
                 bits = size * 8
                 value = (value >> ((at.cast(dtypes.uint32) & constant(3)) * constant(8))) & constant((1 << bits) - 1)

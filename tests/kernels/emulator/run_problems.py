@@ -3,9 +3,9 @@
 
     run_problems.py --emulator CHECKOUT --cache FOLDER --problems FOLDER [--every] [--json FILE] OBJECT.hsaco ...
 
-The problems come from a program of the test suite (problem_folder.hpp): parameters, buffers, the host model's result of the
-same source and, where there is one, a reference in fp64. Ends with 1 when a result is not as expected or, with --every, an object
-has a kernel without a problem, and says SKIPPED when no emulator is given.
+The problems come from a program of the test suite (problem_folder.hpp): parameters, buffers, the host model's result of
+the same source and, where there is one, a reference in fp64. Ends with 1 when a result is not as expected or, with
+--every, an object has a kernel without a problem, and says SKIPPED when no emulator is given.
 """
 
 import argparse
@@ -34,7 +34,8 @@ def values(words, element):
         return (words.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
     if element == "f8e4m3":
         exponent, mantissa = (words >> 3) & 15, (words & 7).astype(np.float64) / 8
-        magnitude = np.where(exponent == 0, mantissa * 2.0**-6, (1 + mantissa) * 2.0 ** (exponent.astype(np.float64) - 7))
+        magnitude = np.where(exponent == 0, mantissa * 2.0**-6,
+                             (1 + mantissa) * 2.0 ** (exponent.astype(np.float64) - 7))
         return np.where((words & 0x7F) == 0x7F, np.nan, np.where(words & 0x80, -magnitude, magnitude))
     return words.view(np.float32 if element == "f32" else np.float16).astype(np.float64)
 
@@ -62,14 +63,16 @@ def judge(expected, found, folder):
         summary = f"model: {gap:.1e}"
         if gap > expected["model_tolerance"] or expected["model_tolerance"] == 0:
             first = int(np.flatnonzero(model != found)[0])
-            return summary, (f"{differing} of {found.size} elements of {expected['buffer']} differ from the host model's, the first at {first}: "
-                             f"{values(found[first:first + 1], element)[0]:g} instead of {values(model[first:first + 1], element)[0]:g}")
+            return summary, (f"{differing} of {found.size} elements of {expected['buffer']} differ from the host "
+                             f"model's, the first at {first}: {values(found[first:first + 1], element)[0]:g} instead "
+                             f"of {values(model[first:first + 1], element)[0]:g}")
     if "reference" in expected:
         reference = np.fromfile(os.path.join(folder, expected["reference"]), np.float64)
         gap = distance(values(found, element), reference)
         summary += f", fp64 reference: {gap:.1e}"
         if not gap <= expected["reference_tolerance"]:
-            return summary, f"{expected['buffer']} is {gap:.2e} from the reference, at most {expected['reference_tolerance']:.2e} allowed"
+            return summary, (f"{expected['buffer']} is {gap:.2e} from the reference, at most "
+                             f"{expected['reference_tolerance']:.2e} allowed")
     return summary, None
 
 
@@ -77,7 +80,8 @@ def run(problem, folder, gpu, kernels):
     """(summary, sentence of what is wrong or None) of one problem."""
     if problem["kernel"] not in kernels:
         return "", f"no code object has the kernel {problem['kernel']}"
-    buffers = {name: emulated_gpu.Buffer(np.fromfile(os.path.join(folder, file), np.uint8)) for name, file in problem["buffers"].items()}
+    buffers = {name: emulated_gpu.Buffer(np.fromfile(os.path.join(folder, file), np.uint8))
+               for name, file in problem["buffers"].items()}
     with open(os.path.join(folder, problem["parameters"]), "rb") as file:
         arguments = bytearray(file.read())
     for pointer in problem["pointers"]:
@@ -105,7 +109,8 @@ def main():
     parser.add_argument("objects", nargs="*")
     options = parser.parse_args()
     if not options.emulator:
-        print("SKIPPED: no CDNA emulator: name a checkout of tinygrad in KINETOGRAPH_CDNA_EMULATOR (CMake cache or environment)")
+        print("SKIPPED: no CDNA emulator: name a checkout of tinygrad in KINETOGRAPH_CDNA_EMULATOR (CMake cache or "
+              "environment)")
         return 0
     try:
         gpu = emulated_gpu.EmulatedGpu(options.emulator, options.cache)
@@ -129,13 +134,15 @@ def main():
         failures += wrong is not None
         same_bits += wrong is None and summary.count("model: same bits") == len(problem["expectations"])
         workgroups = "x".join(str(n) for n in problem["grid"])
-        print(f"{'FAILED' if wrong else 'agrees'}  {problem['name']}  [{problem['kernel']}, grid {workgroups}, {time.monotonic() - start:.1f} s]  {summary}", flush=True)
+        print(f"{'FAILED' if wrong else 'agrees'}  {problem['name']}  [{problem['kernel']}, grid {workgroups}, "
+              f"{time.monotonic() - start:.1f} s]  {summary}", flush=True)
         if wrong:
             print(f"        {wrong}")
     print(f"{len(problems)} problems executed, {failures} failed")
     if options.json:
-        counts = {"problems": len(problems), "drawn": sum("drawn" in problem["name"] for problem in problems), "failed": failures,
-                  "same_bits_as_the_model": same_bits, "kernels": len({problem["kernel"] for problem in problems}),
+        counts = {"problems": len(problems), "drawn": sum("drawn" in problem["name"] for problem in problems),
+                  "failed": failures, "same_bits_as_the_model": same_bits,
+                  "kernels": len({problem["kernel"] for problem in problems}),
                   "kernels_without_a_problem": len(idle)}
         with open(options.json, "w", encoding="utf-8") as file:
             json.dump(counts, file)

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The runner must find what it is for: each fault below is planted in a copy of one problem of wave_problems, and named.
+"""The runner must find what it is for: each fault below is planted in a copy of one problem of wave_problems, and
+named.
 
     run_problems_test.py EMULATOR CACHE PROBLEMS OBJECT WORK_FOLDER
 """
@@ -38,8 +39,8 @@ class Runner(unittest.TestCase):
     def runs(self, *options):
         with open(os.path.join(WORK, "problems.json"), "w", encoding="utf-8") as file:
             json.dump([self.problem], file)
-        run = subprocess.run([sys.executable, os.path.join(HERE, "run_problems.py"), "--emulator", EMULATOR, "--cache", CACHE,
-                              "--problems", WORK, *options, OBJECT], capture_output=True, text=True, check=False)
+        run = subprocess.run([sys.executable, os.path.join(HERE, "run_problems.py"), "--emulator", EMULATOR, "--cache",
+                              CACHE, "--problems", WORK, *options, OBJECT], capture_output=True, text=True, check=False)
         return run.returncode, run.stdout + run.stderr
 
     def finds(self, sentence):

@@ -40,7 +40,8 @@ def missing():
 
 def query(trace, *queries):
     """The rows of each query."""
-    ended = subprocess.run(["node", ROOT / "tools/perfetto_query.js", engine(), trace, *queries], capture_output=True, text=True)
+    ended = subprocess.run(["node", ROOT / "tools/perfetto_query.js", engine(), trace, *queries], capture_output=True,
+                           text=True)
     if ended.returncode != 0:
         raise AssertionError(ended.stderr)
     return [json.loads(line) for line in ended.stdout.splitlines()]
@@ -80,7 +81,8 @@ class PerfettosTraceProcessor(unittest.TestCase):
             "select count(*) as number, sum(c.value) as value from counter c join counter_track t on t.id = c.track_id")
         self.assertEqual(complaints, [])
         self.assertEqual(spans[0]["number"], len(events["X"]))
-        self.assertAlmostEqual(spans[0]["ns"], sum(1000 * event["dur"] for event in events["X"]), delta=len(events["X"]))
+        self.assertAlmostEqual(spans[0]["ns"], sum(1000 * event["dur"] for event in events["X"]),
+                               delta=len(events["X"]))
         self.assertGreater(len(events["i"]), 0)
         self.assertEqual(frames[0]["number"], len(events["i"]) + len(events["b"]))
         self.assertEqual({lane["name"] for lane in lanes}, {event["args"]["name"] for event in events["M"]})
@@ -92,9 +94,11 @@ class PerfettosTraceProcessor(unittest.TestCase):
         events = self.record("decode", self.clip, "-o", self.folder / "out.safetensors")
         self.check(events)
         (steps,) = query(self.trace, "select extract_arg(arg_set_id, 'args.plan') as plan, extract_arg(arg_set_id, "
-                                     f"'args.execution') as step, count(*) as passes from slice where {IS_SPAN} group by plan, step")
+                                     f"'args.execution') as step, count(*) as passes from slice where {IS_SPAN} group "
+                                     "by plan, step")
         found = {(row["plan"], row["step"]): row["passes"] for row in steps}
-        self.assertEqual(found, collections.Counter((event["args"]["plan"], event["args"]["execution"]) for event in events["X"]))
+        self.assertEqual(found, collections.Counter((event["args"]["plan"], event["args"]["execution"])
+                                                    for event in events["X"]))
         self.assertGreater(len(found), 3)
 
     def test_opens_a_trace_of_view_with_its_waits(self):

@@ -46,7 +46,8 @@ def layout(header, compiler):
 
 def symbols(library):
     listed = subprocess.run(["nm", "-D", "--defined-only", library], check=True, capture_output=True, text=True).stdout
-    return sorted(f"exports {line.split()[-1].replace('@@', ' of ')}" for line in listed.splitlines() if " A " not in line)
+    return sorted(f"exports {line.split()[-1].replace('@@', ' of ')}" for line in listed.splitlines()
+                  if " A " not in line)
 
 
 def main(header, library, compiler, table, *options):

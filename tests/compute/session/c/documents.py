@@ -47,8 +47,8 @@ def example(document, holds):
 def run(name, source, library, header, compiler, folder):
     program = folder / name
     (folder / f"{name}.c").write_text(source)
-    subprocess.run([compiler, "-std=c99", "-Wall", "-Wextra", "-Werror", "-Wno-missing-field-initializers", "-I", header,
-                    folder / f"{name}.c", library, f"-Wl,-rpath,{library.parent}", "-o", program], check=True)
+    subprocess.run([compiler, "-std=c99", "-Wall", "-Wextra", "-Werror", "-Wno-missing-field-initializers", "-I",
+                    header, folder / f"{name}.c", library, f"-Wl,-rpath,{library.parent}", "-o", program], check=True)
     return subprocess.run([program], cwd=folder, check=True, capture_output=True, text=True, timeout=120).stdout
 
 
