@@ -28,7 +28,7 @@ OpenedSession open_large(const std::string& weights, const vae::Checkpoint& prev
     return std::shared_ptr<const Session>(std::move(session));
 }
 
-/// In short waits, so that the end is noticed.
+/// Waits in short intervals, to notice a limit.
 OpenedSession wait_for(const std::shared_future<OpenedSession>& opened, const CallLimits& limits) {
     while (opened.wait_for(limits.next_look()) != std::future_status::ready)
         KG_CHECK(limits.check("waiting for the large decoder"));
@@ -50,7 +50,7 @@ Result<std::unique_ptr<PreviewedSession>> PreviewedSession::open(const std::stri
     }
     std::unique_ptr<PreviewedSession> session(new PreviewedSession);
     KG_TRY(session->preview_, Session::open(checkpoint, of_large));
-    of_large.measure_ceiling = false;  // which is known now
+    of_large.measure_ceiling = false;  // known by now
     of_large.limits = {.until = {}, .stop = session->stop_.get_token()};
     session->opened_ =
         std::async(std::launch::async, [weights, checkpoint, of_large] {

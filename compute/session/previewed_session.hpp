@@ -1,4 +1,4 @@
-// PreviewedSession: a front door that opens at once: a small checkpoint shows clips while the large one is opened.
+// PreviewedSession: a session that opens at once: a small checkpoint decodes clips while the large one is opened.
 #pragma once
 
 #include <kinetograph/compute/session/session.hpp>
@@ -14,23 +14,23 @@ namespace kinetograph::session {
 ///   auto stream = (*session)->decode(clip);   // frames of taew2_1 at first, of wan_2.1_vae once it has caught up
 class PreviewedSession {
   public:
-    /// Opens `preview`, and begins to open `weights` on a thread of its own. Errors: those of Session::open for
+    /// Opens `preview`, and starts to open `weights` on another thread. Errors: those of Session::open for
     /// `preview`.
     static Result<std::unique_ptr<PreviewedSession>> open(const std::string& weights, const std::string& preview,
                                                           const SessionOptions& options = {});
     PreviewedSession(const PreviewedSession&) = delete;
     PreviewedSession& operator=(const PreviewedSession&) = delete;
-    /// Ends the opening of the large checkpoint. Streams that outlive this and still wait for it get Cancelled.
+    /// Stops opening the large checkpoint. Streams that outlive this and still wait for it return Cancelled.
     ~PreviewedSession();
 
-    /// Like Session::decode, which it is once the large checkpoint is open; a stream::PreviewedStream until then.
-    /// Errors: those of Session::decode with the preview; those of opening the large checkpoint if they are known, else
-    /// the stream's take() returns them: InvalidArgument also if the two decode different latents, or to different
+    /// Session::decode of the large checkpoint once that is open; a stream::PreviewedStream before. Errors: those of
+    /// Session::decode with the preview, and those of opening the large checkpoint if they are known by then; otherwise
+    /// the stream's take() returns them. InvalidArgument also if the two decode different latents, or to different
     /// sizes.
     Result<std::unique_ptr<stream::FrameStream>> decode(const vae::Latents& clip, const StreamOptions& options = {});
 
     accel::Device& device() const { return preview_->device(); }
-    /// What decodes at first: frames have the same size and rate later.
+    /// The session that decodes first. The large one's frames have the same size and rate.
     const Session& preview() const { return *preview_; }
     /// Waits for the large checkpoint. Errors: those of opening it; Cancelled, as `limits` say.
     Result<std::shared_ptr<const Session>> session(const CallLimits& limits = {}) const;
@@ -44,8 +44,8 @@ class PreviewedSession {
     std::shared_future<Opened> opened_;
 };
 
-/// The largest file beside the checkpoint `weights` that is at most half its size and has a small decoder of latents
-/// with `channels` that a large decoder takes too: its preview. Nothing if there is none, or if `weights` is no file.
+/// A preview for `weights`: the largest file beside it, of at most half its size and 128 MiB, with a small decoder of
+/// latents with `channels` that a large family decodes too. Empty if there is none, or if `weights` is not a file.
 std::optional<std::string> find_preview(const std::string& weights, std::int64_t channels);
 
 }  // namespace kinetograph::session

@@ -69,15 +69,15 @@ class ReplacedStream final : public PreviewedStream {
     const FrameStreamFacts facts_;  ///< the preview's: of both but for memory
     std::stop_source stop_;         ///< of opening the large stream
 
-    Mutex taking_;                                            ///< of those who take and restart, one at a time
+    Mutex taking_;                                            ///< held by take and restart calls, one at a time
     std::int64_t due_ KG_GUARDED_BY(taking_) = 0;             ///< frame of the clip
-    bool is_round_on_ KG_GUARDED_BY(taking_) = false;         ///< the large stream has come to the clip's end
+    bool is_round_on_ KG_GUARDED_BY(taking_) = false;         ///< the large stream has reached the clip's end
     std::uint64_t generation_ KG_GUARDED_BY(taking_) = 0;     ///< of records handed out
     std::optional<FrameRecord> next_ KG_GUARDED_BY(taking_);  ///< of the large stream, before it takes over
 
     mutable Mutex mutex_ KG_ACQUIRED_AFTER(taking_);
     Condition changed_;
-    std::shared_ptr<FrameStream> preview_ KG_GUARDED_BY(mutex_);  ///< null when its last frame is back
+    std::shared_ptr<FrameStream> preview_ KG_GUARDED_BY(mutex_);  ///< null after its last frame is released
     std::shared_ptr<FrameStream> large_ KG_GUARDED_BY(mutex_);    ///< null until it is open
     std::optional<Error> error_ KG_GUARDED_BY(mutex_);            ///< of opening it
     bool opening_ KG_GUARDED_BY(mutex_) = true;
@@ -172,14 +172,14 @@ std::optional<FrameRecord> ReplacedStream::of_large(std::optional<FrameRecord> r
     return record;
 }
 
-/// Whether the large stream can take over with that frame, now or when the preview comes to it: the first one of a step
-/// that is not shown yet, or of the next round.
+/// Whether the large stream can take over with that frame, now or when the preview reaches it: the first frame of a
+/// step that is not shown yet, or of the next round.
 bool ReplacedStream::may_begin_with(std::int64_t frame) const {
     const bool begins_step = frame == 0 || (frame - 1) % facts_.frames_of_a_step == 0;
     return begins_step && (frame >= due_ || (frame == 0 && is_round_on_));
 }
 
-/// Throws away what the large stream cannot take over with. True if what it can take over with is due.
+/// Discards frames with which the large stream cannot take over. True if its next frame is due.
 Result<bool> ReplacedStream::catch_up(FrameStream& large) {
     {
         const Lock lock(mutex_);
@@ -250,7 +250,7 @@ Result<void> ReplacedStream::release(const FrameRecord& record, const interop::T
     FrameRecord own = record;
     own.serial &= ~kOfPreview;
     KG_CHECK(maker->release(own, done));
-    std::shared_ptr<FrameStream> leaving;  // goes without the lock: it may wait for a step
+    std::shared_ptr<FrameStream> leaving;  // destroyed without the lock: it may wait for a step
     const Lock lock(mutex_);
     if ((record.serial & kOfPreview) != 0 && --lent_ == 0 && !previews_) leaving = std::exchange(preview_, nullptr);
     return {};

@@ -1,4 +1,4 @@
-// PreviewedStream: a small decoder's frames of a clip, until a large one that takes longer to be opened has caught up.
+// PreviewedStream: a small decoder's frames of a clip until a large decoder, which takes longer to open, has caught up.
 #pragma once
 
 #include <kinetograph/compute/stream/frame_stream.hpp>
@@ -7,14 +7,14 @@
 
 namespace kinetograph::stream {
 
-/// Opens the stream that takes over: called once, on a thread of its own. Ends early as `limits` say.
+/// Opens the stream that takes over. Called once, on a thread of its own; returns early as `limits` say.
 using OpenStream = std::function<Result<std::unique_ptr<FrameStream>>(const CallLimits& limits)>;
 
-/// The frames of a clip, each once and in order: at first those of a preview, and those of the large stream from the
-/// first step's border on at which it has the frame that is due. A causal decoder's frames depend on all latents before
-/// them, so the large one decodes the clip from its beginning and what the preview has shown by then is thrown away:
-/// its frames are the same, bit for bit, as without a preview. If it is slower than frames are read, it takes over in a
-/// later round of a loop; restart() begins with it, as soon as it is open.
+/// Hands out each frame of a clip once, in order: first the preview's, then the large stream's, once it has decoded the
+/// frame that is due and a step begins with it. A causal decoder's frames depend on all earlier latents, so the large
+/// one decodes the clip from its beginning and discards the frames that the preview has shown: its frames are bit for
+/// bit those without a preview. If it decodes slower than frames are read, it takes over in a later round of a loop.
+/// After a restart() only the large stream is used, if it is open by then.
 ///
 /// take() also returns the Error of opening the large stream, and of the large stream itself. push() is refused.
 class PreviewedStream : public FrameStream {
@@ -24,7 +24,7 @@ class PreviewedStream : public FrameStream {
     static std::unique_ptr<PreviewedStream> create(std::unique_ptr<FrameStream> preview, OpenStream open_large,
                                                    bool loop);
 
-    /// Whether frames are still the preview's. Once they are not, its memory is given back with its last frame.
+    /// Whether frames are still the preview's. After that the preview is freed once its last frame is released.
     virtual bool previews() const = 0;
 };
 

@@ -29,10 +29,10 @@ class Context;
 enum class Kind : std::uint8_t { Cpu, Cuda, Hip };
 std::string_view to_string(Kind kind);
 
-/// Something that a device may or may not be able to do, found by asking the device and its driver.
+/// Something that a device may be able to do, as the device and its driver report it.
 struct Capability {
     bool available = false;
-    std::string reason;  ///< why not, in one sentence that names who declined; empty where available
+    std::string reason;  ///< why not, in one sentence that names what declined; empty if available
     explicit operator bool() const { return available; }
 };
 
@@ -61,7 +61,7 @@ struct DeviceInfo {
     Capability can_time_graphs;      ///< events recorded during capture are stamped anew by every replay
     Capability can_import_host;      ///< Device::import_host
     Capability can_import_memory;    ///< Device::import_memory
-    Capability can_import_timeline;  ///< Device::import_timeline; where not, a thread of the host relays values
+    Capability can_import_timeline;  ///< Device::import_timeline; otherwise a thread of the host relays values
 };
 
 using graph::Timeline;  ///< signalled and waited for by streams too
@@ -70,13 +70,13 @@ using graph::Timeline;  ///< signalled and waited for by streams too
 class Event {
   public:
     virtual ~Event() = default;
-    /// Empty until the stream has passed the event. An event that a graph records keeps the time of the replay before
-    /// until the next one has passed it: ask for it once something after the replay has been passed.
+    /// Empty until the stream has passed the event. An event that a graph records keeps the time of the previous replay
+    /// until the next replay has passed it: ask only after a later event or value of the stream has been reached.
     virtual std::optional<Nanoseconds> time() const = 0;
     virtual const void* owner() const = 0;  ///< see Timeline::owner()
 };
 
-/// Memory that a device can address, released on destruction, which no unfinished work may outlast.
+/// Memory that a device can address. Released on destruction, so it must outlive the work that uses it.
 /// Zero-initialised by Device::allocate on the CPU; contents undefined elsewhere.
 class Memory {
   public:
@@ -92,9 +92,9 @@ struct KernelInfo {
     std::string name;
     std::uint32_t max_threads = 0;                ///< of a block
     std::uint32_t static_shared_bytes = 0;        ///< a block, without Launch::dynamic_shared_bytes
-    std::optional<std::uint32_t> registers;       ///< a thread, where the driver tells (gfx950: VGPRs and AGPRs)
-    std::optional<std::uint32_t> scratch_bytes;   ///< a thread: spills and stack, where the driver tells
-    std::optional<std::uint32_t> argument_bytes;  ///< size of the arguments, where the image tells; launches check it
+    std::optional<std::uint32_t> registers;       ///< a thread, if the driver reports it (gfx950: VGPRs and AGPRs)
+    std::optional<std::uint32_t> scratch_bytes;   ///< a thread: spills and stack, if the driver reports it
+    std::optional<std::uint32_t> argument_bytes;  ///< size of the arguments, if the image states it; launches check it
 };
 
 /// An entry point of a Module, which it keeps loaded. Must outlive the work that launches it.
@@ -137,8 +137,8 @@ std::span<const std::byte> bytes_of(const Params& params) {
     return std::as_bytes(std::span<const Params, 1>(&params, 1));
 }
 
-/// Work that was captured from a stream. Must outlive its replays. One replay at a time runs on the device: a second
-/// one waits for the first.
+/// Work captured from a stream. Must outlive its replays. Only one replay runs on the device at a time: a second one
+/// waits for the first.
 class Graph {
   public:
     virtual ~Graph() = default;
@@ -146,43 +146,43 @@ class Graph {
     virtual const void* owner() const = 0;  ///< see Timeline::owner()
 };
 
-/// Work in order. Every call but upload, read_back and synchronize returns before the work is done.
+/// A queue of work, done in order. Every call but upload, read_back and synchronize returns before the work is done.
 ///
-/// Errors: whatever goes wrong in a call or in the work itself stops the stream: later launches, fills, copies and host
-/// functions are skipped until synchronize() has reported the first Error (on a GPU: those that are enqueued once it is
-/// known); waits, signals and event records still happen, so that no wait hangs. Values that the device was asked to
-/// signal and will not, because it is lost or has refused to, the host signals: at the next status() or synchronize(),
-/// when nothing before them runs any more. Their timelines then say why. The sentence names the pass, the
-/// kernel, the driver's call and the driver's name for the error: `up2.res1.conv1: launching "conv2d_bf16_128x128":
-/// hipModuleLaunchKernel: hipErrorOutOfMemory (2)`. Work that fails while it runs (a kernel's illegal access) is
-/// noticed by a later call and may be named by that.
+/// Errors: an error of a call or of the work itself stops the stream: later launches, fills, copies and host functions
+/// are skipped until synchronize() has reported the first Error (on a GPU: those enqueued after it is known). Waits,
+/// signals and event records still happen, so that no wait hangs. If the device does not signal a value, because it is
+/// lost or refused to, the host does at the next status() or synchronize(), once no work before the value runs any
+/// more; the timeline's status then says why. The sentence names the pass, the kernel, the driver's call and the
+/// driver's name for the error: `up2.res1.conv1: launching "conv2d_bf16_128x128": hipModuleLaunchKernel:
+/// hipErrorOutOfMemory (2)`. An error of running work (a kernel's illegal access) is noticed by a later call, and may
+/// be reported under that call's name.
 class Stream {
   public:
     virtual ~Stream() = default;
-    /// Runs `work` on a thread of the host when everything before it on this stream is done. On the CPU this is how a
-    /// kernel is launched. On a GPU it is a stall, for tests and hand-overs; `work` must not call the device there.
+    /// Runs `work` on a thread of the host when all earlier work of this stream is done. On the CPU this is how kernels
+    /// are launched. On a GPU it stalls the stream, and `work` must not call the device: for tests and hand-overs.
     virtual void enqueue(std::string_view name, std::function<Result<void>()> work) = 0;
     /// Errors: Unsupported (the CPU; a cluster where there are none), InvalidArgument (kernel of another device, no
     /// blocks or threads, more threads than the kernel's limit, arguments of another size than the kernel's), and what
     /// the driver says.
     virtual void launch(const Launch& launch) = 0;
-    /// This, copy, upload and read_back of no bytes do nothing, wherever the addresses point.
+    /// With zero bytes fill, copy, upload and read_back do nothing, and any address is accepted.
     virtual void fill(std::byte* address, std::byte value, std::uint64_t bytes) = 0;
     /// Between addresses of this device (Memory::data): its own memory, pinned, or imported. Ranges do not overlap.
     virtual void copy(std::byte* to, const std::byte* from, std::uint64_t bytes) = 0;
     virtual void wait(std::shared_ptr<Timeline> timeline, std::uint64_t value) = 0;
     virtual void signal(std::shared_ptr<Timeline> timeline, std::uint64_t value) = 0;
-    /// Whether this stream can wait for the timeline: its device has made it, or imported it.
+    /// Whether this stream can wait for the timeline: its device has created or imported it.
     virtual bool sees(const Timeline& timeline) const = 0;
     virtual void record(std::shared_ptr<Event> event) = 0;
 
-    /// From here to end_capture() calls are written down instead of done. Launches, fills, copies, and, where
-    /// DeviceInfo::can_time_graphs, event records can be captured. Host functions, timelines, replays and everything
-    /// that blocks cannot: they make end_capture() fail, and none of the captured calls happens.
+    /// Until end_capture(), calls are recorded instead of executed. Launches, fills, copies and, if
+    /// DeviceInfo::can_time_graphs, event records can be captured. Host functions, timelines, replays and blocking
+    /// calls cannot: they make end_capture() fail, and none of the captured calls is executed.
     /// Errors: Unsupported (DeviceInfo::can_capture says why), InvalidArgument (capturing already).
     virtual Result<void> begin_capture() = 0;
-    /// Errors: Unsupported (something that cannot be captured, by name), what a captured call met; the stream goes on
-    /// as if the calls since begin_capture() had not been made.
+    /// Errors: Unsupported (names what cannot be captured), those of the captured calls. The stream then continues as
+    /// if the calls since begin_capture() had not been made.
     virtual Result<std::shared_ptr<Graph>> end_capture() = 0;
     virtual void replay(Graph& graph) = 0;
 
@@ -193,12 +193,12 @@ class Stream {
 
     /// The first Error since the last synchronize(), without waiting for the stream. Any thread.
     virtual Result<void> status() const = 0;
-    /// The same, as far as it is known already: asks nothing of a driver, whose calls may block while its queue is
-    /// full. Any thread.
+    /// The same, as far as it is already known: does not ask the driver, whose calls may block while its queue is full.
+    /// Any thread.
     virtual Result<void> noted() const = 0;
-    /// A thread of the host executes work of the stream now. False on a GPU, whose work the host does not see.
+    /// Whether a thread of the host is executing work of the stream. False on a GPU, whose work the host does not see.
     virtual bool executes_on_host() const { return false; }
-    /// Blocks the host until the stream is empty; the first Error since the last call, if any, which is then forgotten.
+    /// Blocks the host until the stream is empty. Returns and clears the first Error since the last call.
     virtual Result<void> synchronize() = 0;
 };
 
@@ -211,14 +211,14 @@ struct ExternalMemoryDesc {
 
 /// What an application supplies when it opens a device. All of it is optional.
 struct DeviceHooks {
-    Log log{};              ///< of what has no caller to return to: a lost device, work that was given up
-    HostAllocator host{};   ///< of what a CPU device allocates
+    Log log{};              ///< for what has no caller to return to: a lost device, work that was given up
+    HostAllocator host{};   ///< for what a CPU device allocates
     MemoryBudget budget{};  ///< until Device::set_budget()
 };
 
-/// How well Event::time() is known on the host's axis.
+/// The accuracy of Event::time() on the host's axis.
 struct ClockQuality {
-    Nanoseconds error{};     ///< at most
+    Nanoseconds error{};     ///< upper bound
     double drift_ppm = 0.0;  ///< of the device's clock
 };
 
@@ -226,14 +226,14 @@ class Device {
   public:
     virtual ~Device() = default;
     virtual const DeviceInfo& info() const = 0;
-    /// Nothing where events are stamped with the host's clock, and before the first event.
+    /// Empty if events are stamped with the host's clock, and before the first event.
     virtual std::optional<ClockQuality> clock_quality() const { return std::nullopt; }
     const Log& log() const { return log_; }
-    /// Of a GPU: how its driver is called. Null: not a GPU.
+    /// The context in which a GPU's driver is called; null if the device is not a GPU.
     virtual std::shared_ptr<gpu::Context> gpu_context() const { return nullptr; }
 
-    /// Errors: OutOfMemory, with the size asked for and the size that is free, after MemoryBudget::on_pressure has made
-    /// no room. Address aligned to 4096 bytes on the CPU, to 256 at least elsewhere.
+    /// The address is aligned to 4096 bytes on the CPU, to at least 256 elsewhere. Errors: OutOfMemory, with the sizes
+    /// requested and free, if MemoryBudget::on_pressure has not made room.
     virtual Result<std::unique_ptr<Memory>> allocate(std::string_view name, std::uint64_t bytes) = 0;
     /// Host memory that the device addresses too, page-aligned, coherent with the host once a timeline or synchronize()
     /// has ordered the accesses. Errors: OutOfMemory.
@@ -248,26 +248,26 @@ class Device {
     virtual Result<std::unique_ptr<Stream>> create_stream(std::string_view name) = 0;
     virtual Result<std::shared_ptr<Timeline>> create_timeline() = 0;
     /// A timeline semaphore of another API (VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT); `fd` belongs to the
-    /// device once this has succeeded. `original` is the same semaphore where it was made, by which the host reads it,
-    /// waits for it and signals it. Errors: Unsupported (DeviceInfo::can_import_timeline says why), what the driver
-    /// says.
+    /// device once this has succeeded. `original` is the exporter's timeline of the same semaphore, through which the
+    /// host reads, waits for and signals it. Errors: Unsupported (DeviceInfo::can_import_timeline says why), what the
+    /// driver says.
     virtual Result<std::shared_ptr<Timeline>> import_timeline(int fd, std::shared_ptr<Timeline> original) = 0;
     virtual Result<std::shared_ptr<Event>> create_event() = 0;
 
-    /// Loads device code: a cubin, fat binary or PTX (CUDA), a code object or bundle of them (HIP). `image` may go once
-    /// this returns. `name` is for errors. Errors: Unsupported (the CPU; no code for this architecture, naming both),
-    /// Corrupt, what the driver says.
+    /// Loads device code: a cubin, fat binary or PTX (CUDA), a code object or bundle of them (HIP). `image` is needed
+    /// only during the call. `name` is for errors. Errors: Unsupported (the CPU; no code for this architecture, naming
+    /// both), Corrupt, what the driver says.
     virtual Result<std::shared_ptr<Module>> load(std::string_view name, std::span<const std::byte> image) = 0;
 
-    /// Bytes that allocate() has handed out and that are held now. On the CPU also those of allocate_pinned(): it is
-    /// the same memory.
+    /// Bytes of allocate() that are held now. On the CPU also those of allocate_pinned(), which come from the same
+    /// memory.
     virtual std::uint64_t bytes_allocated() const = 0;
     virtual std::uint64_t peak_bytes() const = 0;  ///< largest bytes_allocated() so far
     /// Bytes that allocate() can hand out now: those that the driver reports as free (for the CPU:
     /// available_host_memory()), or what the budget leaves, if that is less.
     virtual std::uint64_t bytes_free() const = 0;
     virtual std::uint64_t budget_bytes() const = 0;  ///< MemoryBudget::bytes; 0: none
-    /// For allocations from now on; what is held beyond it stays held. Any thread.
+    /// Applies to later allocations; memory held already is kept, even beyond the budget. Any thread.
     virtual void set_budget(MemoryBudget budget) = 0;
 
   protected:
