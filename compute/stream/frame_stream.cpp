@@ -18,13 +18,13 @@ namespace {
 using interop::FrameRecord;
 using interop::FrameRingDesc;
 
-constexpr Nanoseconds kPoll = std::chrono::milliseconds(20);  // how soon a wait for a device notices the end
+constexpr Nanoseconds kPoll = std::chrono::milliseconds(20);  // how soon a wait for a device notices a cancel
 constexpr Nanoseconds kNever = Nanoseconds::max();            // on the host axis
 
-/// Until then, and no longer than a poll.
+/// The time left until `until`, at most one poll.
 Nanoseconds poll_until(Nanoseconds until) { return std::clamp(until - host_now(), Nanoseconds{}, kPoll); }
 
-/// On a queue that draws too, a copy that waits for the decoder would hold up the pictures after it.
+/// On a queue that also draws, a copy that waits for the decoder would delay later pictures.
 Copies copies_on(const vulkan::Device* display, graph::Lane lane) {
     const bool draws =
         display != nullptr && display->queue(lane).handle == display->queue(graph::Lane::Graphics).handle;
@@ -69,7 +69,7 @@ struct UploadedClip {
 enum class Begin : std::uint8_t {
     No,
     Around,  ///< a loop begins again, in the same generation
-    Anew,    ///< after a restart: nothing of the clip before it is wanted
+    Anew,    ///< after a restart: frames of the previous clip are discarded
 };
 
 Error cancelled() { return {ErrorCode::Cancelled, "the stream was cancelled"}; }
@@ -105,7 +105,7 @@ class DecodingStream final : public FrameStream {
     void collect() override { decoder_->collect(); }
 
   private:
-    /// A latent frame that was pushed, in memory of the host's that the accelerator reads in place.
+    /// A pushed latent frame, in host memory that the accelerator reads in place.
     struct Staging {
         std::unique_ptr<accel::Memory> memory;
         interop::TimelinePoint read;  ///< when the step that reads it is done
@@ -134,8 +134,8 @@ class DecodingStream final : public FrameStream {
 
     const std::shared_ptr<interop::Bridge> bridge_;
     FrameStreamFacts facts_;
-    std::optional<UploadedClip> clip_;  ///< none of latents that are pushed
-    std::array<Staging, 3> staging_;    ///< of those: two steps are on their way, and the one to come
+    std::optional<UploadedClip> clip_;  ///< none if latents are pushed
+    std::array<Staging, 3> staging_;    ///< for pushed latents: of two steps in flight and of the next one
     std::uint64_t latent_bytes_ = 0;    ///< of one latent frame
     std::size_t next_staging_ = 0;      ///< of the thread that pushes
     std::unique_ptr<RingDecoder> decoder_;
@@ -148,11 +148,11 @@ class DecodingStream final : public FrameStream {
     Condition changed_;
     std::uint64_t generation_ KG_GUARDED_BY(mutex_) = 0;  ///< of the ring
     bool loop_ KG_GUARDED_BY(mutex_) = false;
-    bool at_end_ KG_GUARDED_BY(mutex_) = false;                     ///< no more steps, until something changes
-    bool cancelled_ KG_GUARDED_BY(mutex_) = false;                  ///< until restart()
-    std::optional<Error> error_ KG_GUARDED_BY(mutex_);              ///< that ends the clip, after the frames before it
-    std::optional<Error> told_ KG_GUARDED_BY(mutex_);               ///< to a reader: nothing else comes until restart()
-    bool has_stopped_ KG_GUARDED_BY(mutex_) = false;                ///< the thread
+    bool at_end_ KG_GUARDED_BY(mutex_) = false;         ///< no more steps, until something changes
+    bool cancelled_ KG_GUARDED_BY(mutex_) = false;      ///< until restart()
+    std::optional<Error> error_ KG_GUARDED_BY(mutex_);  ///< that ends the clip after the frames before it
+    std::optional<Error> told_ KG_GUARDED_BY(mutex_);   ///< returned to a reader: take() returns it until restart()
+    bool has_stopped_ KG_GUARDED_BY(mutex_) = false;    ///< the thread
     mutable std::uint64_t seen_reached_ KG_GUARDED_BY(mutex_) = 0;  ///< by health(): the sum over the lanes
     mutable Nanoseconds moved_ KG_GUARDED_BY(mutex_) = host_now();  ///< when that was seen to grow
     std::atomic<bool> stop_{false};
@@ -232,7 +232,7 @@ DecodingStream::~DecodingStream() {
     changed_.notify_all();
     if (thread_.joinable()) thread_.join();
     if (!decoder_) return;
-    // A device that is lost reads nothing any more.
+    // A lost device no longer reads.
     for (const auto& read : decoder_->ring().reusable()) static_cast<void>(bridge_->wait(read, graph::kPatience));
 }
 
@@ -275,8 +275,8 @@ void DecodingStream::follow_restart() {
         begin_ = Begin::Around;
 }
 
-/// False if `until` passes first. Errors: the first of the steps so far, which the decoder still knows afterwards:
-/// readers ask it about every frame.
+/// False if `until` passes first. Errors: the first of the steps so far, which the decoder keeps, because readers ask
+/// it about every frame.
 Result<bool> DecodingStream::wait_for_newest(Nanoseconds until) {
     for (;;) {
         if (is_cancelled()) return fail(cancelled());
@@ -289,8 +289,8 @@ Result<bool> DecodingStream::wait_for_newest(Nanoseconds until) {
     return true;
 }
 
-/// Once the steps of the clip before it are done, whose errors the decoder then forgets. False if `until` passes first:
-/// the next call waits on.
+/// Begins a clip once the steps of the previous one are done, and clears their errors in the decoder. False if `until`
+/// passes first: the next call continues to wait.
 Result<bool> DecodingStream::begin_clip(Nanoseconds until) {
     if (begin_ == Begin::No) return true;
     auto done = wait_for_newest(until);
@@ -310,24 +310,24 @@ Result<bool> DecodingStream::decode_next() {
     return true;
 }
 
-/// Wakes the readers that wait for its frames.
+/// Enqueues a step and wakes the readers that wait for its frames.
 Result<bool> DecodingStream::step(const LatentFrame& latent, Nanoseconds timeout) {
     auto stepped = decoder_->step(latent, timeout);
     if (!stepped) return fail(std::move(stepped.error()), fmt::format("latent frame {}", next_));
     if (*stepped != Stepped::Enqueued) return false;
     next_ += latent.count;
-    { const Lock lock(mutex_); }  // a reader that looks at the ring now either sees the frames or waits by then
+    { const Lock lock(mutex_); }  // a reader either sees the frames in the ring or already waits
     changed_.notify_all();
     return true;
 }
 
-/// At the clip's end, once the last step is done. Frames that could be wrong keep the decoder from forgetting why.
+/// At the clip's end: waits for the last step. After an error the decoder keeps it, for the frames it may have spoilt.
 Result<void> DecodingStream::finish() {
     KG_CHECK(wait_for_newest(kNever));
     return decoder_->wait_for_steps();
 }
 
-/// Unless the clip has been restarted meanwhile. The first Error stays.
+/// Ends the clip, unless it has been restarted meanwhile. The first Error is kept.
 void DecodingStream::end(std::optional<Error> error) {
     {
         const Lock lock(mutex_);
@@ -358,7 +358,7 @@ Result<bool> DecodingStream::begin_push(Nanoseconds until) {
     return begun;
 }
 
-/// In short waits, so that cancel() is noticed.
+/// Waits in short intervals, to notice cancel().
 Result<bool> DecodingStream::push(const LatentFrame& latent, Nanoseconds timeout) {
     const Nanoseconds until = host_now() + timeout;
     for (;;) {
@@ -398,7 +398,7 @@ Result<bool> DecodingStream::push(std::span<const float> latent, Nanoseconds tim
     return true;
 }
 
-/// The record, unless a step is known to have failed: it may hold anything then.
+/// The record, unless a step is known to have failed: the frame's contents are then undefined.
 Result<std::optional<FrameRecord>> DecodingStream::with_good_status(const std::optional<FrameRecord>& record) {
     auto status = record ? decoder_->status() : Result<void>{};
     if (status) return record;
@@ -406,7 +406,7 @@ Result<std::optional<FrameRecord>> DecodingStream::with_good_status(const std::o
     return fail(std::move(status.error()));
 }
 
-/// The generation of which frames are taken; the Error if none of it are handed out any more.
+/// The generation whose frames are taken; the Error if no more of them are handed out.
 Result<std::uint64_t> DecodingStream::begin_take() const {
     const Lock lock(mutex_);
     if (cancelled_ || stop_) return fail(cancelled());
@@ -414,8 +414,8 @@ Result<std::uint64_t> DecodingStream::begin_take() const {
     return generation_;
 }
 
-/// An Error that a reader meets ends the clip: every later call tells it again, whatever becomes of the frames that are
-/// left. Nothing if that generation is over.
+/// An Error that a reader meets ends the clip: every later call returns it, even if frames are left. Nothing if that
+/// generation is over.
 Result<std::optional<FrameRecord>> DecodingStream::tell(Error error, std::uint64_t generation) {
     {
         const Lock lock(mutex_);
@@ -440,7 +440,7 @@ Result<std::optional<FrameRecord>> DecodingStream::take_by(const Take& take) {
 
 /// Nothing if no frame is complete; an Error if none will come.
 Result<std::optional<FrameRecord>> DecodingStream::take_now() {
-    // Asked before the ring: whatever was decoded before an error is in there by then.
+    // Read before the ring: frames decoded before an error are in the ring by then.
     auto error = ended_with();
     KG_TRY(auto record, with_good_status(decoder_->ring().try_take_ready()));
     if (record) record->is_finite = decoder_->is_finite(*record).value_or(true);
@@ -450,7 +450,7 @@ Result<std::optional<FrameRecord>> DecodingStream::take_now() {
     return record;
 }
 
-/// Until the next frame may be complete, or there will be none.
+/// Waits until the next frame may be complete, or none will come.
 Result<void> DecodingStream::wait_for_frame(Nanoseconds timeout) {
     if (const auto ready = decoder_->ring().next_ready()) {
         KG_CHECK(bridge_->wait(*ready, std::min(timeout, kPoll)));
@@ -515,7 +515,7 @@ bool DecodingStream::close(Nanoseconds timeout) {
         const auto stopped = [&]() KG_REQUIRES(mutex_) { return has_stopped_ || !thread_.joinable(); };
         if (!changed_.wait_for(lock, left(), stopped)) return false;
     }
-    // What fails has ended: the values of a lost device are reached.
+    // A wait that fails has ended: a lost device's values are signalled.
     const auto is_over = [&](const interop::TimelinePoint& point) {
         const auto reached = bridge_->wait(point, left());
         return !reached || *reached;
