@@ -11,10 +11,14 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 
 namespace kinetograph::cli {
 namespace {
+
+/// Tensors of types that no view can show, with those types.
+using Unreadable = std::map<std::string, std::string>;
 
 /// One tensor as the file stores it.
 struct TensorRow {
@@ -63,7 +67,8 @@ std::string_view to_string(vae::KeyNaming naming) {
     return naming == vae::KeyNaming::Original ? "original" : "diffusers";
 }
 
-nlohmann::ordered_json to_json(const std::vector<TensorRow>& rows, const Result<vae::Checkpoint>& checkpoint) {
+nlohmann::ordered_json to_json(const std::vector<TensorRow>& rows, const Unreadable& unreadable,
+                               const Result<vae::Checkpoint>& checkpoint) {
     nlohmann::ordered_json json;
     if (checkpoint) {
         json["architecture"] = checkpoint->family().name;
@@ -85,10 +90,12 @@ nlohmann::ordered_json to_json(const std::vector<TensorRow>& rows, const Result<
                                    {"largest", row.largest},
                                    {"not_finite", row.not_finite}});
     }
+    if (!unreadable.empty()) json["unreadable"] = unreadable;
     return json;
 }
 
-std::string to_text(const std::vector<TensorRow>& rows, const Result<vae::Checkpoint>& checkpoint) {
+std::string to_text(const std::vector<TensorRow>& rows, const Unreadable& unreadable,
+                    const Result<vae::Checkpoint>& checkpoint) {
     Table table({"tensor", "dtype", "shape", ">elements", ">rms", ">largest", "finite"});
     for (const TensorRow& row : rows) {
         table.add({row.name, std::string(tensor::to_string(row.dtype)), tensor::to_string(row.shape),
@@ -97,6 +104,7 @@ std::string to_text(const std::vector<TensorRow>& rows, const Result<vae::Checkp
                    row.not_finite == 0 ? "yes" : fmt::format("{} are not", row.not_finite)});
     }
     std::string text = table.to_string();
+    for (const auto& [name, type] : unreadable) text += fmt::format("{} is {}, which cannot be read\n", name, type);
     if (!checkpoint) return text;
     const auto list = [](const std::vector<float>& values) { return fmt::format("{:.4g}", fmt::join(values, " ")); };
     text += fmt::format("\n{}\n", checkpoint->name());
@@ -116,6 +124,7 @@ Result<void> run(const std::string& spec, const std::string& json) {
                                        NamedFile{"--json", json, NamedFile::Use::Written}}));
     const Result<vae::Checkpoint> checkpoint = vae::Checkpoint::open(spec);
     std::vector<TensorRow> rows;
+    Unreadable unreadable;
     if (spec.starts_with("synthetic:")) {
         if (!checkpoint) return fail(checkpoint.error());
         rows = rows_of(*checkpoint);
@@ -123,12 +132,13 @@ Result<void> run(const std::string& spec, const std::string& json) {
         // A file that is not a usable checkpoint is shown anyway: its tensors tell what it is.
         KG_TRY(auto file, formats::open(spec));
         rows = rows_of(file);
+        unreadable = file.unreadable();
     }
     if (json.empty()) {
-        KG_CHECK(print(to_text(rows, checkpoint)));
+        KG_CHECK(print(to_text(rows, unreadable, checkpoint)));
     } else {
         KG_TRY(auto out, TextOutput::create(json));
-        KG_CHECK(out.write(json_text(to_json(rows, checkpoint))));
+        KG_CHECK(out.write(json_text(to_json(rows, unreadable, checkpoint))));
     }
     if (!checkpoint) return fail(checkpoint.error());
     return {};

@@ -4,6 +4,8 @@
 
 #include <kinetograph/tests/compute/vae/checkpoint_file.hpp>
 
+#include <fstream>
+
 #include "latent_files.hpp"
 #include "program_json.hpp"
 
@@ -60,6 +62,23 @@ TEST(WeightsProgram, ListsTheTensorsOfAFileThatIsNoCheckpointAndSaysWhatIsWrong)
     EXPECT_EQ(result.exit_code, 1);
     EXPECT_NE(result.out.find("[16, 2, 4, 6]"), std::string::npos) << result.out;
     EXPECT_NE(result.messages.find("no tensor of any decoder is in it"), std::string::npos) << result.messages;
+}
+
+TEST(WeightsProgram, NamesTheTensorsOfTypesThatItCannotRead) {
+    const TemporaryFolder folder;
+    const std::string path = (folder.path() / "quantised.safetensors").string();
+    const std::string header = R"({"a":{"dtype":"F4","shape":[4],"data_offsets":[0,2]},)"
+                               R"("b":{"dtype":"F16","shape":[1],"data_offsets":[2,4]}})";
+    const std::uint64_t bytes = header.size();
+    std::ofstream(path, std::ios::binary)
+        << std::string(reinterpret_cast<const char*>(&bytes), sizeof bytes) << header << std::string(4, '\0');
+    const auto text = run_program({"weights", path});
+    EXPECT_EQ(text.exit_code, 1);
+    EXPECT_NE(text.out.find("a is \"F4\", which cannot be read"), std::string::npos) << text.out;
+    const auto json = nlohmann::json::parse(run_program({"weights", path, "--json", "-"}).out);
+    EXPECT_EQ(json.at("unreadable"), nlohmann::json({{"a", "\"F4\""}}));
+    ASSERT_EQ(json.at("tensors").size(), 1U);
+    EXPECT_EQ(json.at("tensors")[0].at("name"), "b");
 }
 
 TEST(ConvProgram, AgreesWithTheReferenceAndSaysWhoRanIt) {
