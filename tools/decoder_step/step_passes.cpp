@@ -10,25 +10,28 @@
 namespace kinetograph::vae {
 namespace {
 
+using MethodOf = std::function<std::string_view(const conv::ConvProblem&)>;
+
 /// Walks the passes as StepDeclaration declares them.
 class StepWalk {
   public:
-    StepWalk(const nn::Network& network, LatentSize size, tensor::DType dtype, const StepPlanner& planner,
-             StepKind kind)
+    StepWalk(const NetworkDesc& network, LatentSize size, const MethodOf& method_of, StepKind kind,
+             std::vector<nn::Pass> passes)
         : network_(network),
-          dtype_(dtype),
-          bytes_(tensor::bytes_per_element(dtype)),
-          extents_(nn::extents(network, {kind.frames, size.height, size.width, network.input_channels()}, kind.first)),
-          passes_(nn::fuse(network, {.first_step = kind.first}).value()),
+          bytes_(tensor::bytes_per_element(network.dtype)),
+          extents_(extents(size, kind)),
+          passes_(std::move(passes)),
+          end_{.first = passes_.size()},
           last_bytes_(bytes_) {
-        const auto later = nn::extents(network, {1, size.height, size.width, network.input_channels()}, false);
+        if (network.one_step) return;
+        const auto later = extents(size, {.first = false});
         frames_a_latent_ = later.back().frames;
-        summed_ = find_summed(passes_, later, dtype, planner.method_of);
+        summed_ = find_summed(passes_, later, network.dtype, method_of);
         end_ = find_end(passes_, extents_, 0, summed_);
     }
 
     StepPasses run() {
-        const nn::Extent in = extents_[nn::stored_input(network_)], out = extents_.back();
+        const nn::Extent in = extents_[nn::stored_input(network_.network)], out = extents_.back();
         move("latents in", "unpack_latents", in.frames,
              static_cast<std::uint64_t>(in.elements()) * (sizeof(float) + bytes_));
         for (std::size_t i = 0; i < end_.first; ++i) std::visit([this](const auto& pass) { add(pass); }, passes_[i]);
@@ -43,6 +46,10 @@ class StepWalk {
     }
 
   private:
+    std::vector<nn::Extent> extents(LatentSize size, StepKind kind) const {
+        const nn::Network& network = network_.network;
+        return nn::extents(network, {kind.frames, size.height, size.width, network.input_channels()}, kind.first);
+    }
     void move(const char* kind, const std::string& name, std::int64_t launches, std::uint64_t bytes) {
         step_.others.emplace_back(StepMove{kind, name, launches, bytes});
         step_.passes.push_back({name});
@@ -73,7 +80,7 @@ class StepWalk {
         if (pass.conv == summed_) return add_summed(pass, key, 0, x.frames);
         convolve(pass, key, x.frames);
         const std::int64_t history = pass.conv->history();
-        if (history == 0) return;
+        if (history == 0 || network_.one_step) return;
         const std::int64_t copies = x.frames < history ? 2 : 1;  // what stays moves up, then the new frames follow
         move("kept frames", key + ".keep", copies,
              2 * static_cast<std::uint64_t>(history) * bytes_of(pass.input) / static_cast<std::uint64_t>(x.frames));
@@ -97,22 +104,25 @@ class StepWalk {
             const std::int64_t end = std::min(run.first + run.count, first + count);
             run.first = std::max(run.first, first);
             run.count = end - run.first;
-            if (run.count > 0) operations += launch(pass, summed_problem(whole, run, history), 1);
+            if (run.count > 0) operations += launch(pass, name, summed_problem(whole, run, history));
         }
         step_.passes.push_back({name, operations});
     }
 
     void convolve(const nn::ConvPass& pass, const std::string& name, std::int64_t frames) {
-        step_.passes.push_back({name, launch(pass, problem_of(pass, frames), pass.shuffle)});
+        conv::ConvProblem problem = problem_of(pass, frames);
+        problem.filter.k /= pass.shuffle;
+        double operations = 0;
+        for (std::int64_t i = 0; i < pass.shuffle; ++i) operations += launch(pass, name, problem);
+        step_.passes.push_back({name, operations});
     }
 
-    /// With what the pass takes along, on so many frames; of a time shuffle one part.
+    /// With what the pass takes along, on so many frames.
     conv::ConvProblem problem_of(const nn::ConvPass& pass, std::int64_t frames) const {
         nn::Extent x = extents_[pass.input];
         x.frames = frames;
-        conv::ConvProblem problem = nn::conv_problem(pass, x, dtype_);
+        conv::ConvProblem problem = nn::conv_problem(pass, x, network_.dtype);
         problem.residual = pass.residual.has_value();
-        problem.filter.k /= pass.shuffle;
         if (pass.norm) {
             problem.norm = pass.stored;
             problem.norm_activation = pass.norm->activation;
@@ -120,19 +130,18 @@ class StepWalk {
         return problem;
     }
 
-    /// Counts launches of the convolution; their operations.
-    double launch(const nn::ConvPass& pass, const conv::ConvProblem& problem, std::int64_t launches) {
+    /// Its operations.
+    double launch(const nn::ConvPass& pass, const std::string& name, const conv::ConvProblem& problem) {
         last_bytes_ = static_cast<std::uint64_t>(element_bytes(problem.output_dtype));
-        const auto same = std::ranges::find(step_.convolutions, problem, &StepConvolution::problem);
-        if (same != step_.convolutions.end())
-            same->launches += launches;
-        else
-            step_.convolutions.push_back({pass.conv->key, problem, launches});
-        return static_cast<double>(launches) * problem.flops();
+        step_.launches.push_back({.pass = name,
+                                  .key = pass.conv->key,
+                                  .layer = problem_of(pass, extents_[pass.input].frames),
+                                  .problem = problem,
+                                  .frame_step = pass.shuffle});
+        return problem.flops();
     }
 
-    const nn::Network& network_;
-    tensor::DType dtype_;
+    const NetworkDesc& network_;
     std::uint64_t bytes_;  ///< of a value
     std::vector<nn::Extent> extents_;
     std::vector<nn::Pass> passes_;
@@ -149,9 +158,22 @@ double StepAttention::operations() const {
     return 4.0 * static_cast<double>(tokens) * static_cast<double>(tokens) * static_cast<double>(channels * frames);
 }
 
-StepPasses step_passes(const nn::Network& network, LatentSize size, tensor::DType dtype, const StepPlanner& planner,
-                       StepKind kind) {
-    return StepWalk(network, size, dtype, planner, kind).run();
+std::vector<StepConvolution> StepPasses::convolutions() const {
+    std::vector<StepConvolution> found;
+    for (const StepLaunch& launch : launches) {
+        const auto same = std::ranges::find(found, launch.problem, &StepConvolution::problem);
+        if (same != found.end())
+            ++same->launches;
+        else
+            found.push_back({launch.key, launch.problem, 1});
+    }
+    return found;
+}
+
+Result<StepPasses> step_passes(const NetworkDesc& network, LatentSize size, const MethodOf& method_of, StepKind kind) {
+    kind.first = kind.first || network.one_step;
+    KG_TRY(auto passes, nn::fuse(network.network, {.first_step = kind.first}));
+    return StepWalk(network, size, method_of, kind, std::move(passes)).run();
 }
 
 }  // namespace kinetograph::vae

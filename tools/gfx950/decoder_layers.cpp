@@ -90,11 +90,11 @@ double DecoderStep::seconds() const {
 
 DecoderStep decoder_step(const families::Family& family, std::int64_t height, std::int64_t width,
                          const conv::Chip& chip) {
-    vae::StepPasses passes = vae::step_passes(family.decoder(family.published),
-                                              {height / family.factors.space, width / family.factors.space},
-                                              tensor::DType::BF16, {method_of});
+    const vae::NetworkDesc network{.network = family.decoder(family.published), .one_step = family.one_latent_frame};
+    const vae::LatentSize size{height / family.factors.space, width / family.factors.space};
+    vae::StepPasses passes = vae::step_passes(network, size, method_of).value();
     DecoderStep step;
-    for (const vae::StepConvolution& convolution : passes.convolutions) {
+    for (const vae::StepConvolution& convolution : passes.convolutions()) {
         DecoderLayer& layer = step.layers.emplace_back();
         layer.key = convolution.key;
         layer.problem = convolution.problem;

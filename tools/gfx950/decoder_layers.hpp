@@ -39,8 +39,8 @@ struct DecoderStep {
     double seconds() const;  ///< predicted, of all
 };
 
-/// A later step of a family's published decoder (one latent to the frames of height x width that follow, as float32) in
-/// bf16 on a picture that fits as a whole. An attention without a kernel is among the passes only.
+/// A later step of a family's published decoder, or the only one (one latent to frames of height x width, as float32),
+/// in bf16 on a picture that fits as a whole. An attention without a kernel is among the passes only.
 DecoderStep decoder_step(const families::Family& family, std::int64_t height, std::int64_t width,
                          const conv::Chip& chip);
 

@@ -76,13 +76,12 @@ std::string name_of(const DeclaredConvolution& declared) {
 }
 
 /// Every launch that a decoder of exact or of fast sums declares, with what each makes of it.
-Result<std::vector<WantedLayer>> declared_layers(const nn::Network& network, const families::Family& family,
-                                                 vae::LatentSize size, tensor::DType dtype,
+Result<std::vector<WantedLayer>> declared_layers(vae::NetworkDesc network, vae::LatentSize size,
                                                  const accel::DeviceInfo& device) {
     std::vector<WantedLayer> layers;
     for (const conv::Sums sums : {conv::Sums::Exact, conv::Sums::Fast}) {
-        KG_TRY(const auto launches,
-               declared_convolutions({network, family.one_latent_frame, size, dtype, sums}, device));
+        network.sums = sums;
+        KG_TRY(const auto launches, declared_convolutions(network, size, device));
         for (const DeclaredConvolution& launch : launches) {
             auto same = std::ranges::find_if(layers, [&](const WantedLayer& one) {
                 return one.declared->pass == launch.pass && one.declared->problem == launch.problem;
@@ -107,12 +106,13 @@ Result<std::vector<WantedLayer>> wanted_layers(const ConvBench& bench, const acc
     families::Widths widths = family.published;
     if (bench.dim > 0) widths.dim = bench.dim;
     KG_TRY(const auto size, bench.size.latents(family));
-    const nn::Network network = family.decoder(widths);
+    const vae::NetworkDesc network{
+        .network = family.decoder(widths), .one_step = family.one_latent_frame, .dtype = bench.problem.dtype};
     std::vector<WantedLayer> all;
     if (bench.declared) {
-        KG_TRY(all, declared_layers(network, family, size, bench.problem.dtype, device));
+        KG_TRY(all, declared_layers(network, size, device));
     } else {
-        KG_TRY(auto kinds, decoder_convolutions(network, family.one_latent_frame, size, bench.problem.dtype));
+        KG_TRY(auto kinds, decoder_convolutions(network, size));
         for (DecoderConvolution& kind : kinds) all.push_back({std::move(kind)});
     }
     std::vector<std::string> names(all.size());

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <kinetograph/compute/conv/convolution.hpp>
-#include <kinetograph/compute/nn/fusion.hpp>
 #include <kinetograph/compute/vae/model.hpp>
 
 #include <string>
@@ -22,15 +21,15 @@ std::string convolution_name(const conv::ConvProblem& problem);
 /// What it does beside sums and bias: "residual, norm beside", "one frame of 2"; empty: nothing.
 std::string epilogue_text(const conv::ConvProblem& problem, std::int64_t frame_step = 1);
 
-/// The convolutions of the network in a step on one latent frame, a clip's first or a later one, in the order in which
-/// they first run. The convolution of a temporal upsampling is listed whole, although decoders run its parts one after
-/// the other. Errors: those of nn::fuse.
-Result<std::vector<DecoderConvolution>> decoder_convolutions(const nn::Network& network, bool first_step,
-                                                             vae::LatentSize size, tensor::DType dtype);
+/// The convolutions of the network in a step on one latent frame (of a network whose clips are one step that step, else
+/// a later one), in the order in which they first run. The convolution of a temporal upsampling is listed whole,
+/// although decoders run its parts one after the other. Errors: those of nn::fuse.
+Result<std::vector<DecoderConvolution>> decoder_convolutions(const vae::NetworkDesc& network, vae::LatentSize size);
 
 /// A launch as a decoder declares it: one of the parts in which a layer runs, with all that it takes along.
 struct DeclaredConvolution {
     std::string pass;        ///< of the graph, the first such: "decoder.upsamples.12.residual.2.tail"
+    std::string key;         ///< the checkpoint's: "decoder.upsamples.12.residual.2"
     std::string layer;       ///< the whole layer, as convolution_name() has it
     std::string epilogue{};  ///< of the layer: "residual, norm beside"; empty: bias alone
     conv::ConvProblem problem;
@@ -40,20 +39,12 @@ struct DeclaredConvolution {
     std::int64_t layers = 0;      ///< of this shape and epilogue in a step, whose parts these launches are
 };
 
-/// What declares a step: the network and the arithmetic of its decoder.
-struct DeclaredStep {
-    const nn::Network& network;
-    bool one_step = false;  ///< a clip is one step: vae::NetworkDesc
-    vae::LatentSize size;
-    tensor::DType dtype = tensor::DType::BF16;
-    conv::Sums sums = conv::Sums::Exact;
-};
-
-/// Every launch of a convolution in a step on one latent frame on that device, in order, one by one; with one_step a
-/// clip's first step, else a later one. The picture is whole. Errors: those of nn::fuse.
-Result<std::vector<DeclaredConvolution>> declared_launches(const DeclaredStep& step, const accel::DeviceInfo& device);
+/// Every launch of a convolution in that step on that device, in order, one by one. The picture is whole. Errors: those
+/// of nn::fuse.
+Result<std::vector<DeclaredConvolution>> declared_launches(const vae::NetworkDesc& network, vae::LatentSize size,
+                                                           const accel::DeviceInfo& device);
 /// The same, alike ones once with their count.
-Result<std::vector<DeclaredConvolution>> declared_convolutions(const DeclaredStep& step,
+Result<std::vector<DeclaredConvolution>> declared_convolutions(const vae::NetworkDesc& network, vae::LatentSize size,
                                                                const accel::DeviceInfo& device);
 
 }  // namespace kinetograph::cli

@@ -31,8 +31,7 @@ Passes declared_by_a_decoder(vae::Model& model, const vae::StackSize& size) {
 
 Passes declared_for_the_bench(accel::Device& device, const vae::Model& model, const vae::StackSize& size) {
     const vae::NetworkDesc& desc = model.network();
-    const DeclaredStep step{desc.network, desc.one_step, {size.height, size.width}, desc.dtype, desc.sums};
-    const auto launches = declared_launches(step, device.info());
+    const auto launches = declared_launches(desc, {size.height, size.width}, device.info());
     EXPECT_TRUE(launches) << launches.error().message;
     Passes passes;
     for (const DeclaredConvolution& launch : *launches) {
@@ -46,7 +45,8 @@ Passes declared_for_the_bench(accel::Device& device, const vae::Model& model, co
 TEST(DeclaredConvolutions, AreThePassesOfADecoder) {
     const auto device = accel::cpu::create_device();
     const vae::StackSize size{.height = 4, .width = 6};
-    for (const char* weights : {"synthetic:wan2.1,dim=8", "synthetic:taew2.1", "synthetic:wan2.2,dim=8"}) {
+    for (const char* weights :
+         {"synthetic:wan2.1,dim=8", "synthetic:taew2.1", "synthetic:wan2.2,dim=8", "synthetic:qwen-image,dim=8"}) {
         for (const conv::Sums sums : {conv::Sums::Exact, conv::Sums::Fast}) {
             const auto checkpoint = vae::Checkpoint::open(weights);
             ASSERT_TRUE(checkpoint) << checkpoint.error().message;
@@ -61,8 +61,8 @@ TEST(DeclaredConvolutions, AreThePassesOfADecoder) {
 TEST(DeclaredConvolutions, TakeAlongWhatADecoderStores) {
     const auto device = accel::cpu::create_device();
     const families::Family& family = *families::find("wan2.1");
-    const nn::Network network = family.decoder(family.published);
-    const auto launches = declared_convolutions({network, false, {60, 104}}, device->info()).value();
+    const vae::NetworkDesc network{.network = family.decoder(family.published)};
+    const auto launches = declared_convolutions(network, {60, 104}, device->info()).value();
     const auto of = [&](const std::string& pass) {
         return *std::ranges::find(launches, pass, &DeclaredConvolution::pass);
     };

@@ -54,13 +54,13 @@ TEST_F(Sm100Decoder, OfDim32InBf16MatchesTheReferenceInAClipsFirstAndSecondStep)
 TEST_F(Sm100Decoder, OfDim32InFp16IsCloserThanBf16CanBe) { expect_golden(Precision::Fp16, 1, kFp16AgainstFp32); }
 
 /// A later step's passes by the dispatch of that device.
-StepPasses step_on(const accel::Device& device, const nn::Network& network, LatentSize size, tensor::DType dtype,
+StepPasses step_on(const accel::Device& device, const NetworkDesc& network, LatentSize size,
                    StepKind kind = {.first = false}) {
     const auto method_of = [&](const conv::ConvProblem& problem) -> std::string_view {
         const conv::DispatchRow first = conv::explain(device.info(), problem).front();
         return first.open ? first.candidate : "";
     };
-    return step_passes(network, size, dtype, {method_of}, kind);
+    return step_passes(network, size, method_of, kind).value();
 }
 
 class Sm100Layers : public Sm100Decoder {
@@ -71,7 +71,8 @@ class Sm100Layers : public Sm100Decoder {
 TEST_F(Sm100Layers, EveryConvolutionOfTheSmallDecoderIsMadeForTcgen05) {
     const auto network = Checkpoint::open("synthetic:wan2.1,dim=32").value().network();
     for (const tensor::DType dtype : {tensor::DType::BF16, tensor::DType::F16})
-        for (const StepConvolution& layer : step_on(*device_, network, {4, 6}, dtype).convolutions) {
+        for (const StepConvolution& layer :
+             step_on(*device_, {.network = network, .dtype = dtype}, {4, 6}).convolutions()) {
             const conv::ConvProblem& p = layer.problem;
             const std::vector<float> filter(static_cast<std::size_t>(p.filter_elements()));
             const std::vector<float> channels(static_cast<std::size_t>(p.filter.k));
@@ -138,7 +139,7 @@ TEST_F(Sm100FullSize, TheListedPassesAreThoseThatADecoderDeclares) {
     for (const LatentSize size : kSizes) {
         for (const StepKind kind : {StepKind{.first = false}, StepKind{.first = true}}) {
             Passes listed;
-            for (const StepPass& pass : step_on(*device_, network.network, size, network.dtype, kind).passes)
+            for (const StepPass& pass : step_on(*device_, network, size, kind).passes)
                 listed.emplace_back(pass.name, pass.operations);
             EXPECT_EQ(listed, declared(*device_, network, {.height = size.height, .width = size.width}, kind))
                 << size.width << (kind.first ? ", a clip's first" : "");

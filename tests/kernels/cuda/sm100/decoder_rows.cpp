@@ -41,8 +41,9 @@ double move_seconds(const vae::StepMove& move, const ChipRates& rates) {
 }  // namespace
 
 vae::StepPasses step_of_wan21(vae::LatentSize latents, StepOfClip step) {
-    return vae::step_passes(families::wan::decoder({.dim = 96, .z_dim = 16}), latents, Element::BF16, {method_of},
-                            {.first = step == StepOfClip::First});
+    return vae::step_passes({.network = families::wan::decoder({.dim = 96, .z_dim = 16})}, latents, method_of,
+                            {.first = step == StepOfClip::First})
+        .value();
 }
 
 Conv2dEstimate DecoderRow::parts(const ChipRates& rates) const {
@@ -63,7 +64,7 @@ double DecoderRow::seconds(const ChipRates& rates) const {
 
 std::vector<DecoderRow> decoder_rows(vae::LatentSize latents, StepOfClip step) {
     std::vector<DecoderRow> rows;
-    for (vae::StepConvolution& layer : step_of_wan21(latents, step).convolutions) {
+    for (vae::StepConvolution& layer : step_of_wan21(latents, step).convolutions()) {
         DecoderRow row;
         row.method = conv::explain(b200(), layer.problem).front().candidate;
         const auto candidate = std::ranges::find(conv::candidates(), row.method, &conv::Candidate::name);
