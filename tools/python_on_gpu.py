@@ -34,10 +34,10 @@ SMALL = "256x256"  # where the host's share of a call shows
 TINY = "128x128"   # of the many cycles
 
 
-def latents_of(size, steps=STEPS):
-    """[16, steps, h, w] float32, those of `bench decode --size`."""
-    width, height = (int(side) for side in size.split("x"))
-    return synthetic_tensor("latents", (16, steps, height // 8, width // 8), "cuda")
+def latents_of(decoder, size, steps=STEPS):
+    """[channels, steps, h, w] float32, those of `bench decode --size`."""
+    width, height = (int(side) // decoder.spatial_scale for side in size.split("x"))
+    return synthetic_tensor("latents", (decoder.channels, steps, height, width), "cuda")
 
 
 def seconds_of(call):
@@ -69,7 +69,7 @@ def program(options, *arguments):
 
 def rate(options, decoder):
     """decode() of a tensor in CUDA memory and the bench, alternating."""
-    latents, clips, benches = latents_of(options.size), [], []
+    latents, clips, benches = latents_of(decoder, options.size), [], []
     frames = decoder.decode(latents).shape[0]
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "bench.json"
@@ -87,7 +87,7 @@ def rate(options, decoder):
 
 def pictures(options, decoder):
     """Bit for bit what `kinetograph decode` writes: floats, bytes, from any stream and in chunks."""
-    latents = latents_of("416x240", 5)
+    latents = latents_of(decoder, "416x240", 5)
     with tempfile.TemporaryDirectory() as folder:
         clip, out = Path(folder) / "clip.safetensors", Path(folder) / "frames.safetensors"
         write_safetensors(clip, "latents", latents, {"fps": "24"})
@@ -110,7 +110,7 @@ def pictures(options, decoder):
 
 def overhead(options, decoder):
     """Seconds of the calling thread, with nothing on the device to wait for."""
-    latents = latents_of(SMALL, 1)
+    latents = latents_of(decoder, SMALL, 1)
     calls = {"push": [], "take": [], "from_dlpack": [], "release": []}
 
     def timed(name, call):
@@ -140,7 +140,7 @@ def overhead(options, decoder):
 
 def soak(options, decoder):
     """Cycles of push() and frames(): what the device, the process and Python hold before and after."""
-    latents = latents_of(TINY, 1)
+    latents = latents_of(decoder, TINY, 1)
     taken = torch.empty((128, 128, 3), dtype=torch.uint8, device="cuda")
 
     def cycles(stream, count):
@@ -170,7 +170,7 @@ def soak(options, decoder):
 
 def allocator(options, decoder):
     """torch's counters around 50 cycles that allocate nothing of torch's, and around a decode()."""
-    latents = latents_of(SMALL, 3)
+    latents = latents_of(decoder, SMALL, 3)
     keys = ("num_alloc_retries", "num_ooms", "allocation.all.allocated", "segment.all.allocated",
             "reserved_bytes.all.current", "allocated_bytes.all.current")
 
@@ -200,7 +200,7 @@ def allocator(options, decoder):
 
 def capture(options, decoder):
     """A CUDA graph captured, in torch's default mode, while another thread decodes; and one by a thread that pushes."""
-    latents = latents_of(SMALL, 3)
+    latents = latents_of(decoder, SMALL, 3)
     values = torch.arange(1 << 20, device="cuda", dtype=torch.float32)
     taken = torch.empty((256, 256, 3), dtype=torch.uint8, device="cuda")
     begun, stop, errors = threading.Event(), threading.Event(), []
@@ -280,13 +280,13 @@ def capture(options, decoder):
             "while_a_push_to_it_is_refused": spared and len(told) == 1, "frames_after_that_equal": after}
 
 
-def wan(options, _):
+def wan(options, decoder):
     """WanVAE and the wrapper that keeps its cache, of the published shapes, in float32 as published and replaced."""
     import kinetograph.wan
 
     torch.backends.cudnn.allow_tf32 = False
-    weights, latents = synthetic_weights(WEIGHTS, "cuda"), latents_of(options.size)
-    small = latents_of("416x240", 6)
+    weights, latents = synthetic_weights(WEIGHTS, "cuda"), latents_of(decoder, options.size)
+    small = latents_of(decoder, "416x240", 6)
     batch = small.permute(1, 0, 2, 3)[None]
     vae, wrapper = WanVAE(weights, "cuda"), WanVAEWrapper(weights, "cuda")
 
@@ -300,9 +300,12 @@ def wan(options, _):
         wrapper.model.clear_cache()
         return torch.cat(parts, 1)
 
+    def frames_of(clip):
+        return 1 + decoder.frames_per_latent * (clip.shape[1] - 1)
+
     def measured():
-        frames = 1 + 4 * (latents.shape[1] - 1)
-        return {"vae": rate_of(lambda: vae.decode([latents]), frames), "cached_wrapper": rate_of(chunks, 21)}
+        return {"vae": rate_of(lambda: vae.decode([latents]), frames_of(latents)),
+                "cached_wrapper": rate_of(chunks, frames_of(small))}
 
     with torch.no_grad():
         reference, cached_reference = vae.decode([small])[0].cpu(), chunks().cpu()
@@ -321,7 +324,7 @@ def wan(options, _):
     return record
 
 
-def diffusers(options, _):
+def diffusers(options, decoder):
     """AutoencoderKLWan as published and replaced: rate and memory at full size, pictures against its float32 at a small
     one."""
     from peer_decoders import autoencoder
@@ -329,7 +332,7 @@ def diffusers(options, _):
 
     torch.backends.cudnn.allow_tf32 = False
     weights = synthetic_weights(WEIGHTS, "cuda")
-    small, latents = latents_of("416x240", 5)[None], latents_of(options.size)[None].bfloat16()
+    small, latents = latents_of(decoder, "416x240", 5)[None], latents_of(decoder, options.size)[None].bfloat16()
     with torch.no_grad():
         reference = autoencoder(weights, "cuda", torch.float32).decode(small).sample.cpu()
     vae = autoencoder(weights, "cuda", torch.bfloat16)
@@ -371,7 +374,7 @@ def diffusers(options, _):
 def cupy(options, decoder):
     import cupy as package
 
-    latents = latents_of(SMALL, 2)
+    latents = latents_of(decoder, SMALL, 2)
     wanted = decoder.decode(latents).cpu().numpy()
     array, frames = package.from_dlpack(latents), []
     with decoder.stream() as stream, package.cuda.Stream(non_blocking=True) as current:
@@ -423,7 +426,7 @@ def jax_alone(options, decoder):
     def stage(name):
         print(name, file=sys.stderr, flush=True)
 
-    latents = latents_of(SMALL, 2)
+    latents = latents_of(decoder, SMALL, 2)
     dtype = "uint8" if options.jax == "uint8" else "float32"
     wanted, frames = decoder.decode(latents, dtype=dtype).cpu().numpy(), []
     array = package.dlpack.from_dlpack(latents)
@@ -490,7 +493,7 @@ def generate_into(viewer, latents):
 def preview(options, decoder):
     """Latents in CUDA memory to a viewer in a process of its own: what it decodes, and what show() costs the
     generator."""
-    latents = latents_of("416x240", 7)
+    latents = latents_of(decoder, "416x240", 7)
     wanted = decoder.decode(latents).cpu()
     record = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -515,7 +518,7 @@ def preview(options, decoder):
 
 def errors(options, decoder):
     """Bad use on a GPU, each in a sentence; and an error of torch's while a frame's tensor goes."""
-    latents = latents_of(SMALL, 1)
+    latents = latents_of(decoder, SMALL, 1)
     nan = latents.clone()
     nan[0, 0, 0, 0] = float("nan")
     answers = {}

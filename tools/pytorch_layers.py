@@ -21,6 +21,8 @@ import torch.nn.functional as F
 from pytorch_decoder import about_device, size_of
 from wan21_pytorch import Decoder, decoder_shapes, in_format
 
+CHANNELS, SCALE = 16, 8  # of Wan 2.1's latents; pixels of a frame for one of a latent, each way
+
 
 def step_convolutions(width, height, dim):
     """{(filter shape [K, C, Q, R, S], frames, height, width): launches} of a step that gives four frames."""
@@ -28,7 +30,7 @@ def step_convolutions(width, height, dim):
     decoder = Decoder(weights, "meta")
     counts = {}
     for _ in range(2):
-        decoder.step(torch.empty(1, 16, 1, height // 8, width // 8, device="meta"))
+        decoder.step(torch.empty(1, CHANNELS, 1, height // SCALE, width // SCALE, device="meta"))
     for shape, *output in decoder.convolutions:
         key = (shape if len(shape) == 5 else (*shape[:2], 1, *shape[2:]), *output)
         counts[key] = counts.get(key, 0) + 1

@@ -21,6 +21,7 @@ sys.path.insert(0, str(ROOT / "python" / "kinetograph"))  # one module of the pa
 import live  # noqa: E402
 
 CLIPS = ("orbit", "bounce", "tunnel")
+FRAMES_OF_A_LATENT = 4  # in the demo model's video, after a clip's first latent frame, which becomes one
 
 
 def read_clip(path):
@@ -55,7 +56,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--connect", metavar="PATH", help="to the socket of `kinetograph view unix:PATH`")
     parser.add_argument("--streams", type=int, default=1, help="clips in a row (default 1)")
-    parser.add_argument("--latent-frames", type=int, default=60, help="of each; a video has 1 + 4 (N - 1) frames")
+    parser.add_argument("--latent-frames", type=int, default=60,
+                        help=f"of each; a video has 1 + {FRAMES_OF_A_LATENT} (N - 1) frames")
     parser.add_argument("--chunk", type=int, default=3, help="latent frames made at a time (default 3)")
     parser.add_argument("--fps", type=float, default=24.0, help="of the video, and of this generator")
     parser.add_argument("--unpaced", action="store_true", help="as fast as the viewer takes them")
@@ -71,7 +73,7 @@ def main():
             frames = [draw(clips, 40 * stream + first + i) for i in range(count)]
             for frame in frames:
                 writer.send(live.Latents((channels, height, width), "float32", frame.tobytes()))
-            ready = began + 4 * (first + count) / options.fps
+            ready = began + FRAMES_OF_A_LATENT * (first + count) / options.fps
             if not options.unpaced:
                 time.sleep(max(0.0, ready - time.monotonic()))
         writer.end()

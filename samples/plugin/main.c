@@ -39,8 +39,7 @@ static int load(const char* path) {
     return 1;
 }
 
-/* A clip's first latent frame becomes one frame, every further one four. */
-enum { kChunks = 3, kFramesOfAChunk = 3, kFrames = 1 + 4 * (kChunks * kFramesOfAChunk - 1), kHeight = 8, kWidth = 12 };
+enum { kChunks = 3, kFramesOfAChunk = 3, kHeight = 8, kWidth = 12 }; /* chunks of latent frames */
 
 /* A chunk of latents [channels, kFramesOfAChunk, kHeight, kWidth], as a diffusion model makes them. */
 static void generate(float* latents, uint32_t channels, int chunk) {
@@ -53,11 +52,11 @@ static void generate(float* latents, uint32_t channels, int chunk) {
                                         0.4F * (float)(chunk * kFramesOfAChunk + t) + (float)c);
 }
 
-/* Shows the frames that are ready within `timeout_ns` each; `shown` counts them. */
-static kg_result show_frames(kg_clip* clip, uint64_t timeout_ns, int* shown) {
+/* Shows those of the clip's `frames` that are ready within `timeout_ns` each; `shown` counts them. */
+static kg_result show_frames(kg_clip* clip, uint32_t frames, uint64_t timeout_ns, uint32_t* shown) {
     kg_frame frame = {sizeof(frame)};
     kg_result result = KG_OK;
-    while (*shown < kFrames) {
+    while (*shown < frames) {
         result = api.kg_clip_acquire(clip, 0, timeout_ns, &frame);
         if (result != KG_OK) break;
         printf("frame %3lld: %u x %u\n", (long long)frame.index, frame.width, frame.height);
@@ -68,15 +67,17 @@ static kg_result show_frames(kg_clip* clip, uint64_t timeout_ns, int* shown) {
     return result == KG_TIMEOUT ? KG_OK : result;
 }
 
-static kg_result generate_and_show(kg_clip* clip, uint32_t channels) {
-    float* values = malloc(sizeof(float) * channels * kFramesOfAChunk * kHeight * kWidth);
+static kg_result generate_and_show(kg_clip* clip, const kg_model_info* model) {
+    /* A clip's first latent frame becomes one frame, every further one frames_of_a_step. */
+    const uint32_t frames = 1 + model->frames_of_a_step * (kChunks * kFramesOfAChunk - 1);
+    float* values = malloc(sizeof(float) * model->channels * kFramesOfAChunk * kHeight * kWidth);
     kg_result result = values == NULL ? KG_ERROR_OUT_OF_MEMORY : KG_OK;
-    int shown = 0;
+    uint32_t shown = 0;
     for (int chunk = 0; chunk < kChunks && result == KG_OK; ++chunk) {
         kg_latents latents = {sizeof(latents)};
         uint32_t done = 0, pushed = 0;
-        generate(values, channels, chunk);
-        latents.shape[0] = channels;
+        generate(values, model->channels, chunk);
+        latents.shape[0] = model->channels;
         latents.shape[2] = kHeight;
         latents.shape[3] = kWidth;
         latents.strides[0] = (int64_t)kFramesOfAChunk * kHeight * kWidth;
@@ -88,10 +89,10 @@ static kg_result generate_and_show(kg_clip* clip, uint32_t channels) {
             latents.shape[1] = kFramesOfAChunk - done;
             result = api.kg_clip_push(clip, &latents, 1000000, &pushed);
             done += pushed;
-            if (result == KG_OK || result == KG_TIMEOUT) result = show_frames(clip, 0, &shown);
+            if (result == KG_OK || result == KG_TIMEOUT) result = show_frames(clip, frames, 0, &shown);
         }
     }
-    if (result == KG_OK) result = show_frames(clip, KG_FOREVER, &shown); /* those that were still being decoded */
+    if (result == KG_OK) result = show_frames(clip, frames, KG_FOREVER, &shown); /* those still being decoded */
     free(values);
     return result;
 }
@@ -112,7 +113,7 @@ static kg_result run(const char* checkpoint, const char* device) {
     if (result == KG_OK) result = api.kg_model_create(weights, &model_desc, &model);
     if (result == KG_OK) result = api.kg_model_describe(model, &info);
     if (result == KG_OK) result = api.kg_clip_create(model, kHeight, kWidth, NULL, &clip);
-    if (result == KG_OK) result = generate_and_show(clip, info.channels);
+    if (result == KG_OK) result = generate_and_show(clip, &info);
 
     api.kg_clip_destroy(clip);
     api.kg_model_destroy(model);
