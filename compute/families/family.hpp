@@ -50,11 +50,6 @@ struct Family {
     std::vector<std::pair<std::string, std::string>> (*config)(const Widths& widths) = nullptr;
     nn::Network (*decoder)(const Widths& widths) = nullptr;
     std::string (*diffusers_name)(std::string_view original) = nullptr;  ///< of a parameter of `decoder`
-
-    /// The first latent frame of a clip is one frame; each later one is factors.time.
-    std::int64_t frames_of(std::int64_t latent_frames) const {
-        return latent_frames < 1 ? 0 : 1 + factors.time * (latent_frames - 1);
-    }
 };
 
 /// Every family, by the name of its source.

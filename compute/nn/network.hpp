@@ -165,6 +165,10 @@ struct Node {
 /// How many times more frames and pixels a side come out than go in, after a clip's first step.
 struct Factors {
     std::int64_t time = 1, space = 1;
+    /// Frames of video that a clip's first `latent_frames` become: the first of them one, each later one `time`.
+    std::int64_t frames_of(std::int64_t latent_frames) const {
+        return latent_frames < 1 ? 0 : 1 + time * (latent_frames - 1);
+    }
     friend bool operator==(const Factors&, const Factors&) = default;
 };
 

@@ -204,7 +204,7 @@ void DecodingStream::state_facts(const vae::Latents* clip, const FrameStreamOpti
     const interop::FrameRing& ring = decoder_->ring();
     facts_ = {.width = frames.width,
               .height = frames.height,
-              .frames = clip != nullptr ? decoded.frames_of(clip->frames) : 0,
+              .frames = clip != nullptr ? decoded.model().factors().frames_of(clip->frames) : 0,
               .frames_of_a_step = frames.most * (clip != nullptr ? options.latent_frames : 1),
               .fps = clip != nullptr ? clip->fps : options.fps,
               .slots = ring.desc().slots,

@@ -53,10 +53,6 @@ class Clip {
     StepFrames step_frames() const { return model_->step_frames(latent_size()); }
     /// What a step of that kind makes.
     nn::Extent output(StepKind kind) const { return output_shape(model_->network(), plans_->size, kind); }
-    /// Frames of video that a clip's first `latent_frames` decode to.
-    std::int64_t frames_of(std::int64_t latent_frames) const {
-        return latent_frames < 1 ? 0 : 1 + step_frames().most * (latent_frames - 1);
-    }
     std::int64_t latent_frame() const { return next_latent_; }  ///< the next one that it takes, from 0
     StackMemory memory() const { return model_->memory(*plans_); }
 

@@ -142,7 +142,7 @@ Result<void> Model::check(const StackSize& size) const {
     std::int64_t widest = 0;  // elements of a frame, for each latent pixel
     for (const nn::Extent& extent : nn::extents(network, {1, 1, 1, network.input_channels()}, true))
         widest = std::max(widest, extent.height * extent.width * extent.channels);
-    const std::int64_t space = nn::factors(network).space, pixels = space * space * size.width * size.height;
+    const std::int64_t space = factors().space, pixels = space * space * size.width * size.height;
     const std::int64_t most = std::numeric_limits<std::int32_t>::max() * space * space / widest;
     if (pixels > most)
         return fail(ErrorCode::InvalidArgument, "latents of {}x{} are {} pixels of video, {} takes up to {}",

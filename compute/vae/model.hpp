@@ -94,6 +94,7 @@ class Model {
     accel::Device& device() const { return device_; }
     const NetworkDesc& network() const { return network_; }
     StepFrames step_frames(LatentSize size) const;
+    nn::Factors factors() const { return nn::factors(network_.network); }
     std::int64_t channels() const { return network_.network.input_channels(); }  ///< of latents
     const std::string& name() const { return name_; }                            ///< the checkpoint's, for messages
 

@@ -370,7 +370,7 @@ Result<void> run(const DecodeArguments& arguments) {
     const families::Family& family = checkpoint.family();
     KG_CHECK(outputs.open_frames(arguments.out, {.width = family.factors.space * clip.width,
                                                  .height = family.factors.space * clip.height,
-                                                 .frames = family.frames_of(clip.frames),
+                                                 .frames = family.factors.frames_of(clip.frames),
                                                  .fps = clip.fps}));
     KG_CHECK(outputs.open_text(arguments.json));
 

@@ -49,7 +49,7 @@ Result<FramesToShow> frames_to_show(const ViewArguments& arguments) {
     FramesToShow frames{.count = static_cast<std::int64_t>(arguments.viewer.frames), .fps = clip.fps};
     if (frames.count == 0) {
         KG_TRY(const auto checkpoint, vae::Checkpoint::open(arguments.decode.weights));
-        frames.count = checkpoint.family().frames_of(clip.frames);
+        frames.count = checkpoint.family().factors.frames_of(clip.frames);
     }
     return frames;
 }

@@ -55,7 +55,7 @@ TEST(Families, AreListedOncePerWordOfASentence) {
 }
 
 TEST(Families, CountTheFramesOfAClip) {
-    const Family& wan = *find("wan2.1");
+    const nn::Factors wan = find("wan2.1")->factors;
     EXPECT_EQ(wan.frames_of(0), 0);
     EXPECT_EQ(wan.frames_of(1), 1);
     EXPECT_EQ(wan.frames_of(5), 17);
