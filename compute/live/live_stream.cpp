@@ -49,7 +49,7 @@ class ReadingStream final : public LiveStream {
 
   private:
     struct Arrived {
-        LatentFrame latent;
+        LatentValues latent;
         Nanoseconds at{};
     };
     Result<bool> refuse_push() const;
@@ -125,7 +125,7 @@ void ReadingStream::read() {
 /// False after the stream's end.
 bool ReadingStream::take_in(Item item) {
     Lock lock(mutex_);
-    if (auto* latent = std::get_if<LatentFrame>(&item)) {
+    if (auto* latent = std::get_if<LatentValues>(&item)) {
         ++received_;
         ++incoming_.feed->received;
         const Nanoseconds now = host_now();

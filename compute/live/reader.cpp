@@ -127,7 +127,7 @@ Result<Item> Reader::read_item() {
 
 Result<Item> Reader::read_latent() {
     KG_CHECK(read_all(bytes_, header_->frame_bytes(), "a latent frame"));
-    LatentFrame latent{.chunk = chunks_ - 1};
+    LatentValues latent{.chunk = chunks_ - 1};
     const tensor::TensorView view{header_->dtype, {header_->values()}, bytes_.data(), bytes_.size()};
     KG_TRY(latent.values, tensor::to_f32(view, "latents"));
     --left_;

@@ -22,13 +22,14 @@ class ByteSource {
     virtual const std::string& name() const = 0;  ///< for messages: "standard input"
 };
 
-struct LatentFrame {
+/// A latent frame.
+struct LatentValues {
     std::uint64_t chunk = 0;      ///< that it came in
     std::vector<float> values{};  ///< [channels, height, width]
 };
 struct Reset {};
 struct End {};
-using Item = std::variant<LatentFrame, Reset, End>;
+using Item = std::variant<LatentValues, Reset, End>;
 
 /// An Error is final: every later call returns it again. It names the input, the stream, the chunk and the field.
 /// Memory grows with the bytes that have arrived, not with what a header claims.

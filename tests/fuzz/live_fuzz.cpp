@@ -39,7 +39,7 @@ std::string read(std::span<const std::byte> bytes, std::size_t piece) {
         for (bool in_stream = true; in_stream;) {
             const auto item = reader.next();
             if (!item) return story + check_error(reader, item.error());
-            const auto* latent = std::get_if<LatentFrame>(&*item);
+            const auto* latent = std::get_if<LatentValues>(&*item);
             if (latent != nullptr) expect(static_cast<std::int64_t>(latent->values.size()) == (*header)->values());
             in_stream = !std::holds_alternative<End>(*item);
             story += fmt::format("{}:{} ", item->index(), latent != nullptr ? latent->chunk : 0);

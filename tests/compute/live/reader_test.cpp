@@ -21,7 +21,7 @@ struct Story {
 };
 
 std::string tell(const Item& item) {
-    if (const auto* latent = std::get_if<LatentFrame>(&item))
+    if (const auto* latent = std::get_if<LatentValues>(&item))
         return fmt::format("{}:{:.3f}..{:.3f} ", latent->chunk, latent->values.front(), latent->values.back());
     return std::holds_alternative<Reset>(item) ? "reset " : "end ";
 }
