@@ -75,7 +75,7 @@ Result<std::unique_ptr<stream::FrameStream>> PreviewedSession::decode(const vae:
         return session->decode(clip, options);
     }
     KG_TRY(auto preview, preview_->decode(clip, options));
-    return stream::PreviewedStream::create(
+    return stream::create_previewed_stream(
         std::move(preview),
         [opened = opened_, clip, options](const CallLimits& limits) -> Result<std::unique_ptr<stream::FrameStream>> {
             KG_TRY(const auto session, wait_for(opened, limits));

@@ -23,8 +23,8 @@ class PreviewedSession {
     /// Stops opening the large checkpoint. Streams that outlive this and still wait for it return Cancelled.
     ~PreviewedSession();
 
-    /// Session::decode of the large checkpoint once that is open; a stream::PreviewedStream before. Errors: those of
-    /// Session::decode with the preview, and those of opening the large checkpoint if they are known by then; otherwise
+    /// Session::decode of the large checkpoint once that is open; a stream::create_previewed_stream() before. Errors:
+    /// those of Session::decode with the preview, and those of opening the large checkpoint if they are known by then; otherwise
     /// the stream's take() returns them. InvalidArgument also if the two decode different latents, or to different
     /// sizes.
     Result<std::unique_ptr<stream::FrameStream>> decode(const vae::Latents& clip, const StreamOptions& options = {});

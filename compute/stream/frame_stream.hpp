@@ -114,6 +114,8 @@ class FrameStream {
     virtual void set_loop(bool loop) = 0;
     /// Decoded to the clip's end and all frames taken.
     virtual bool finished() const = 0;
+    /// Whether frames are a small decoder's, until a large one takes over (previewed_stream.hpp).
+    virtual bool previews() const { return false; }
     virtual FrameStreamStats stats() const = 0;
     virtual StreamHealth health() const = 0;
     virtual const FrameStreamFacts& facts() const = 0;

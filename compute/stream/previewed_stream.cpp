@@ -19,12 +19,12 @@ constexpr Nanoseconds kLook = std::chrono::milliseconds(20);  // how soon a wait
 /// In the serial numbers of frames of the preview: two rings count from 1.
 constexpr std::uint64_t kOfPreview = 1ULL << 63U;
 
-class ReplacedStream final : public PreviewedStream {
+class PreviewedStream final : public FrameStream {
   public:
-    ReplacedStream(std::unique_ptr<FrameStream> preview, OpenStream open_large, bool loop);
-    ReplacedStream(const ReplacedStream&) = delete;
-    ReplacedStream& operator=(const ReplacedStream&) = delete;
-    ~ReplacedStream() override;
+    PreviewedStream(std::unique_ptr<FrameStream> preview, OpenStream open_large, bool loop);
+    PreviewedStream(const PreviewedStream&) = delete;
+    PreviewedStream& operator=(const PreviewedStream&) = delete;
+    ~PreviewedStream() override;
 
     Result<bool> push(const LatentFrame&, Nanoseconds) override { return refuse_push(); }
     Result<bool> push(std::span<const float>, Nanoseconds) override { return refuse_push(); }
@@ -88,19 +88,19 @@ class ReplacedStream final : public PreviewedStream {
     std::thread thread_;  ///< last: starts when everything else exists
 };
 
-ReplacedStream::ReplacedStream(std::unique_ptr<FrameStream> preview, OpenStream open_large, bool loop)
+PreviewedStream::PreviewedStream(std::unique_ptr<FrameStream> preview, OpenStream open_large, bool loop)
     : facts_(preview->facts()), preview_(std::move(preview)), loop_(loop) {
     preview_->set_loop(loop);
     thread_ = std::thread([this, open = std::move(open_large)] { this->open(open); });
     pthread_setname_np(thread_.native_handle(), "open decoder");
 }
 
-ReplacedStream::~ReplacedStream() {
+PreviewedStream::~PreviewedStream() {
     stop_.request_stop();
     thread_.join();
 }
 
-void ReplacedStream::open(const OpenStream& open_large) {
+void PreviewedStream::open(const OpenStream& open_large) {
     auto opened = without_exceptions("opening a decoder", [&]() -> Result<std::unique_ptr<FrameStream>> {
         KG_TRY(auto large, open_large({.until = {}, .stop = stop_.get_token()}));
         KG_CHECK(check_same_clip(large->facts()));
@@ -120,7 +120,7 @@ void ReplacedStream::open(const OpenStream& open_large) {
     changed_.notify_all();
 }
 
-Result<void> ReplacedStream::check_same_clip(const FrameStreamFacts& large) const {
+Result<void> PreviewedStream::check_same_clip(const FrameStreamFacts& large) const {
     const auto shape = [](const FrameStreamFacts& facts) {
         return std::tuple(facts.width, facts.height, facts.frames, facts.frames_of_a_step);
     };
@@ -132,13 +132,13 @@ Result<void> ReplacedStream::check_same_clip(const FrameStreamFacts& large) cons
 }
 
 /// Null while it is being opened.
-Result<FrameStream*> ReplacedStream::opened() const {
+Result<FrameStream*> PreviewedStream::opened() const {
     const Lock lock(mutex_);
     if (error_ && !cancelled_) return fail(*error_);
     return large_.get();
 }
 
-std::vector<std::shared_ptr<FrameStream>> ReplacedStream::both() const {
+std::vector<std::shared_ptr<FrameStream>> PreviewedStream::both() const {
     const Lock lock(mutex_);
     std::vector<std::shared_ptr<FrameStream>> streams;
     for (const auto& each : {preview_, large_})
@@ -147,17 +147,17 @@ std::vector<std::shared_ptr<FrameStream>> ReplacedStream::both() const {
 }
 
 /// The stream whose frames are handed out.
-std::shared_ptr<FrameStream> ReplacedStream::current() const {
+std::shared_ptr<FrameStream> PreviewedStream::current() const {
     const Lock lock(mutex_);
     return previews_ ? preview_ : large_;
 }
 
-std::shared_ptr<FrameStream> ReplacedStream::maker_of(const FrameRecord& record) const {
+std::shared_ptr<FrameStream> PreviewedStream::maker_of(const FrameRecord& record) const {
     const Lock lock(mutex_);
     return (record.serial & kOfPreview) != 0 ? preview_ : large_;
 }
 
-std::optional<FrameRecord> ReplacedStream::of_preview(std::optional<FrameRecord> record) {
+std::optional<FrameRecord> PreviewedStream::of_preview(std::optional<FrameRecord> record) {
     if (!record) return record;
     record->serial |= kOfPreview;
     record->generation = generation_;
@@ -167,20 +167,20 @@ std::optional<FrameRecord> ReplacedStream::of_preview(std::optional<FrameRecord>
     return record;
 }
 
-std::optional<FrameRecord> ReplacedStream::of_large(std::optional<FrameRecord> record) const {
+std::optional<FrameRecord> PreviewedStream::of_large(std::optional<FrameRecord> record) const {
     if (record) record->generation = generation_;
     return record;
 }
 
 /// Whether the large stream can take over with that frame, now or when the preview reaches it: the first frame of a
 /// step that is not shown yet, or of the next round.
-bool ReplacedStream::may_begin_with(std::int64_t frame) const {
+bool PreviewedStream::may_begin_with(std::int64_t frame) const {
     const bool begins_step = frame == 0 || (frame - 1) % facts_.frames_of_a_step == 0;
     return begins_step && (frame >= due_ || (frame == 0 && is_round_on_));
 }
 
 /// Discards frames with which the large stream cannot take over. True if its next frame is due.
-Result<bool> ReplacedStream::catch_up(FrameStream& large) {
+Result<bool> PreviewedStream::catch_up(FrameStream& large) {
     {
         const Lock lock(mutex_);
         if (loop_ && due_ == facts_.frames) due_ = 0;
@@ -196,7 +196,7 @@ Result<bool> ReplacedStream::catch_up(FrameStream& large) {
     return next_->label.index == due_;
 }
 
-void ReplacedStream::take_over() {
+void PreviewedStream::take_over() {
     std::shared_ptr<FrameStream> leaving;
     {
         const Lock lock(mutex_);
@@ -207,7 +207,7 @@ void ReplacedStream::take_over() {
 }
 
 /// Waits up to `timeout` for a frame; with `take_ahead`, takes one that is still being decoded.
-Result<std::optional<FrameRecord>> ReplacedStream::take_now(Nanoseconds timeout, Take take_ahead) {
+Result<std::optional<FrameRecord>> PreviewedStream::take_now(Nanoseconds timeout, Take take_ahead) {
     const Lock taking(taking_);
     const auto take_from = [&](FrameStream& from) {
         return take_ahead != nullptr ? (from.*take_ahead)() : from.take(timeout);
@@ -229,7 +229,7 @@ Result<std::optional<FrameRecord>> ReplacedStream::take_now(Nanoseconds timeout,
     return of_preview(std::move(record));
 }
 
-Result<std::optional<FrameRecord>> ReplacedStream::take(Nanoseconds timeout) {
+Result<std::optional<FrameRecord>> PreviewedStream::take(Nanoseconds timeout) {
     const Nanoseconds until = host_now() + timeout;
     for (;;) {
         const Nanoseconds left = std::max(until - host_now(), Nanoseconds{});
@@ -238,11 +238,11 @@ Result<std::optional<FrameRecord>> ReplacedStream::take(Nanoseconds timeout) {
     }
 }
 
-Result<std::optional<FrameRecord>> ReplacedStream::try_take_ahead() {
+Result<std::optional<FrameRecord>> PreviewedStream::try_take_ahead() {
     return take_now({}, &FrameStream::try_take_ahead);
 }
 
-Result<void> ReplacedStream::release(const FrameRecord& record, const interop::TimelinePoint& done) {
+Result<void> PreviewedStream::release(const FrameRecord& record, const interop::TimelinePoint& done) {
     const std::shared_ptr<FrameStream> maker = maker_of(record);
     if (!maker)
         return fail(ErrorCode::InvalidArgument, "frame {}: its stream has got all of its frames back",
@@ -256,7 +256,7 @@ Result<void> ReplacedStream::release(const FrameRecord& record, const interop::T
     return {};
 }
 
-void ReplacedStream::restart() {
+void PreviewedStream::restart() {
     const Lock taking(taking_);
     ++generation_;
     due_ = 0;
@@ -273,7 +273,7 @@ void ReplacedStream::restart() {
     if (preview) take_over();
 }
 
-void ReplacedStream::cancel() {
+void PreviewedStream::cancel() {
     {
         const Lock lock(mutex_);
         cancelled_ = true;
@@ -281,7 +281,7 @@ void ReplacedStream::cancel() {
     for (const auto& each : both()) each->cancel();
 }
 
-bool ReplacedStream::close(Nanoseconds timeout) {
+bool PreviewedStream::close(Nanoseconds timeout) {
     const Nanoseconds until = host_now() + timeout;
     const auto left = [until] { return std::max(until - host_now(), Nanoseconds{}); };
     stop_.request_stop();
@@ -294,21 +294,21 @@ bool ReplacedStream::close(Nanoseconds timeout) {
     return std::ranges::all_of(streams, [&](const auto& each) { return each->close(left()); });
 }
 
-void ReplacedStream::set_loop(bool loop) {
+void PreviewedStream::set_loop(bool loop) {
     const Lock lock(mutex_);
     loop_ = loop;
     for (const auto& each : {preview_, large_})
         if (each) each->set_loop(loop);
 }
 
-FrameStreamStats ReplacedStream::stats() const {
+FrameStreamStats PreviewedStream::stats() const {
     FrameStreamStats stats = current()->stats();
     const Lock lock(mutex_);
     if (!previews_) stats.held += lent_;
     return stats;
 }
 
-StreamHealth ReplacedStream::health() const {
+StreamHealth PreviewedStream::health() const {
     StreamHealth health;
     for (const auto& each : both()) {
         StreamHealth own = each->health();
@@ -318,25 +318,25 @@ StreamHealth ReplacedStream::health() const {
     return health;
 }
 
-std::optional<Nanoseconds> ReplacedStream::decoded_at(const FrameRecord& record) const {
+std::optional<Nanoseconds> PreviewedStream::decoded_at(const FrameRecord& record) const {
     const std::shared_ptr<FrameStream> maker = maker_of(record);
     return maker ? maker->decoded_at(record) : std::nullopt;
 }
 
-std::optional<bool> ReplacedStream::is_finite(const FrameRecord& record) const {
+std::optional<bool> PreviewedStream::is_finite(const FrameRecord& record) const {
     const std::shared_ptr<FrameStream> maker = maker_of(record);
     return maker ? maker->is_finite(record) : std::nullopt;
 }
 
-void ReplacedStream::collect() {
+void PreviewedStream::collect() {
     for (const auto& each : both()) each->collect();
 }
 
 }  // namespace
 
-std::unique_ptr<PreviewedStream> PreviewedStream::create(std::unique_ptr<FrameStream> preview, OpenStream open_large,
-                                                         bool loop) {
-    return std::make_unique<ReplacedStream>(std::move(preview), std::move(open_large), loop);
+std::unique_ptr<FrameStream> create_previewed_stream(std::unique_ptr<FrameStream> preview, OpenStream open_large,
+                                                     bool loop) {
+    return std::make_unique<PreviewedStream>(std::move(preview), std::move(open_large), loop);
 }
 
 }  // namespace kinetograph::stream

@@ -1,4 +1,4 @@
-// PreviewedStream: a small decoder's frames of a clip until a large decoder, which takes longer to open, has caught up.
+// A stream of a small decoder's frames of a clip until a large decoder, which takes longer to open, has caught up.
 #pragma once
 
 #include <kinetograph/compute/stream/frame_stream.hpp>
@@ -14,18 +14,13 @@ using OpenStream = std::function<Result<std::unique_ptr<FrameStream>>(const Call
 /// frame that is due and a step begins with it. A causal decoder's frames depend on all earlier latents, so the large
 /// one decodes the clip from its beginning and discards the frames that the preview has shown: its frames are bit for
 /// bit those without a preview. If it decodes slower than frames are read, it takes over in a later round of a loop.
-/// After a restart() only the large stream is used, if it is open by then.
+/// After a restart() only the large stream is used, if it is open by then. Once previews() is false, the preview is
+/// freed when its last frame is released.
 ///
-/// take() also returns the Error of opening the large stream, and of the large stream itself. push() is refused.
-class PreviewedStream : public FrameStream {
-  public:
-    /// `preview` is a clip's; the stream that `open_large` makes is the same clip's, in frames of the same size and
-    /// rate: otherwise take() returns InvalidArgument. Both start over at the clip's end if `loop` is true.
-    static std::unique_ptr<PreviewedStream> create(std::unique_ptr<FrameStream> preview, OpenStream open_large,
-                                                   bool loop);
-
-    /// Whether frames are still the preview's. After that the preview is freed once its last frame is released.
-    virtual bool previews() const = 0;
-};
+/// `preview` is a clip's; the stream that `open_large` makes is the same clip's, in frames of the same size and rate:
+/// otherwise take() returns InvalidArgument. Both start over at the clip's end if `loop` is true. take() also returns
+/// the Error of opening the large stream, and of the large stream itself. push() is refused.
+std::unique_ptr<FrameStream> create_previewed_stream(std::unique_ptr<FrameStream> preview, OpenStream open_large,
+                                                     bool loop);
 
 }  // namespace kinetograph::stream

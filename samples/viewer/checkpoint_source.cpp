@@ -134,7 +134,6 @@ Result<Clip> CheckpointSource::open_file(const vae::Latents& clip, bool loop, St
     Clip made{.kept = kept_frames({clip.height, clip.width}), .route = {}};
     const session::StreamOptions options{.storage = storage, .slots = slots_for(made), .loop = loop};
     KG_TRY(made.stream, previewed_ ? previewed_->decode(clip, options) : session_->decode(clip, options));
-    made.previewed = dynamic_cast<const stream::PreviewedStream*>(made.stream.get());
     return made;
 }
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <kinetograph/compute/live/live_stream.hpp>
-#include <kinetograph/compute/stream/previewed_stream.hpp>
 #include <kinetograph/samples/viewer/frame.hpp>
 
 #include <filesystem>
@@ -24,9 +23,8 @@ struct Clip {
     std::unique_ptr<stream::FrameStream> stream{};
     std::size_t kept = 8;  ///< frames that may be held at once, for stepping back
     Route route;
-    const live::LiveStream* live = nullptr;              ///< the stream if its latents are made while it plays
-    const stream::PreviewedStream* previewed = nullptr;  ///< the stream if a small decoder shows it at first
-    std::string title{};                                 ///< of such a clip, in the place of a file's name
+    const live::LiveStream* live = nullptr;  ///< the stream if its latents are made while it plays
+    std::string title{};                     ///< of such a clip, in the place of a file's name
 
     /// The next frame in order, or nothing if none is ready. Errors: those of FrameStream::take.
     Result<std::optional<Frame>> try_take();

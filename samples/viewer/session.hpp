@@ -79,7 +79,7 @@ class Session {
     bool compact_hud() const { return compact_hud_; }
     bool help() const { return help_; }
     /// Whether frames are a small decoder's, while the large one is opened.
-    bool previews() const { return clip_ && clip_->previewed != nullptr && clip_->previewed->previews(); }
+    bool previews() const { return clip_ && clip_->stream->previews(); }
     bool starving() const { return playback_ && playback_->starving(); }
     PlaybackCounters counters() const;  ///< over all clips
     std::string description() const { return source_.description(); }

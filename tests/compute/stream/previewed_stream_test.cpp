@@ -39,8 +39,8 @@ class PreviewedStreams : public ::testing::Test {
         return std::move(*stream);
     }
     /// The large stream is opened once the gate is.
-    std::unique_ptr<PreviewedStream> begin(bool loop, std::int64_t large_width = testing::kWidth) {
-        return PreviewedStream::create(
+    std::unique_ptr<FrameStream> begin(bool loop, std::int64_t large_width = testing::kWidth) {
+        return create_previewed_stream(
             stream_of(kSmall),
             [this, large_width](const CallLimits& limits) -> Result<std::unique_ptr<FrameStream>> {
                 for (Lock lock(gate_); !open_;) {
@@ -90,7 +90,7 @@ class PreviewedStreams : public ::testing::Test {
         return taken;
     }
     /// Takes until the large stream has taken over, and checks each frame; the index of the first one of the large.
-    std::int64_t play_until_taken_over(PreviewedStream& stream, std::int64_t next) {
+    std::int64_t play_until_taken_over(FrameStream& stream, std::int64_t next) {
         for (int i = 0; i < 20'000; ++i, next = (next + 1) % kFrames) {
             const Taken taken = take(stream);
             EXPECT_EQ(taken.index, next) << "none twice, none left out";
