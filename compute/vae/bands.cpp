@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 namespace kinetograph::vae {
 namespace {
@@ -26,37 +25,28 @@ std::vector<nn::Value> outputs_of(const nn::Pass& pass) {
     return {std::get<nn::AttentionPass>(pass).output};
 }
 
-bool can_begin(const std::vector<nn::Pass>& passes, std::size_t cut) {
-    const auto* first = std::get_if<nn::ConvPass>(&passes[cut]);
-    if (first != nullptr && first->conv->history() > 0) return false;  // would keep rows of a value that is whole
+/// Rows around those that a band makes, of the value at which bands begin; nothing where they cannot begin at `cut`.
+/// Walks from the output to the cut: what is needed there is what later passes read and no pass in between makes.
+std::optional<std::int64_t> halo(const std::vector<nn::Pass>& passes, std::size_t cut) {
     const nn::Value value = nn::input_of(passes[cut]);
-    std::set<nn::Value> made;
-    for (std::size_t i = cut; i < passes.size(); ++i) {
-        if (std::holds_alternative<nn::AttentionPass>(passes[i])) return false;
-        const nn::Value input = nn::input_of(passes[i]);
-        if (input != value && !made.contains(input)) return false;
-        const auto* conv = std::get_if<nn::ConvPass>(&passes[i]);
-        if (conv != nullptr && conv->residual && !made.contains(*conv->residual)) return false;
-        for (const nn::Value output : outputs_of(passes[i])) made.insert(output);
-    }
-    return true;
-}
-
-/// Rows around those that a band makes, of the value at which bands begin.
-std::int64_t halo(const std::vector<nn::Pass>& passes, std::size_t cut) {
-    std::map<nn::Value, std::int64_t> around;
+    const auto* first = std::get_if<nn::ConvPass>(&passes[cut]);
+    const bool keeps_whole_rows = first != nullptr && first->conv->history() > 0;
+    if (keeps_whole_rows) return std::nullopt;
+    std::map<nn::Value, std::int64_t> around;  // rows, of the values that are needed
+    const auto need = [&](nn::Value read, std::int64_t rows) { around[read] = std::max(around[read], rows); };
     for (std::size_t i = passes.size(); i-- > cut;) {
+        if (std::holds_alternative<nn::AttentionPass>(passes[i])) return std::nullopt;
         std::int64_t rows = 0;
-        for (const nn::Value output : outputs_of(passes[i])) rows = std::max(rows, around[output]);
+        for (const nn::Value output : outputs_of(passes[i]))
+            if (const auto made = around.extract(output)) rows = std::max(rows, made.mapped());
         if (const auto* conv = std::get_if<nn::ConvPass>(&passes[i])) {
-            if (conv->residual) around[*conv->residual] = std::max(around[*conv->residual], rows);
+            if (conv->residual == value) return std::nullopt;  // the sum would take its place
+            if (conv->residual) need(*conv->residual, rows);
             rows += conv->conv->filter.r / 2;
         }
-        if (upsamples(passes[i])) rows = (rows + 1) / 2;
-        std::int64_t& needed = around[nn::input_of(passes[i])];
-        needed = std::max(needed, rows);
+        need(nn::input_of(passes[i]), upsamples(passes[i]) ? (rows + 1) / 2 : rows);
     }
-    return around[nn::input_of(passes[cut])];
+    return around.size() == 1 ? std::optional(around.at(value)) : std::nullopt;
 }
 
 }  // namespace
@@ -70,13 +60,13 @@ std::int64_t count_upsamplings(const nn::Network& network) {
 
 std::optional<std::size_t> find_cut(const std::vector<nn::Pass>& passes, std::int64_t upsampling) {
     for (std::size_t i = 0; i < passes.size(); ++i)
-        if (upsamples(passes[i]) && upsampling-- == 0) return can_begin(passes, i) ? std::optional(i) : std::nullopt;
+        if (upsamples(passes[i]) && upsampling-- == 0) return halo(passes, i) ? std::optional(i) : std::nullopt;
     return std::nullopt;
 }
 
 std::vector<Band> cut_into_bands(const std::vector<nn::Pass>& passes, std::size_t cut, std::int64_t height,
                                  std::int64_t count) {
-    const std::int64_t around = halo(passes, cut), blocks = (height + kGranularity - 1) / kGranularity;
+    const std::int64_t around = halo(passes, cut).value(), blocks = (height + kGranularity - 1) / kGranularity;
     const std::int64_t bands = std::clamp<std::int64_t>(count, 1, blocks);
     const auto begin = [&](std::int64_t band) { return std::min(height, band * blocks / bands * kGranularity); };
     std::vector<Band> result;
