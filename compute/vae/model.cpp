@@ -14,8 +14,6 @@ std::string_view to_string(Precision precision) {
             return "bf16";
         case Precision::Fp16:
             return "fp16";
-        case Precision::Fp8:
-            return "fp8";
     }
     return "?";
 }
@@ -34,8 +32,6 @@ std::optional<tensor::DType> dtype_of(Precision precision, accel::Kind lane) {
             return tensor::DType::BF16;
         case Precision::Fp16:
             return cpu ? std::nullopt : std::optional(tensor::DType::F16);
-        case Precision::Fp8:
-            return std::nullopt;
     }
     return std::nullopt;
 }

@@ -13,7 +13,7 @@
 
 namespace kinetograph::vae {
 
-enum class Precision : std::uint8_t { Fp32, Bf16, Fp16, Fp8 };
+enum class Precision : std::uint8_t { Fp32, Bf16, Fp16 };
 std::string_view to_string(Precision precision);
 
 enum class LatentScale : std::uint8_t {

@@ -24,7 +24,7 @@ class Decoder:
 
     weights    a path, "synthetic:wan2.1,dim=8", or the bytes of a checkpoint of one file
     device     "auto", "cpu", "cuda", "hip:1", "cuda:GPU-...", or torch's; auto is a GPU that can decode, else the CPU
-    precision  "bf16", "fp16", "fp32" or "fp8"
+    precision  "bf16", "fp16" or "fp32"
     normalized whether latents are as a diffusion model makes them (True) or as the decoder takes them, z * std + mean
     clamp      whether float frames are clamped to [-1, 1]
     memory_budget  bytes that may be held on the device; 0: what it has

@@ -14,12 +14,10 @@
 namespace kinetograph::cli {
 namespace {
 
-constexpr std::array<std::string_view, 5> kLanes{"auto", "cpu", "cuda", "hip", "vulkan"};
+constexpr std::array<std::string_view, 4> kLanes{"auto", "cpu", "cuda", "hip"};
 const std::map<std::string, conv::Sums> kSums{{"exact", conv::Sums::Exact}, {"fast", conv::Sums::Fast}};
-const std::map<std::string, vae::Precision> kPrecisions{{"fp32", vae::Precision::Fp32},
-                                                        {"bf16", vae::Precision::Bf16},
-                                                        {"fp16", vae::Precision::Fp16},
-                                                        {"fp8", vae::Precision::Fp8}};
+const std::map<std::string, vae::Precision> kPrecisions{
+    {"fp32", vae::Precision::Fp32}, {"bf16", vae::Precision::Bf16}, {"fp16", vae::Precision::Fp16}};
 const std::map<std::string, vae::LatentScale> kScales{{"normalized", vae::LatentScale::Normalized},
                                                       {"raw", vae::LatentScale::Raw}};
 
@@ -112,17 +110,13 @@ accel::DeviceHooks device_hooks(std::uint64_t memory_budget) {
 Result<std::unique_ptr<accel::Device>> open_lane(const std::string& lane, std::uint64_t memory_budget) {
     const accel::DeviceHooks hooks = device_hooks(memory_budget);
     if (lane == "auto") return session::open_device(lane, hooks);
-    Error error{ErrorCode::Unsupported, "this build does not decode on it"};
-    if (lane != "vulkan") {
-        auto device = accel::open(lane, hooks);
-        if (device || device.error().code == ErrorCode::InvalidArgument) return device;  // which names the lane
-        error = std::move(device.error());
-    }
+    auto device = accel::open(lane, hooks);
+    if (device || device.error().code == ErrorCode::InvalidArgument) return device;  // which names the lane
     std::vector<std::string> there;
     for (const accel::Availability& other : accel::inspect_accelerators())
         if (other.device)
             there.push_back(other.ordinal == 0 ? std::string(accel::to_string(other.kind)) : other.name());
-    return fail(error.code, "lane {}: {}; there is: {}", lane, error.message, fmt::join(there, ", "));
+    return fail(device.error().code, "lane {}: {}; there is: {}", lane, device.error().message, fmt::join(there, ", "));
 }
 
 }  // namespace kinetograph::cli

@@ -201,7 +201,7 @@ typedef enum kg_precision {
     KG_PRECISION_BF16 = 0,
     KG_PRECISION_FP16 = 1,
     KG_PRECISION_FP32 = 2,
-    KG_PRECISION_FP8 = 3
+    KG_PRECISION_FP8 = 3 /* UNSUPPORTED: no lane decodes in it */
 } kg_precision;
 typedef enum kg_sums { KG_SUMS_EXACT = 0, KG_SUMS_FAST = 1 } kg_sums;
 typedef enum kg_latent_scale {

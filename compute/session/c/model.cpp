@@ -6,11 +6,12 @@
 namespace kinetograph::c {
 namespace {
 
-constexpr std::array kPrecisions{vae::Precision::Bf16, vae::Precision::Fp16, vae::Precision::Fp32, vae::Precision::Fp8};
+constexpr std::array kPrecisions{vae::Precision::Bf16, vae::Precision::Fp16, vae::Precision::Fp32};
 constexpr std::array kSums{conv::Sums::Exact, conv::Sums::Fast};
 constexpr std::array kScales{vae::LatentScale::Normalized, vae::LatentScale::Raw};
 
 Result<vae::ModelOptions> options_of(const kg_model_desc& desc) {
+    if (desc.precision == KG_PRECISION_FP8) return fail(ErrorCode::Unsupported, "precision fp8: no lane decodes in it");
     vae::ModelOptions options;
     KG_TRY(options.precision, choice(kPrecisions, desc.precision, "kg_precision"));
     KG_TRY(options.sums, choice(kSums, desc.sums, "kg_sums"));

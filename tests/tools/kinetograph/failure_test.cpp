@@ -176,7 +176,7 @@ TEST(FailedDecode, KeepsAnOlderOutputAsItWas) {
 TEST(FailedDecode, OnALaneThatThisBuildLacksNamesItAndTheOnesThereAre) {
     const TemporaryFolder folder;
     const auto clip = write_latents(folder, "clip.safetensors");
-    for (const std::string lane : {"vulkan", "cuda", "hip"}) {
+    for (const std::string lane : {"cuda", "hip"}) {
         auto arguments = decode(clip, folder.path() / "out.mp4");
         arguments.insert(arguments.end(), {"--lane", lane});
         expect_failure(folder, arguments, {"lane " + lane, "cpu"});
@@ -186,11 +186,9 @@ TEST(FailedDecode, OnALaneThatThisBuildLacksNamesItAndTheOnesThereAre) {
 TEST(FailedDecode, InAPrecisionThatTheLaneLacksNamesIt) {
     const TemporaryFolder folder;
     const auto clip = write_latents(folder, "clip.safetensors");
-    for (const std::string precision : {"fp16", "fp8"}) {
-        auto arguments = decode(clip, folder.path() / "out.mp4");
-        arguments.insert(arguments.end(), {"--precision", precision});
-        expect_failure(folder, arguments, {precision});
-    }
+    auto arguments = decode(clip, folder.path() / "out.mp4");
+    arguments.insert(arguments.end(), {"--precision", "fp16"});
+    expect_failure(folder, arguments, {"fp16"});
 }
 
 TEST(FailedDecode, InterruptedByTheUserDiscardsItsOutputsAtOnce) {

@@ -239,6 +239,8 @@ TEST_F(CInterface, SaysWhatIsMissing) {
     desc.device = "cpu";
     desc.precision = 9;
     EXPECT_SENTENCE(kg_model_create(weights_.get(), &desc, &model), KG_ERROR_INVALID_ARGUMENT, "9 is no kg_precision");
+    desc.precision = KG_PRECISION_FP8;
+    EXPECT_SENTENCE(kg_model_create(weights_.get(), &desc, &model), KG_ERROR_UNSUPPORTED, "no lane decodes in it");
     kg_clip* made = nullptr;
     auto clip_desc = sized<kg_clip_desc>();
     clip_desc.storage = KG_STORAGE_IMAGE;
