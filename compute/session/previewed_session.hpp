@@ -24,9 +24,9 @@ class PreviewedSession {
     ~PreviewedSession();
 
     /// Session::decode of the large checkpoint once that is open; a stream::create_previewed_stream() before. Errors:
-    /// those of Session::decode with the preview, and those of opening the large checkpoint if they are known by then; otherwise
-    /// the stream's take() returns them. InvalidArgument also if the two decode different latents, or to different
-    /// sizes.
+    /// those of Session::decode with the preview, and those of opening the large checkpoint if they are known by then;
+    /// otherwise the stream's take() returns them. InvalidArgument also if the two decode different latents, or to
+    /// different sizes.
     Result<std::unique_ptr<stream::FrameStream>> decode(const vae::Latents& clip, const StreamOptions& options = {});
 
     accel::Device& device() const { return preview_->device(); }
