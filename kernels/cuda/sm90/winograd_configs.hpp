@@ -27,6 +27,7 @@ KG_HOST_DEVICE WinogradConfig winograd_config(Element element, uint32_t bn, uint
     X(sm90_winograd_##word##_##name, winograd_config(Element::element, __VA_ARGS__))
 #define KG_SM90_WINOGRAD_TILES(X, word, element)                                             \
     KG_SM90_WINOGRAD_TILE(X, word, element, n96_16x8, 96, 2, 1, Consumers::InTurn, 3, 8)     \
+    KG_SM90_WINOGRAD_TILE(X, word, element, n128_16x8, 128, 2, 1, Consumers::Together, 1, 6) \
     KG_SM90_WINOGRAD_TILE(X, word, element, n192_16x8, 192, 2, 1, Consumers::Together, 1, 4) \
     KG_SM90_WINOGRAD_TILE(X, word, element, n192_8x16, 192, 1, 2, Consumers::Together, 1, 4)
 #define KG_SM90_WINOGRAD_BF16_TILES(X) KG_SM90_WINOGRAD_TILES(X, bf16, BF16)

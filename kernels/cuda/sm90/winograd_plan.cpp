@@ -23,7 +23,7 @@ constexpr std::array kConfigs{KG_SM90_WINOGRAD_BF16_TILES(KG_ROW) KG_SM90_WINOGR
 #undef KG_ROW
 
 // Fitted to an H200 as the constants of cost.cpp.
-constexpr double kIssueTogether = 0.93, kIssueInTurn = 0.765;
+constexpr double kMultiplyEfficiency = 0.93, kPortEfficiency = 0.988;
 constexpr double kEpilogueShown = 0.27;  // of an epilogue behind the products of the other warpgroup
 constexpr int64_t kBlockChannels = 32, kBlockBytes = 2 * kBlockChannels;  // of a block of K
 constexpr int64_t kTaps = 4 * 9;                                          // of the transform and the image
@@ -77,16 +77,26 @@ isa::TensorMapDesc filter_map(const WinogradConfig& config, const ConvProblem& p
     return map;
 }
 
+/// Clocks of one of a pair's four products over a block of channels: its multiplications, or what moves through shared
+/// memory at 128 bytes a clock. That is operands, arriving filters, and the halos of a pair, of which six arrive and
+/// ten are read or written by the transform.
+double transformed_product_clocks(const WinogradConfig& c) {
+    const ConvConfig tile = whole(c);
+    constexpr double kSteps = 9 * kBlockChannels / 16.0, kHalosAProduct = (6 + 10) / 4.0;
+    const double operands = kSteps * blocks(tile) * (kBlockPixels + c.bn) * 16 * 2;
+    const double filters = 9.0 * c.bn * kBlockBytes, halos = kHalosAProduct * halo_bytes(tile);
+    return std::max(kSteps * blocks(tile) * c.bn / 2 / kMultiplyEfficiency,
+                    (operands + filters + halos) / 128 / kPortEfficiency);
+}
+
 }  // namespace
 
 std::span<const NamedWinogradConfig> winograd_configs() { return kConfigs; }
 
 double winograd_seconds(const WinogradConfig& c, const ConvProblem& p, const conv::Chip& chip) {
     const ConvConfig tile = whole(c);
-    const int64_t steps = 9 * ceil_div(p.c_in, tile.channels) * (tile.channels / 16);
     const bool in_turn = c.consumers == Consumers::InTurn;
-    const double product =
-        static_cast<double>(steps) * blocks(tile) * c.bn / 2 / (in_turn ? kIssueInTurn : kIssueTogether);
+    const double product = static_cast<double>(channel_blocks(p)) * transformed_product_clocks(c);
     const double epilogue = epilogue_clocks(share(c), p) * (in_turn ? kEpilogueShown : 1);  // of one frame
     const int64_t pairs = p.d_out() / 2, alone = p.d_out() % 2;
     const double clocks = static_cast<double>(pairs) * (4 * product + 2 * epilogue) +

@@ -161,10 +161,14 @@ std::string row(const Measured& of, const Predicted& predicted) {
                 100 * (predicted.seconds / of.seconds - 1));
 }
 
-TEST(Sm90Documentation, HoldsTheFitAndHowFarEachLayerIsFromItsOwnLimit) {
+std::string text_of_page() {
     std::ifstream file(test::source_tree() / kPage);
     std::stringstream page;
     page << file.rdbuf();
+    return page.str();
+}
+
+TEST(Sm90Documentation, HoldsTheFitAndHowFarEachLayerIsFromItsOwnLimit) {
     Fit direct, winograd;
     std::string table =
         "| layer: channels, taps, output | tile | issue ms | L2 ms | HBM ms | limit | measured ms | / limit | "
@@ -180,7 +184,22 @@ TEST(Sm90Documentation, HoldsTheFitAndHowFarEachLayerIsFromItsOwnLimit) {
         "%% "
         "of\nWinograd (at most %.0f).\n",
         100 * direct.rms(), 100 * direct.most, 100 * winograd.rms(), 100 * winograd.most);
-    EXPECT_NE(page.str().find(table), std::string::npos) << kPage << " should hold\n" << table;
+    EXPECT_NE(text_of_page().find(table), std::string::npos) << kPage << " should hold\n" << table;
+}
+
+TEST(Sm90Documentation, HoldsWhatIsPredictedOfTheLayersOfWan22) {
+    std::string table =
+        "| layer: channels, taps, output | implicit GEMM ms | Winograd ms | tile |\n|---|---|---|---|\n";
+    for (const char* layer : {"1024>1024 3x3x3, 2x88x160", "1024>512 3x3x3, 4x176x320", "512>512 3x3x3, 4x176x320",
+                              "512>256 3x3x3, 4x352x640", "256>256 3x3x3, 4x352x640", "1024>1024 3x3x3, 2x60x104",
+                              "512>512 3x3x3, 4x120x208", "256>256 3x3x3, 4x240x416"}) {
+        const conv::Chip h200 = chip_of_sms(132);
+        const auto direct = predict({"", layer, "implicit-gemm-sm90", problem_of(layer)}, h200);
+        const auto winograd = predict({"", layer, "winograd-time-sm90", problem_of(layer)}, h200);
+        table += line("| %s | %.3f | %.3f | %s |\n", layer, 1e3 * direct->seconds, 1e3 * winograd->seconds,
+                      winograd->tile.c_str());
+    }
+    EXPECT_NE(text_of_page().find(table), std::string::npos) << kPage << " should hold\n" << table;
 }
 
 }  // namespace

@@ -27,8 +27,9 @@ TEST_P(EveryWinogradTile, AgreesWithFp64OnARaggedImage) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Each, EveryWinogradTile,
-                         testing::Values("sm90_winograd_bf16_n96_16x8", "sm90_winograd_bf16_n192_16x8",
-                                         "sm90_winograd_bf16_n192_8x16", "sm90_winograd_f16_n96_16x8"));
+                         testing::Values("sm90_winograd_bf16_n96_16x8", "sm90_winograd_bf16_n128_16x8",
+                                         "sm90_winograd_bf16_n192_16x8", "sm90_winograd_bf16_n192_8x16",
+                                         "sm90_winograd_f16_n96_16x8"));
 
 TEST(Winograd, IntegersComeOutBitForBit) {
     ConvCase conv{causal3d(4, 9, 11, 64, 72, 3, 3)};
@@ -41,6 +42,7 @@ TEST(Winograd, PositionsFramesAndTapsAreNotSwapped) {
     ConvCase conv{causal3d(4, 17, 18, 32, 96, 3, 3)};
     conv.numbers = Numbers::Coded;
     EXPECT_EQ(winograd_disagreement(conv), "");
+    EXPECT_EQ(winograd_disagreement(conv, "sm90_winograd_bf16_n128_16x8"), "");
     EXPECT_EQ(winograd_disagreement(conv, "sm90_winograd_bf16_n192_16x8"), "");
 }
 
@@ -105,7 +107,7 @@ struct Measured {
     double milliseconds;  ///< in a decode on an H200; 0: not measured
 };
 
-/// Layers of the Wan 2.1 decoder at 1280x704 with their epilogues.
+/// A decoder's layer with its epilogue; of the Wan 2.1 decoder at 1280x704 unless said otherwise.
 ConvProblem measured_layer(int64_t frames, int64_t h, int64_t w, int64_t c_in, int64_t k, Norm norm, bool residual) {
     ConvProblem p = causal3d(frames + 2, h, w, c_in, k, 3, 3);
     p.pad.front = 0;
@@ -123,6 +125,11 @@ TEST(Winograd, TheTilesOfADecodersLayersAndTheirTimesArePredicted) {
         {measured_layer(2, 176, 320, 384, 384, Norm::None, true), "sm90_winograd_bf16_n192_16x8", 0.902},
         {measured_layer(2, 120, 208, 384, 384, Norm::None, true), "sm90_winograd_bf16_n192_8x16", 0},
         {measured_layer(2, 176, 320, 192, 384, Norm::None, false), "sm90_winograd_bf16_n192_16x8", 0.475},
+        // Of Wan 2.2's, at 1280x704 and 832x480.
+        {measured_layer(2, 88, 160, 1024, 1024, Norm::None, true), "sm90_winograd_bf16_n192_8x16", 0},
+        {measured_layer(2, 60, 104, 1024, 1024, Norm::None, true), "sm90_winograd_bf16_n128_16x8", 0},
+        {measured_layer(4, 176, 320, 512, 512, Norm::None, true), "sm90_winograd_bf16_n128_16x8", 0},
+        {measured_layer(4, 352, 640, 256, 256, Norm::None, true), "sm90_winograd_bf16_n128_16x8", 0},
     };
     const conv::Chip h200 = chip_of_sms(132);
     for (const Measured& layer : layers) {
