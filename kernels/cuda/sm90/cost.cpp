@@ -22,10 +22,6 @@ constexpr double kIssueEfficiency = 0.97;
 constexpr double kStoreClocks = 13.5, kNormClocks = 18, kResidualClocks = 3;
 constexpr double kStartSeconds = 2e-6;  // of a launch, before its first tile and after its last
 
-/// Clocks of a product of 64 pixels, 16 channels and bn filters: its multiplications, or its operands out of shared
-/// memory at 128 bytes a clock.
-double product_clocks(const ConvConfig& c) { return std::max(c.bn / 2.0, (kBlockPixels + c.bn) * 16 * 2 / 128.0); }
-
 using conv::ceil_div;
 
 int64_t side_of(const conv::ConvProblem& p) { return p.upsample ? 2 : p.filter.r; }
@@ -56,16 +52,21 @@ double epilogue_clocks(const ConvConfig& c, const conv::ConvProblem& p) {
     return clocks_per_filter * blocks(c) * c.bn;
 }
 
-double launch_seconds(double clocks, const conv::ConvProblem& p, const conv::Chip& chip) {
+double product_clocks(uint32_t filters) { return std::max(filters / 2.0, (kBlockPixels + filters) * 16 * 2 / 128.0); }
+
+double clock_seconds(double clocks, const conv::Chip& chip) {
     const double rate = chip.clocks_per_second > 0 ? chip.clocks_per_second / kDescribedClocksPerSecond : 1;
-    return kStartSeconds +
-           std::max(clocks / (kLoadedClocksPerSecond * rate), sm80::traffic_seconds(traffic_bytes(p), chip));
+    return clocks / (kLoadedClocksPerSecond * rate);
+}
+
+double launch_seconds(double clocks, const conv::ConvProblem& p, const conv::Chip& chip) {
+    return kStartSeconds + std::max(clock_seconds(clocks, chip), sm80::traffic_seconds(traffic_bytes(p), chip));
 }
 
 double conv_seconds(const ConvConfig& c, const conv::ConvProblem& p, const conv::Chip& chip) {
     const int64_t side = side_of(p);
     const int64_t steps = p.filter.q * side * side * ceil_div(p.c_in, c.channels) * (c.channels / 16);
-    const double products = static_cast<double>(steps) * blocks(c) * product_clocks(c) / kIssueEfficiency;
+    const double products = static_cast<double>(steps) * blocks(c) * product_clocks(c.bn) / kIssueEfficiency;
     const double epilogue = epilogue_clocks(c, p);
     // The two warpgroups overlap: a tile takes the longer of its halves, the last one both.
     const auto turns = static_cast<double>(ceil_div(conv_tiles(c, p), std::max<int64_t>(chip.compute_units, 1)));

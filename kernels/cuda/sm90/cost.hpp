@@ -23,6 +23,11 @@ Walk walk_of(const conv::ConvProblem& problem);
 /// Tiles of the whole problem.
 int64_t conv_tiles(const ConvConfig& config, const conv::ConvProblem& problem);
 
+/// Clocks of a product of 64 pixels, 16 channels and so many filters: its multiplications, or its operands out of
+/// shared memory at 128 bytes a clock.
+double product_clocks(uint32_t filters);
+/// Seconds of so many clocks of an SM whose tensor cores are busy.
+double clock_seconds(double clocks, const conv::Chip& chip);
 /// Clocks that one warpgroup's epilogue takes for the blocks of that tile.
 double epilogue_clocks(const ConvConfig& config, const conv::ConvProblem& problem);
 /// Seconds of a launch whose longest CTA takes so many clocks: those, or the problem's traffic.

@@ -1,8 +1,8 @@
 #include <kinetograph/kernels/conv/winograd_time.hpp>
 #include <kinetograph/kernels/cuda/fat_binaries.hpp>
 #include <kinetograph/kernels/cuda/sm80/upsample.hpp>
+#include <kinetograph/kernels/cuda/sm90/conv_params.hpp>
 #include <kinetograph/kernels/cuda/sm90/gates.hpp>
-#include <kinetograph/kernels/cuda/sm90/narrow_kernel.hpp>
 
 namespace kinetograph::sm90 {
 namespace {
@@ -84,8 +84,11 @@ constexpr Gate kNarrowGemm[] = {
     conv::kUngrouped,
     conv::kNoUpsampling,
     kInputChannels,
-    {"taps of the image times output channels at most 32",
-     [](const Subject& s) { return s.problem.filter.r * s.problem.filter.s * s.problem.filter.k <= kNarrowColumns; },
+    {"taps of the image times output channels at most 32, or 3x3 taps and 4, 8 or 12 channels",
+     [](const Subject& s) {
+         const int64_t k = s.problem.filter.k, taps = s.problem.filter.r * s.problem.filter.s;
+         return taps * k <= 32 || (taps == 9 && (k == 4 || k == 8 || k == 12));
+     },
      [](const Subject& s) { return std::to_string(s.problem.filter.r * s.problem.filter.s * s.problem.filter.k); }},
     conv::kStride1,
     conv::kDilation1,

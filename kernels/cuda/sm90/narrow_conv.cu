@@ -1,11 +1,11 @@
 #include <kinetograph/kernels/cuda/sm90/narrow_kernel.hpp>
 #include <kinetograph/kernels/isa/kernel.hpp>
 
+#define KG_SM90_NARROW_ENTRY(name, config) \
+    KG_CUDA_KERNEL(name, NarrowConvParams, kThreads, 1) { NarrowConvKernel<config>::run(params); }
+
 namespace kinetograph::sm90 {
 
-KG_CUDA_KERNEL(sm90_narrow_bf16_3, NarrowConvParams, kThreads, 1) { NarrowConvKernel<Element::BF16, 3>::run(params); }
-KG_CUDA_KERNEL(sm90_narrow_bf16_1, NarrowConvParams, kThreads, 1) { NarrowConvKernel<Element::BF16, 1>::run(params); }
-KG_CUDA_KERNEL(sm90_narrow_f16_3, NarrowConvParams, kThreads, 1) { NarrowConvKernel<Element::F16, 3>::run(params); }
-KG_CUDA_KERNEL(sm90_narrow_f16_1, NarrowConvParams, kThreads, 1) { NarrowConvKernel<Element::F16, 1>::run(params); }
+KG_SM90_NARROW_INSTANCES(KG_SM90_NARROW_ENTRY)
 
 }  // namespace kinetograph::sm90

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <kinetograph/kernels/cuda/sm90/conv_config.hpp>
 #include <kinetograph/kernels/cuda/sm90/conv_tiles.hpp>
+#include <kinetograph/kernels/cuda/sm90/narrow_config.hpp>
 #include <kinetograph/kernels/cuda/sm90/narrow_params.hpp>
 #include <kinetograph/kernels/isa/barrier.hpp>
 #include <kinetograph/kernels/isa/fence.hpp>
@@ -14,41 +14,36 @@
 /// channels are read once instead of once a tap. 96 > 3 under 3 x 3 taps is a product with 27 columns, and an output
 /// pixel the sum of one column of each of its 9 neighbours:
 ///
-///   Y[pixel][tap, k] = sum over q, c of input[t + q][pixel][c] * filter[k][c][q][tap]        wgmma, N = 32
+///   Y[pixel][tap, k] = sum over q, c of input[t + q][pixel][c] * filter[k][c][q][tap]        wgmma, N = columns
 ///   output[y, x][k]  = sum over taps (r, s) of Y[y + r, x + s][(r, s), k]                    shared memory
 namespace kinetograph::sm90 {
 
-inline constexpr uint32_t kNarrowColumns = 32;   ///< taps of the image times output channels, at most
-inline constexpr uint32_t kNarrowChannels = 32;  ///< of a block of K: rows of 64 bytes
-inline constexpr uint32_t kNarrowStages = 4;
-inline constexpr uint32_t kNarrowRows = 16, kNarrowRowPixels = 32;  ///< pixels that are read for a tile
-inline constexpr uint32_t kNarrowPixels = kNarrowRows * kNarrowRowPixels;
-inline constexpr uint32_t kNarrowPitch = kNarrowPixels + 4;  ///< of Y: 8 rows of 4 pairs of columns meet 32 banks
-
-template <uint32_t kSide>
-struct NarrowTile {
-    static constexpr uint32_t kRows = kNarrowRows - kSide + 1, kColumns = kNarrowRowPixels - kSide + 1;
-};
-
+template <NarrowConfig kConfig>
 struct NarrowSmem {
-    alignas(1024) uint8_t input[kNarrowStages][kNarrowPixels * kNarrowChannels * 2];    ///< [pixel][channel]
-    alignas(1024) uint8_t filter[kNarrowStages][kNarrowColumns * kNarrowChannels * 2];  ///< [column][channel]
-    alignas(16) float y[kNarrowColumns][kNarrowPitch];
+    static constexpr NarrowConfig c = kConfig;
+
+    alignas(1024) uint8_t input[kNarrowStages][input_stage_bytes(c)];    ///< [pixel][channel]
+    alignas(1024) uint8_t filter[kNarrowStages][filter_stage_bytes(c)];  ///< [column][channel]
+    alignas(16) float y[c.columns][sums_pitch(c)];
     isa::mbarrier::Barrier full[kNarrowStages], empty[kNarrowStages];
 };
 
 /// Grid: any number of CTAs up to the number of tiles, along x; kThreads threads.
-template <Element kElement, uint32_t kSide, ConvFault kFault = ConvFault::None>
+template <NarrowConfig kConfig, ConvFault kFault = ConvFault::None>
 struct NarrowConvKernel {
+    static constexpr NarrowConfig c = kConfig;
+    static constexpr Element kElement = c.element;
     static constexpr isa::Swizzle kSwizzle = isa::Swizzle::Span64;
     static constexpr uint32_t kRow = kNarrowChannels * 2, kConsumerThreads = 128 * kConsumers;
-    static constexpr uint32_t kBlocks = kNarrowPixels / kBlockPixels / kConsumers;  ///< of 64 pixels, a warpgroup's
-    static constexpr uint32_t kStageBytes = (kNarrowPixels + kNarrowColumns) * kRow;
-    using Tile = NarrowTile<kSide>;
-    using Sums = float[kBlocks][kNarrowColumns / 2];
+    static constexpr uint32_t kBlocks = pixels(c) / kBlockPixels / kConsumers;  ///< of 64 pixels, a warpgroup's
+    static constexpr uint32_t kStageBytes = (pixels(c) + c.columns) * kRow;
+    using Smem = NarrowSmem<kConfig>;
+    using Sums = float[kBlocks][c.columns / 2];
+    static_assert(sizeof(Smem) <= shared_bytes(c) && shared_bytes(c) <= kSharedLimit,
+                  "more shared memory than a block may have");
 
     KG_DEVICE static void run(const NarrowConvParams& params) {
-        auto& smem = isa::shared_as<NarrowSmem>();
+        auto& smem = isa::shared_as<Smem>();
         if (isa::thread_index() == 0) {
             for (auto& barrier : smem.full) isa::mbarrier::init(barrier, 1);
             for (auto& barrier : smem.empty) isa::mbarrier::init(barrier, 4 * kConsumers);  // a warp each
@@ -72,11 +67,11 @@ struct NarrowConvKernel {
     /// Frames innermost: tiles that run at the same time share their input in the L2.
     KG_DEVICE static Place place(const NarrowConvParams& p, uint32_t index) {
         const uint32_t tile = index / p.frames;
-        return {index % p.frames, static_cast<int32_t>(tile % p.tiles_x * Tile::kColumns),
-                static_cast<int32_t>(tile / p.tiles_x * Tile::kRows)};
+        return {index % p.frames, static_cast<int32_t>(tile % p.tiles_x * tile_columns(c)),
+                static_cast<int32_t>(tile / p.tiles_x * tile_rows(c))};
     }
 
-    KG_DEVICE static void load(const NarrowConvParams& p, NarrowSmem& smem) {
+    KG_DEVICE static void load(const NarrowConvParams& p, Smem& smem) {
         Ring<kNarrowStages> ring{0, kFault == ConvFault::ProducerStartsAtPhase0 ? 0u : 1u};
         constexpr uint32_t kMissing = kFault == ConvFault::ExpectsTooFewBytes ? kRow : 0;
         for (uint32_t index = isa::block_index().x; index < tiles(p); index += isa::grid_size().x) {
@@ -96,7 +91,7 @@ struct NarrowConvKernel {
         }
     }
 
-    KG_DEVICE static void consume(const NarrowConvParams& p, NarrowSmem& smem, uint32_t consumer) {
+    KG_DEVICE static void consume(const NarrowConvParams& p, Smem& smem, uint32_t consumer) {
         Ring<kNarrowStages> ring{0, 0};
         for (uint32_t index = isa::block_index().x; index < tiles(p); index += isa::grid_size().x) {
             const Place at = place(p, index);
@@ -109,7 +104,7 @@ struct NarrowConvKernel {
         }
     }
 
-    KG_DEVICE static void multiply(NarrowSmem& smem, Ring<kNarrowStages>& ring, uint32_t k_blocks, uint32_t consumer,
+    KG_DEVICE static void multiply(Smem& smem, Ring<kNarrowStages>& ring, uint32_t k_blocks, uint32_t consumer,
                                    Sums& sums) {
         KG_UNROLL
         for (uint32_t i = 0; i < kBlocks; ++i) {
@@ -132,7 +127,7 @@ struct NarrowConvKernel {
                     const uint64_t a = isa::wgmma_descriptor({.address = pixels + i * kBlockPixels * kRow + step * 32,
                                                               .group_stride = 8 * kRow,
                                                               .swizzle = kSwizzle});
-                    isa::wgmma::mma<kNarrowColumns, kElement>(sums[i], a, b, true);
+                    isa::wgmma::mma<c.columns, kElement>(sums[i], a, b, true);
                 }
             }
             isa::wgmma::commit();
@@ -145,53 +140,90 @@ struct NarrowConvKernel {
     }
 
     /// Columns of Y lie one after the other, so that neighbouring lanes gather neighbouring pixels.
-    KG_DEVICE static void stage(NarrowSmem& smem, uint32_t consumer, const Sums& sums) {
+    KG_DEVICE static void stage(Smem& smem, uint32_t consumer, const Sums& sums) {
         const uint32_t row = isa::thread_index() % 128 / 32 * 16 + isa::lane_index() / 4;
         const uint32_t column = isa::lane_index() % 4 * 2;
         KG_UNROLL
         for (uint32_t i = 0; i < kBlocks; ++i) {
             const uint32_t pixel = (consumer * kBlocks + i) * kBlockPixels + row;
             KG_UNROLL
-            for (uint32_t j = 0; j < kNarrowColumns / 2; ++j)
+            for (uint32_t j = 0; j < c.columns / 2; ++j)
                 isa::store_shared(&smem.y[column + j / 4 * 8 + j % 2][pixel + j / 2 % 2 * 8], sums[i][j]);
         }
     }
 
-    KG_DEVICE static void gather(const NarrowConvParams& p, NarrowSmem& smem, const Place& at) {
+    KG_DEVICE static void gather(const NarrowConvParams& p, Smem& smem, const Place& at) {
         const uint32_t thread = isa::thread_index() - 128;
-        for (uint32_t i = thread; i < Tile::kRows * kNarrowRowPixels; i += kConsumerThreads) {
-            const uint32_t y = i / kNarrowRowPixels, x = i % kNarrowRowPixels;
+        for (uint32_t i = thread; i < tile_rows(c) * c.row_pixels; i += kConsumerThreads) {
+            const uint32_t y = i / c.row_pixels, x = i % c.row_pixels;
             const uint32_t out_y = static_cast<uint32_t>(at.y) + y, out_x = static_cast<uint32_t>(at.x) + x;
-            if (x >= Tile::kColumns || out_y >= p.h_out || out_x >= p.w_out) continue;
+            if (x >= tile_columns(c) || out_y >= p.h_out || out_x >= p.w_out) continue;
             const size_t first = (static_cast<size_t>(out_y) * p.w_out + out_x) * p.c_out;
-            for (uint32_t k = 0; k < p.c_out; ++k) {
-                float sum = p.bias == nullptr ? 0.0f : isa::load_global<float>(p.bias + k);
+            for (uint32_t k = 0; k < p.c_out; k += kTogether) {
+                float sums[kTogether], residual[kTogether];
                 KG_UNROLL
-                for (uint32_t tap = 0; tap < kSide * kSide; ++tap) {
-                    constexpr uint32_t kShift = kFault == ConvFault::RowShiftOffByOne ? 1u : 0u;
-                    const uint32_t pixel = (y + tap / kSide) * kNarrowRowPixels + x + tap % kSide + kShift;
-                    sum += isa::load_shared(&smem.y[tap * p.c_out + k][pixel]);
+                for (uint32_t j = 0; j < kTogether; ++j) {
+                    sums[j] = p.bias == nullptr ? 0.0f : isa::load_global<float>(p.bias + k + j);
+                    KG_UNROLL
+                    for (uint32_t tap = 0; tap < c.side * c.side; ++tap) {
+                        constexpr uint32_t kShift = kFault == ConvFault::RowShiftOffByOne ? 1u : 0u;
+                        const uint32_t pixel = (y + tap / c.side) * c.row_pixels + x + tap % c.side + kShift;
+                        sums[j] += isa::load_shared(&smem.y[tap * p.c_out + k + j][pixel]);
+                    }
+                    if (p.silu != 0) sums[j] = isa::silu(sums[j]);
                 }
-                if (p.silu != 0) sum = isa::silu(sum);
-                if (p.residual[at.frame] != nullptr) sum += p.beta * residual(p, at.frame, first + k);
-                store(p, at.frame, first + k, p.relu != 0 ? isa::leaky_relu(sum, p.negative_slope) : sum);
+                if (p.residual[at.frame] != nullptr) {
+                    load(p, p.residual[at.frame], first + k, residual);
+                    KG_UNROLL
+                    for (uint32_t j = 0; j < kTogether; ++j) sums[j] += p.beta * residual[j];
+                }
+                KG_UNROLL
+                for (float& sum : sums) sum = p.relu != 0 ? isa::leaky_relu(sum, p.negative_slope) : sum;
+                store(p, p.output[at.frame], first + k, sums);
             }
         }
     }
 
-    KG_DEVICE static float residual(const NarrowConvParams& p, uint32_t frame, size_t element) {
-        const void* from = p.residual[frame];
-        if (p.float32 != 0) return isa::load_global<float>(static_cast<const float*>(from) + element);
-        float both[2];
-        isa::unpack_word<kElement>(isa::load_global<uint16_t>(static_cast<const uint16_t*>(from) + element), both);
-        return both[0];
+    /// Output channels that move at once; c_out is a multiple.
+    static constexpr uint32_t kTogether = channels_together(c);
+    using Values = float[kTogether];
+    struct alignas(sizeof(Values)) Floats {
+        Values at;
+    };
+    struct alignas(2 * kTogether) Elements {
+        uint16_t at[kTogether];
+    };
+
+    KG_DEVICE static void load(const NarrowConvParams& p, const void* from, size_t element, Values& values) {
+        if (p.float32 != 0) {
+            const Floats all = isa::load_global<Floats>(static_cast<const float*>(from) + element);
+            KG_UNROLL
+            for (uint32_t j = 0; j < kTogether; ++j) values[j] = all.at[j];
+            return;
+        }
+        const Elements all = isa::load_global<Elements>(static_cast<const uint16_t*>(from) + element);
+        KG_UNROLL
+        for (uint32_t j = 0; j < kTogether; ++j) {
+            float both[2];
+            isa::unpack_word<kElement>(all.at[j], both);
+            values[j] = both[0];
+        }
     }
 
-    KG_DEVICE static void store(const NarrowConvParams& p, uint32_t frame, size_t element, float value) {
-        if (p.float32 != 0) return isa::store_global(static_cast<float*>(p.output[frame]) + element, value);
-        const float both[2] = {value, 0};
-        isa::store_global(static_cast<uint16_t*>(p.output[frame]) + element,
-                          static_cast<uint16_t>(isa::pack_word<kElement>(both)));
+    KG_DEVICE static void store(const NarrowConvParams& p, void* to, size_t element, const Values& values) {
+        if (p.float32 != 0) {
+            Floats all;
+            KG_UNROLL
+            for (uint32_t j = 0; j < kTogether; ++j) all.at[j] = values[j];
+            return isa::store_global(static_cast<float*>(to) + element, all);
+        }
+        Elements all;
+        KG_UNROLL
+        for (uint32_t j = 0; j < kTogether; ++j) {
+            const float both[2] = {values[j], 0};
+            all.at[j] = static_cast<uint16_t>(isa::pack_word<kElement>(both));
+        }
+        isa::store_global(static_cast<uint16_t*>(to) + element, all);
     }
 };
 

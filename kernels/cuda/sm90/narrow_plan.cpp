@@ -1,11 +1,13 @@
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <kinetograph/kernels/conv/chip.hpp>
 #include <kinetograph/kernels/conv/counts.hpp>
 #include <kinetograph/kernels/cuda/sm80/cost.hpp>
 #include <kinetograph/kernels/cuda/sm80/pack.hpp>
+#include <kinetograph/kernels/cuda/sm90/cost.hpp>
 #include <kinetograph/kernels/cuda/sm90/frame_runs.hpp>
-#include <kinetograph/kernels/cuda/sm90/narrow_kernel.hpp>
+#include <kinetograph/kernels/cuda/sm90/narrow_params.hpp>
 #include <kinetograph/kernels/cuda/sm90/narrow_plan.hpp>
 #include <kinetograph/kernels/isa/convert.hpp>
 
@@ -21,43 +23,66 @@ using conv::kLaunchSeconds;
 using conv::u32;
 using conv::u64;
 
-TensorMapDesc input_map(const ConvProblem& p, const std::byte* frame) {
+#define KG_ROW(kernel, config) NamedNarrowConfig{#kernel, config},
+constexpr std::array kInstances{KG_SM90_NARROW_INSTANCES(KG_ROW)};
+#undef KG_ROW
+
+TensorMapDesc input_map(const NarrowConfig& c, const ConvProblem& p, const std::byte* frame) {
     TensorMapDesc map = isa::dense_map(isa::MapMode::Tiled, p.dtype, const_cast<std::byte*>(frame), 3,
                                        {u64(p.c_in), u64(p.w), u64(p.h)});
     map.swizzle = isa::Swizzle::Span64;
-    map.box = {kNarrowChannels, kNarrowRowPixels, kNarrowRows};
+    map.box = {kNarrowChannels, c.row_pixels, c.rows};
     return map;
 }
 
-TensorMapDesc filter_map(const ConvProblem& p, const std::byte* packed) {
+TensorMapDesc filter_map(const NarrowConfig& c, const ConvProblem& p, const std::byte* packed) {
     TensorMapDesc map = isa::dense_map(isa::MapMode::Tiled, p.dtype, const_cast<std::byte*>(packed), 3,
-                                       {u64(sm80::padded_channels(p.c_in)), kNarrowColumns, u64(p.filter.q)});
+                                       {u64(sm80::padded_channels(p.c_in)), c.columns, u64(p.filter.q)});
     map.swizzle = isa::Swizzle::Span64;
-    map.box = {kNarrowChannels, kNarrowColumns, 1};
+    map.box = {kNarrowChannels, c.columns, 1};
     return map;
 }
 
-int64_t tiles_x(const ConvProblem& p) { return ceil_div(p.w_out(), kNarrowRowPixels - p.filter.s + 1); }
-int64_t tiles_y(const ConvProblem& p) { return ceil_div(p.h_out(), kNarrowRows - p.filter.r + 1); }
+int64_t tiles_x(const NarrowConfig& c, const ConvProblem& p) { return ceil_div(p.w_out(), tile_columns(c)); }
+int64_t tiles_y(const NarrowConfig& c, const ConvProblem& p) { return ceil_div(p.h_out(), tile_rows(c)); }
 
 /// The pixels of a tile come out of the second-level cache once a temporal tap, at this rate on an H200.
 constexpr double kCacheBytesPerSecond = 8.5e12;
-
-double seconds_of(const ConvProblem& p, const conv::Chip& chip) {
-    const auto tiles = static_cast<double>(tiles_x(p) * tiles_y(p) * p.frames_out());
-    const auto blocks = static_cast<double>(p.filter.q * ceil_div(p.c_in, kNarrowChannels));
-    const double cached = tiles * blocks * (kNarrowPixels + kNarrowColumns) * kNarrowChannels * 2;
-    const double moved =
-        static_cast<double>(p.frames_in()) * static_cast<double>(p.input_frame_bytes()) +
-        (p.residual ? 2.0 : 1.0) * static_cast<double>(p.frames_out()) * static_cast<double>(p.output_frame_bytes());
-    return kLaunchSeconds + std::max(cached / kCacheBytesPerSecond, sm80::traffic_seconds(moved, chip));
-}
+/// Sums of a tile that go through shared memory in a clock, which nothing hides: those that are stored and those that
+/// are gathered. Fitted to the head in bench/results/conv_h200_*.json.
+constexpr double kSumsAClock = 7.6;
 
 }  // namespace
 
-std::vector<std::byte> pack_narrow_filter(const ConvProblem& p, std::span<const float> filter) {
+const NamedNarrowConfig* choose_narrow_config(const ConvProblem& p) {
+    const auto* found = std::ranges::find_if(kInstances, [&](const NamedNarrowConfig& named) {
+        const NarrowConfig& c = named.config;
+        return c.element == p.dtype && c.side == p.filter.r && p.filter.r * p.filter.s * p.filter.k <= c.columns &&
+               p.filter.k % channels_together(c) == 0;
+    });
+    return found != kInstances.end() ? found : nullptr;
+}
+
+double narrow_seconds(const NarrowConfig& c, const ConvProblem& p, const conv::Chip& chip) {
+    const int64_t tiles = tiles_x(c, p) * tiles_y(c, p) * p.frames_out();
+    const auto turns = static_cast<double>(ceil_div(tiles, std::max<int64_t>(chip.compute_units, 1)));
+    const auto blocks = static_cast<double>(p.filter.q * ceil_div(p.c_in, kNarrowChannels));
+    const double cached = static_cast<double>(tiles) * blocks * (pixels(c) + c.columns) * kNarrowChannels * 2;
+    const double products =
+        turns * blocks * kNarrowChannels / 16 * pixels(c) / kBlockPixels * product_clocks(c.columns);
+    const auto gathered = static_cast<double>(p.filter.r * p.filter.s * p.filter.k);
+    const double sums = turns * (c.columns * pixels(c) + gathered * tile_rows(c) * c.row_pixels) / kSumsAClock;
+    const double moved =
+        static_cast<double>(p.frames_in()) * static_cast<double>(p.input_frame_bytes()) +
+        (p.residual ? 2.0 : 1.0) * static_cast<double>(p.frames_out()) * static_cast<double>(p.output_frame_bytes());
+    const double tiled = std::max(cached / kCacheBytesPerSecond, clock_seconds(products, chip));
+    return kLaunchSeconds + std::max(tiled + clock_seconds(sums, chip), sm80::traffic_seconds(moved, chip));
+}
+
+std::vector<std::byte> pack_narrow_filter(const NarrowConfig& config, const ConvProblem& p,
+                                          std::span<const float> filter) {
     const int64_t channels = sm80::padded_channels(p.c_in), taps = p.filter.r * p.filter.s;
-    std::vector<std::byte> packed(u64(p.filter.q * kNarrowColumns * channels * 2));
+    std::vector<std::byte> packed(u64(p.filter.q * config.columns * channels * 2));
     for (int64_t k = 0; k < p.filter.k; ++k) {
         for (int64_t c = 0; c < p.c_in; ++c) {
             for (int64_t q = 0; q < p.filter.q; ++q) {
@@ -65,7 +90,7 @@ std::vector<std::byte> pack_narrow_filter(const ConvProblem& p, std::span<const 
                     const float value = filter[u64(((k * p.c_in + c) * p.filter.q + q) * taps + tap)];
                     const auto bits = static_cast<uint16_t>(p.dtype == Element::BF16 ? isa::bfloat16_bits(value)
                                                                                      : isa::float16_bits(value));
-                    const int64_t row = q * kNarrowColumns + tap * p.filter.k + k;
+                    const int64_t row = q * config.columns + tap * p.filter.k + k;
                     std::memcpy(packed.data() + (row * channels + c) * 2, &bits, 2);
                 }
             }
@@ -76,37 +101,34 @@ std::vector<std::byte> pack_narrow_filter(const ConvProblem& p, std::span<const 
 
 conv::ConvPlan plan_narrow_gemm(const ConvProblem& problem, const conv::Chip& chip) {
     conv::ConvPlan plan;
-    const bool wide = problem.filter.r == 3;
-    const bool bf16 = problem.dtype == Element::BF16;
-    plan.kernels = {{bf16 ? (wide ? "sm90_narrow_bf16_3" : "sm90_narrow_bf16_1")
-                          : (wide ? "sm90_narrow_f16_3" : "sm90_narrow_f16_1"),
-                     "narrow_conv"}};
-    plan.seconds = seconds_of(problem, chip);
+    const NamedNarrowConfig& named = *choose_narrow_config(problem);
+    plan.kernels = {{std::string(named.kernel), "narrow_conv"}};
+    plan.seconds = narrow_seconds(named.config, problem, chip);
     plan.packing.layout = std::string("taps as columns ") + element_name(problem.dtype);
-    plan.packing.pack = [problem](const conv::ConvParameters& parameters) {
-        return conv::packed_with(pack_narrow_filter(problem, parameters.filter), parameters);
+    plan.packing.pack = [problem, config = named.config](const conv::ConvParameters& parameters) {
+        return conv::packed_with(pack_narrow_filter(config, problem, parameters.filter), parameters);
     };
-    plan.steps = [problem, sms = chip.compute_units](const conv::ConvTensors& tensors,
-                                                     const conv::ParameterAddresses& parameters,
-                                                     const conv::EncodeMap& encode) {
+    plan.steps = [problem, config = named.config, sms = chip.compute_units](const conv::ConvTensors& tensors,
+                                                                            const conv::ParameterAddresses& parameters,
+                                                                            const conv::EncodeMap& encode) {
         std::vector<conv::ConvStep> steps;
-        for (const ConvLaunch& launch : narrow_launches(problem, tensors, parameters, sms, encode))
+        for (const ConvLaunch& launch : narrow_launches(config, problem, tensors, parameters, sms, encode))
             steps.emplace_back(launch);
         return steps;
     };
     return plan;
 }
 
-std::vector<ConvLaunch> narrow_launches(const ConvProblem& problem, const conv::ConvTensors& tensors,
-                                        const conv::ParameterAddresses& parameters, uint32_t sms,
-                                        const conv::EncodeMap& encode) {
+std::vector<ConvLaunch> narrow_launches(const NarrowConfig& config, const ConvProblem& problem,
+                                        const conv::ConvTensors& tensors, const conv::ParameterAddresses& parameters,
+                                        uint32_t sms, const conv::EncodeMap& encode) {
     std::vector<ConvLaunch> launches;
     if (problem.empty()) return launches;
     NarrowConvParams common{};
-    common.filter = encode(filter_map(problem, parameters.filter));
+    common.filter = encode(filter_map(config, problem, parameters.filter));
     common.bias = problem.bias ? parameters.bias : nullptr;
-    common.tiles_x = u32(tiles_x(problem));
-    common.tiles_y = u32(tiles_y(problem));
+    common.tiles_x = u32(tiles_x(config, problem));
+    common.tiles_y = u32(tiles_y(config, problem));
     common.channel_blocks = u32(ceil_div(problem.c_in, kNarrowChannels));
     common.c_out = u32(problem.filter.k);
     common.h_out = u32(problem.h_out());
@@ -123,14 +145,14 @@ std::vector<ConvLaunch> narrow_launches(const ConvProblem& problem, const conv::
         params.frames = u32(run.count);
         std::copy(run.taps.begin(), run.taps.end(), params.taps);
         for (int64_t i = 0; i < run.inputs; ++i)
-            params.input[i] = encode(input_map(problem, tensors.input[u64(run.first_input + i)]));
+            params.input[i] = encode(input_map(config, problem, tensors.input[u64(run.first_input + i)]));
         for (int64_t i = 0; i < run.count; ++i) {
             params.output[i] = tensors.output[u64(run.first_output + i)];
             if (problem.residual) params.residual[i] = tensors.residual[u64(run.first_output + i)];
         }
         launches.push_back({.grid = {std::min(params.tiles_x * params.tiles_y * params.frames, sms), 1, 1},
                             .threads = kThreads,
-                            .shared_bytes = sizeof(NarrowSmem),
+                            .shared_bytes = shared_bytes(config),
                             .arguments = conv::Arguments::of(params)});
     }
     return launches;

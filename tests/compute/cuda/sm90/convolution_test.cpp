@@ -43,7 +43,8 @@ ConvShape doubled(ConvShape shape) {
 /// A head's: few output channels and no epilogue that looks at all of them.
 ConvShape narrow(ConvShape shape) {
     ConvProblem& p = shape.problem;
-    p.filter.k = std::clamp<std::int64_t>(p.filter.k / 8, 1, p.filter.r == 1 ? 32 : 3);
+    p.filter.k = std::clamp<std::int64_t>(p.filter.k / 8, 1, p.filter.r == 1 ? 32 : 12);
+    if (p.filter.r == 3 && p.filter.k > 3) p.filter.k -= p.filter.k % 4;
     p.residual = false;
     p.norm = Norm::None;
     return shape;

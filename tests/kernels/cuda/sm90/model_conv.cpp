@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 #include <kinetograph/kernels/cuda/sm90/conv_configs.hpp>
-#include <kinetograph/kernels/cuda/sm90/narrow_plan.hpp>
 #include <kinetograph/kernels/cuda/sm90/pack.hpp>
 #include <kinetograph/kernels/cuda/sm90/plan.hpp>
 #include <kinetograph/kernels/cuda/sm90/winograd_configs.hpp>
@@ -38,13 +37,12 @@ std::string run_winograd(std::string_view kernel, const ModelConv& conv, uint64_
     return "the tests compile no kernel " + std::string(kernel);
 }
 
-std::string run_narrow(const ConvCase& conv, const ModelConv& model, uint64_t seed) {
-    const bool wide = conv.shape.filter.r == 3;
-    if (conv.shape.dtype == Element::F16)
-        return wide ? model.run<NarrowConvKernel<Element::F16, 3>, NarrowConvParams>(seed)
-                    : model.run<NarrowConvKernel<Element::F16, 1>, NarrowConvParams>(seed);
-    return wide ? model.run<NarrowConvKernel<Element::BF16, 3>, NarrowConvParams>(seed)
-                : model.run<NarrowConvKernel<Element::BF16, 1>, NarrowConvParams>(seed);
+std::string run_narrow(std::string_view kernel, const ModelConv& conv, uint64_t seed) {
+#define KG_RUN(name, config) \
+    if (kernel == #name) return conv.run<NarrowConvKernel<config>, NarrowConvParams>(seed);
+    KG_SM90_NARROW_INSTANCES(KG_RUN)
+#undef KG_RUN
+    return "the tests compile no kernel " + std::string(kernel);
 }
 
 }  // namespace
@@ -76,12 +74,12 @@ ModelConv::ModelConv(ConvNumbers& numbers, const WinogradConfig& config, uint32_
     launches_ = winograd_launches(config, problem, addresses.tensors(), parameters, sms, encode());
 }
 
-ModelConv::ModelConv(ConvNumbers& numbers, uint32_t sms) {
+ModelConv::ModelConv(ConvNumbers& numbers, const NarrowConfig& config, uint32_t sms) {
     const ConvProblem problem = numbers.conv().problem();
     const auto addresses = numbers.addresses();
     const auto given = numbers.parameters();
-    const auto parameters = place(conv::packed_with(pack_narrow_filter(problem, given.filter), given));
-    launches_ = narrow_launches(problem, addresses.tensors(), parameters, sms, encode());
+    const auto parameters = place(conv::packed_with(pack_narrow_filter(config, problem, given.filter), given));
+    launches_ = narrow_launches(config, problem, addresses.tensors(), parameters, sms, encode());
 }
 
 ModelConv::ModelConv(const conv::PackedParameters& packed, const MakeLaunches& launches) {
@@ -150,10 +148,12 @@ std::string winograd_disagreement(const ConvCase& conv, std::string_view kernel,
 }
 
 std::string narrow_disagreement(const ConvCase& conv, uint64_t schedules) {
+    const NamedNarrowConfig* named = choose_narrow_config(conv.problem());
+    if (named == nullptr) return "no instance fits";
     ConvNumbers numbers(conv);
-    const ModelConv model(numbers);
-    return numbers.judge_runs("narrow-gemm-sm90", schedules,
-                              [&](uint64_t seed) { return run_narrow(conv, model, seed); });
+    const ModelConv model(numbers, named->config);
+    return numbers.judge_runs(named->kernel, schedules,
+                              [&](uint64_t seed) { return run_narrow(named->kernel, model, seed); });
 }
 
 }  // namespace kinetograph::sm90

@@ -4,6 +4,7 @@
 #include <kinetograph/kernels/cuda/sm90/conv_kernel.hpp>
 #include <kinetograph/kernels/cuda/sm90/cost.hpp>
 #include <kinetograph/kernels/cuda/sm90/narrow_kernel.hpp>
+#include <kinetograph/kernels/cuda/sm90/narrow_plan.hpp>
 #include <kinetograph/kernels/cuda/sm90/winograd_kernel.hpp>
 #include <kinetograph/kernels/cuda/sm90/winograd_plan.hpp>
 #include <kinetograph/kernels/host_model/launch.hpp>
@@ -35,7 +36,7 @@ class ModelConv {
     /// In one tile of WinogradKernel.
     ModelConv(ConvNumbers& numbers, const WinogradConfig& config, uint32_t sms = 3);
     /// By NarrowConvKernel.
-    explicit ModelConv(ConvNumbers& numbers, uint32_t sms = 3);
+    ModelConv(ConvNumbers& numbers, const NarrowConfig& config, uint32_t sms = 3);
 
     /// By any kernel: `launches` are made for parameters that have been placed.
     using MakeLaunches =
