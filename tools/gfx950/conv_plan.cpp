@@ -39,19 +39,16 @@ void print_choices() {
     std::array<std::int64_t, 9> n{};
     while (std::cin >> n[0] >> n[1] >> n[2] >> n[3] >> n[4] >> n[5] >> n[6] >> n[7] >> n[8]) {
         const std::int64_t scale = n[8] != 0 ? 2 : 1;
-        const FourWaveConvProblem problem{.frames = n[0],
-                                          .h = n[1] / scale,
-                                          .w = n[2] / scale,
-                                          .c_in = n[3],
-                                          .upsample = scale == 2,
-                                          .c_out = n[4],
-                                          .q = n[5],
-                                          .r = n[6],
-                                          .s = n[7],
-                                          .pad_top = n[6] / 2,
-                                          .pad_bottom = n[6] / 2,
-                                          .pad_left = n[7] / 2,
-                                          .pad_right = n[7] / 2};
+        const conv::ConvProblem problem{
+            .d = n[0],
+            .h = n[1] / scale,
+            .w = n[2] / scale,
+            .c_in = n[3],
+            .upsample = scale == 2,
+            .filter = {n[4], n[5], n[6], n[7]},
+            .stride = {},
+            .dilation = {},
+            .pad = {.front = n[5] - 1, .top = n[6] / 2, .bottom = n[6] / 2, .left = n[7] / 2, .right = n[7] / 2}};
         const auto planned = plan_four_wave_conv(problem);
         std::cout << (planned.plan ? std::string(planned.plan->kernel->name) : planned.error) << '\n';
     }

@@ -1,5 +1,6 @@
 #include <kinetograph/tools/gfx950/decoder_layers.hpp>
 
+#include <kinetograph/kernels/hip/gfx950/gates.hpp>
 #include <kinetograph/kernels/hip/gfx950/passes/attention_launch.hpp>
 
 #include <algorithm>
@@ -36,7 +37,7 @@ void describe(DecoderLayer& layer, const conv::ConvPlan& plan) {
 }
 
 std::string_view method_of(const conv::ConvProblem& problem) {
-    return declined(four_wave_problem(problem)).empty() ? "four-wave-gfx950" : "another";
+    return declined(without_norm(problem)).empty() ? "four-wave-gfx950" : "another";
 }
 
 /// Sums of the passes that are not convolutions, by their kind.

@@ -41,7 +41,7 @@ HBM_BYTES = 0.8 * 8e12
 ISSUE = 4              # a wave issues at most one instruction in 4 cycles ("CDNA3 ISA", wave64 on 16 lanes)
 # AMD, matrix cores of CDNA4
 MATRIX = (("16x16x32_", 16), ("16x16x128_f8f6f4", 32), ("16x16x4_f32", 32), ("32x32x16_", 32))
-LDS_READ_BYTES = 128   # a cycle and compute unit: kLdsReadBytes of four_wave_conv_launch.hpp
+LDS_READ_BYTES = 128   # a cycle and compute unit: kLdsReadBytes of rates.hpp
 STATED_LDS_READ_BYTES = 256  # kStatedLdsReadBytes of the same
 LDS_WRITE_BYTES = 128  # a cycle and compute unit
 # a cycle and compute unit: 128 channels of 128 bytes for 256 units (ROCm compute profiler, gfx950)
@@ -50,7 +50,7 @@ LDS_LATENCY = 64       # cycles; CDNA3 microbenchmarks give 55 to 70
 MEMORY_LATENCY = 800   # cycles from issue to LDS, between an L2 hit (about 300) and HBM (about 1500)
 BARRIER = 24           # for the four waves to meet
 BRANCH = 16            # taken
-NORM_CYCLES = 50       # for each value of a lane that the epilogue norms: kNormClocks of four_wave_conv_launch.cpp
+NORM_CYCLES = 50       # for each value of a lane that the epilogue norms: kNormClocks of cost.cpp
 
 
 @dataclasses.dataclass

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <kinetograph/kernels/hip/gfx950/gates.hpp>
+#include <kinetograph/kernels/hip/gfx950/pack.hpp>
 #include <kinetograph/kernels/hip/gfx950/passes/frame_values_launch.hpp>
 #include <kinetograph/kernels/hip/gfx950/passes/rms_norm_launch.hpp>
 #include <kinetograph/kernels/hip/gfx950/plan.hpp>
@@ -55,7 +56,7 @@ std::vector<To> addresses(std::span<Byte* const> frames) {
 
 /// How a problem runs: which kernel, over which parts of K, and whether it norms too or another pass does.
 struct Course {
-    FourWaveConvProblem conv;  ///< of the kernel: float32 sums only, if K is split
+    ConvProblem conv;  ///< of the kernel: float32 sums only, if K is split
     ConvChoice choice;
     bool norm_after = false;
     double seconds = 0;  ///< with all launches
@@ -67,7 +68,7 @@ double norm_seconds(const ConvProblem& p, int64_t frames, const conv::Chip& chip
     return conv::kLaunchSeconds + streaming_seconds(2 * bytes, chip);
 }
 
-double seconds_of(const FourWaveConvProblem& p, const conv::Chip& chip) {
+double seconds_of(const ConvProblem& p, const conv::Chip& chip) {
     return conv::kLaunchSeconds + estimated_seconds(p, choose_kernel_for_packing(p, chip), chip);
 }
 
@@ -75,27 +76,21 @@ double seconds_of(const FourWaveConvProblem& p, const conv::Chip& chip) {
 /// frame alone, because the two add in different orders, and bits must not depend on the number of frames.
 Course course_of(const ConvProblem& p, const conv::Chip& chip, Splitting splitting) {
     Course course;
-    course.conv = four_wave_problem(p);
+    course.conv = without_norm(p);
     course.norm_after = p.norm != conv::Norm::None;
-    if (course.norm_after) {
-        FourWaveConvProblem fused = course.conv;
-        fused.norm = true;
-        fused.norm_silu = p.norm_activation == conv::Activation::Silu;
-        fused.output = p.norm != conv::Norm::Instead;
-        FourWaveConvProblem fused_frame = fused, frame = course.conv;
-        fused_frame.frames = frame.frames = 1;
-        if (declined(fused).empty() && choose_kernel_for_packing(fused, chip).kernel != nullptr &&
-            seconds_of(fused_frame, chip) < seconds_of(frame, chip) + norm_seconds(p, 1, chip)) {
-            course.conv = fused;
-            course.norm_after = false;
-        }
+    if (course.norm_after && declined(p).empty() && choose_kernel_for_packing(p, chip).kernel != nullptr &&
+        seconds_of(of_one_frame(p), chip) < seconds_of(of_one_frame(course.conv), chip) + norm_seconds(p, 1, chip)) {
+        course.conv = p;
+        course.norm_after = false;
     }
     course.choice = choose_kernel_for_packing(course.conv, chip, splitting);
     course.seconds = conv::kLaunchSeconds + estimated_seconds(course.conv, course.choice, chip) +
                      (course.norm_after ? norm_seconds(p, p.frames_out(), chip) : 0);
     if (course.choice.splits > 1) {
-        course.conv.scales = course.conv.bias = course.conv.silu = course.conv.source = course.conv.relu = false;
-        course.conv.output_f32 = true;
+        course.conv.alpha = 1;
+        course.conv.channel_scales = course.conv.bias = course.conv.residual = false;
+        course.conv.activation = conv::Activation::None;
+        course.conv.output_dtype = Element::F32;
     }
     return course;
 }
@@ -151,19 +146,19 @@ ConvPlan plan_of(const ConvProblem& problem, const conv::Chip& chip, const Cours
     const uint64_t sum_pitch = conv::workspace_part(bound.problem.output_frame_bytes()),
                    part_bytes = frames * sum_pitch;
     plan.workspace_bytes = stored_bytes + (splits > 1 ? splits * part_bytes : 0);
-    plan.packing.layout = std::string(course.conv.sub_pixel() ? "sub-pixel " : "") + "FQRSC " +
+    plan.packing.layout = std::string(is_folded(course.conv) ? "sub-pixel " : "") + "FQRSC " +
                           element_name(problem.dtype) + " in k blocks of " + std::to_string(kernel->tile.bk) +
                           (kernel->path == ConvPath::Padded ? ", whole ones a tap" : "");
-    plan.packing.pack = [bound, problem](const conv::ConvParameters& parameters) {
+    plan.packing.pack = [kernel, problem](const conv::ConvParameters& parameters) {
         const auto padded = [&](std::span<const float> values) {
-            return values.empty() ? std::vector<float>{} : pack_channels(bound, values);
+            return values.empty() ? std::vector<float>{} : pack_channels(problem, values);
         };
         std::vector<float> scales;
         if (!problem.unscaled()) {
             scales.assign(static_cast<size_t>(problem.filter.k), problem.alpha);
             for (size_t k = 0; k < parameters.scales.size(); ++k) scales[k] *= parameters.scales[k];
         }
-        return conv::PackedParameters{pack_filter(bound, parameters.filter), padded(parameters.bias),
+        return conv::PackedParameters{pack_filter(problem, *kernel, parameters.filter), padded(parameters.bias),
                                       padded(parameters.gamma), padded(scales)};
     };
     plan.steps = [=](const ConvTensors& tensors, const conv::ParameterAddresses& parameters, const conv::EncodeMap&) {
@@ -221,36 +216,6 @@ std::span<const conv::KnownDevice> devices() {
         {"hip", "gfx950", "AMD Instinct MI355X", 288ULL << 30U, 256, 160 << 10U, 2.0e9, 8e12},
     };
     return kDevices;
-}
-
-FourWaveConvProblem four_wave_problem(const ConvProblem& p) {
-    return {.element = p.dtype,
-            .frames = p.frames_out(),
-            .h = p.h,
-            .w = p.w,
-            .c_in = p.c_in,
-            .upsample = p.upsample,
-            .c_out = p.filter.k,
-            .q = p.filter.q,
-            .r = p.filter.r,
-            .s = p.filter.s,
-            .stride_h = p.stride.h,
-            .stride_w = p.stride.w,
-            .dilation_h = p.dilation.h,
-            .dilation_w = p.dilation.w,
-            .pad_top = p.pad.top,
-            .pad_bottom = p.pad.bottom,
-            .pad_left = p.pad.left,
-            .pad_right = p.pad.right,
-            .groups = p.groups,
-            .scales = !p.unscaled(),
-            .bias = p.bias,
-            .silu = p.activation == conv::Activation::Silu,
-            .source = p.residual,
-            .relu = p.activation == conv::Activation::Relu,
-            .beta = p.beta,
-            .negative_slope = p.negative_slope,
-            .output_f32 = p.output_dtype == Element::F32};
 }
 
 ConvPlan plan_four_wave(const ConvProblem& problem, const conv::Chip& chip) {

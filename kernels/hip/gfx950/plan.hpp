@@ -13,9 +13,6 @@ std::span<const conv::ConvMethod> methods();
 std::span<const conv::AttentionMethod> attention_methods();
 std::span<const conv::KnownDevice> devices();
 
-/// The problem in FourWaveConv's terms, without its norm.
-FourWaveConvProblem four_wave_problem(const conv::ConvProblem& problem);
-
 /// Frames are read and written in place, and taps in the padding are null frames. One launch, or with K in parts two,
 /// the second adds their sums, which are in the workspace. The norm is the kernel's, where a tile holds all channels
 /// and that is estimated to be faster, or a pass that follows; an output that is not requested is then in the

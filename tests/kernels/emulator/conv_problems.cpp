@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 #include <kinetograph/kernels/hip/gfx950/four_wave_conv_launch.hpp>
+#include <kinetograph/kernels/hip/gfx950/pack.hpp>
 #include <random>
 
 #include "frames.hpp"
@@ -13,16 +14,18 @@
 namespace kinetograph::emulator {
 namespace {
 
+using conv::Activation;
+using conv::ConvProblem;
+using conv::Norm;
 using gfx950::ConvOverrides;
 using gfx950::ConvPath;
 using gfx950::ConvTile;
-using gfx950::FourWaveConvProblem;
 
 enum class Numbers : uint8_t { Whole, Normal };
 
 struct Case {
     std::string name = {};
-    FourWaveConvProblem problem = {};
+    ConvProblem problem = {};
     ConvOverrides overrides = {};
     Numbers numbers = Numbers::Whole;  ///< whole: every sum is exact, so that the results agree bit for bit
     size_t input_frames = 1;           ///< output frame t sees t + 1 - q ... t; those before 0 are zeros
@@ -40,14 +43,15 @@ class Convolution {
           p_(conv.problem),
           plan_(*gfx950::plan_four_wave_conv(conv.problem, conv.overrides).plan),
           input_(stored(), conv.input_frames, size(p_.h * p_.w * p_.c_in)),
-          source_(returned(), p_.source ? size(p_.frames) : 0, output_elements()),
-          output_(returned(), p_.output ? size(p_.frames) * conv.overrides.splits : 0, output_elements()),
-          normed_(returned(), p_.norm ? size(p_.frames) : 0, output_elements()),
-          weights_(stored(), 1, size(p_.q * p_.r * p_.s * p_.c_in * p_.c_out)),
-          bias_(Element::F32, 1, size(p_.c_out)),
-          gamma_(Element::F32, 1, size(p_.c_out)),
-          scales_(Element::F32, 1, size(p_.c_out)) {
-        uint32_t seed = static_cast<uint32_t>(p_.c_in * 31 + p_.c_out);
+          source_(returned(), p_.residual ? size(p_.frames_out()) : 0, output_elements()),
+          output_(returned(), p_.norm != Norm::Instead ? size(p_.frames_out()) * conv.overrides.splits : 0,
+                  output_elements()),
+          normed_(returned(), p_.norm != Norm::None ? size(p_.frames_out()) : 0, output_elements()),
+          weights_(stored(), 1, size(p_.filter.q * p_.filter.r * p_.filter.s * p_.c_in * p_.filter.k)),
+          bias_(Element::F32, 1, size(p_.filter.k)),
+          gamma_(Element::F32, 1, size(p_.filter.k)),
+          scales_(Element::F32, 1, size(p_.filter.k)) {
+        uint32_t seed = static_cast<uint32_t>(p_.c_in * 31 + p_.filter.k);
         for (Frames* data : {&input_, &source_, &weights_, &bias_, &gamma_, &scales_}) {
             if (conv.numbers == Numbers::Whole) {
                 data->fill_whole(++seed, 3);
@@ -55,25 +59,25 @@ class Convolution {
                 data->fill_normal(++seed);
             }
         }
-        std::vector<float> weights(size(p_.q * p_.r * p_.s * p_.c_in * p_.c_out));
+        std::vector<float> weights(size(p_.filter.q * p_.filter.r * p_.filter.s * p_.c_in * p_.filter.k));
         for (size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<float>(weights_.get(0, i));
-        filter_ = gfx950::pack_filter(plan_, weights, gfx950::FilterOrder::Qrsck);
-        if (p_.bias) packed_bias_ = gfx950::pack_channels(plan_, channels(bias_));
-        if (p_.norm) packed_gamma_ = gfx950::pack_channels(plan_, channels(gamma_));
-        if (p_.scales) packed_scales_ = gfx950::pack_channels(plan_, channels(scales_));
+        filter_ = gfx950::pack_filter(p_, *plan_.kernel, weights, gfx950::FilterOrder::Qrsck);
+        if (p_.bias) packed_bias_ = gfx950::pack_channels(p_, channels(bias_));
+        if (p_.norm != Norm::None) packed_gamma_ = gfx950::pack_channels(p_, channels(gamma_));
+        if (p_.channel_scales) packed_scales_ = gfx950::pack_channels(p_, channels(scales_));
     }
 
     void write(ProblemWriter& writer) {
         std::vector<const void*> input, source;
         std::vector<void*> output, norms;
-        for (int64_t t = 0; t < p_.frames; ++t) {
-            for (int64_t q = 0; q < p_.q; ++q) {
-                const int64_t frame = t + 1 - p_.q + q;
+        for (int64_t t = 0; t < p_.frames_out(); ++t) {
+            for (int64_t q = 0; q < p_.filter.q; ++q) {
+                const int64_t frame = t + 1 - p_.filter.q + q;
                 input.push_back(frame < 0 ? nullptr : input_.inputs()[size(frame)]);
             }
-            if (p_.source) source.push_back(source_.inputs()[size(t)]);
-            if (p_.output) output.push_back(output_.outputs()[size(t)]);
-            if (p_.norm) norms.push_back(normed_.outputs()[size(t)]);
+            if (p_.residual) source.push_back(source_.inputs()[size(t)]);
+            if (p_.norm != Norm::Instead) output.push_back(output_.outputs()[size(t)]);
+            if (p_.norm != Norm::None) norms.push_back(normed_.outputs()[size(t)]);
         }
         auto launched = gfx950::launches(plan_, {.input = input,
                                                  .output = output,
@@ -82,8 +86,8 @@ class Convolution {
                                                  .normed = norms,
                                                  .filter = filter_.data(),
                                                  .bias = p_.bias ? packed_bias_.data() : nullptr,
-                                                 .gamma = p_.norm ? packed_gamma_.data() : nullptr,
-                                                 .scales = p_.scales ? packed_scales_.data() : nullptr});
+                                                 .gamma = p_.norm != Norm::None ? packed_gamma_.data() : nullptr,
+                                                 .scales = p_.channel_scales ? packed_scales_.data() : nullptr});
         gfx950::FourWaveConvLaunch& launch = launched.front();
         if (case_.group_m != 0) {
             launch.params.xcd_chunk = case_.xcd_chunk;
@@ -102,16 +106,16 @@ class Convolution {
                                     {"source", source_.bytes()},
                                     {"normed", normed_.bytes()}}};
         std::erase_if(problem.buffers, [](const ProblemBuffer& buffer) { return buffer.memory.empty(); });
-        const double rounding = p_.output_f32 ? 1e-6 : p_.element == Element::F16 ? 3.5e-4 : 2.5e-3;
-        const bool exact = case_.numbers == Numbers::Whole && !p_.silu;
+        const double rounding = p_.output_dtype == Element::F32 ? 1e-6 : p_.dtype == Element::F16 ? 3.5e-4 : 2.5e-3;
+        const bool exact = case_.numbers == Numbers::Whole && p_.activation != Activation::Silu;
         if (case_.overrides.splits > 1) {  // sums of parts: bit for bit the model's, which tests hold to fp64
             problem.expectations.push_back({"output", returned(), 0, {}, 0});
-        } else if (p_.output) {
+        } else if (p_.norm != Norm::Instead) {
             problem.expectations.push_back({"output", returned(), exact ? 0 : rounding / 2,
                                             output_.reference([&](size_t t, size_t i) { return value(t, i); }),
                                             rounding});
         }
-        if (p_.norm) {  // computed from the rounded values
+        if (p_.norm != Norm::None) {  // computed from the rounded values
             problem.expectations.push_back({"normed", returned(), rounding / 2,
                                             normed_.reference([&](size_t t, size_t i) { return normed(t, i); }),
                                             2 * rounding});
@@ -122,62 +126,63 @@ class Convolution {
   private:
     static size_t size(int64_t value) { return static_cast<size_t>(value); }
     Element stored() const {
-        if (p_.element == Element::F8E4M3) return Element::F8E4M3;
-        return p_.element == Element::F16 ? Element::F16 : Element::BF16;
+        if (p_.dtype == Element::F8E4M3) return Element::F8E4M3;
+        return p_.dtype == Element::F16 ? Element::F16 : Element::BF16;
     }
     Element returned() const {
-        if (p_.output_f32) return Element::F32;
-        return p_.element == Element::F16 ? Element::F16 : Element::BF16;
+        if (p_.output_dtype == Element::F32) return Element::F32;
+        return p_.dtype == Element::F16 ? Element::F16 : Element::BF16;
     }
     uint64_t split_bytes() const {
         return case_.overrides.splits == 1
                    ? 0
-                   : static_cast<uint64_t>(output_.outputs()[size(p_.frames)] - output_.outputs()[0]);
+                   : static_cast<uint64_t>(output_.outputs()[size(p_.frames_out())] - output_.outputs()[0]);
     }
-    size_t output_elements() const { return size(p_.h_out() * p_.w_out() * p_.c_out); }
+    size_t output_elements() const { return size(p_.h_out() * p_.w_out() * p_.filter.k); }
     std::vector<float> channels(const Frames& values) const {
-        std::vector<float> result(size(p_.c_out));
+        std::vector<float> result(size(p_.filter.k));
         for (size_t k = 0; k < result.size(); ++k) result[k] = static_cast<float>(values.get(0, k));
         return result;
     }
 
     /// One output value: the sum over all taps and channels, bias, SiLU, source.
     double value(size_t t, size_t index) const {
-        const int64_t k = static_cast<int64_t>(index) % p_.c_out, pixel = static_cast<int64_t>(index) / p_.c_out;
+        const int64_t k = static_cast<int64_t>(index) % p_.filter.k, pixel = static_cast<int64_t>(index) / p_.filter.k;
         const int64_t scale = p_.upsample ? 2 : 1;
         double sum = 0;
-        for (int64_t q = 0; q < p_.q; ++q) {
-            const int64_t frame = static_cast<int64_t>(t) + 1 - p_.q + q;
-            for (int64_t r = 0; r < p_.r && frame >= 0; ++r) {
-                for (int64_t s = 0; s < p_.s; ++s) {
-                    const int64_t y = pixel / p_.w_out() * p_.stride_h + r * p_.dilation_h - p_.pad_top;
-                    const int64_t x = pixel % p_.w_out() * p_.stride_w + s * p_.dilation_w - p_.pad_left;
+        for (int64_t q = 0; q < p_.filter.q; ++q) {
+            const int64_t frame = static_cast<int64_t>(t) + 1 - p_.filter.q + q;
+            for (int64_t r = 0; r < p_.filter.r && frame >= 0; ++r) {
+                for (int64_t s = 0; s < p_.filter.s; ++s) {
+                    const int64_t y = pixel / p_.w_out() * p_.stride.h + r * p_.dilation.h - p_.pad.top;
+                    const int64_t x = pixel % p_.w_out() * p_.stride.w + s * p_.dilation.w - p_.pad.left;
                     if (y < 0 || x < 0 || y >= p_.h * scale || x >= p_.w * scale) continue;
                     const int64_t at = (y / scale * p_.w + x / scale) * p_.c_in;
-                    const int64_t tap = ((q * p_.r + r) * p_.s + s) * p_.c_in;
+                    const int64_t tap = ((q * p_.filter.r + r) * p_.filter.s + s) * p_.c_in;
                     for (int64_t c = 0; c < p_.c_in; ++c)
-                        sum += input_.get(size(frame), size(at + c)) * weights_.get(0, size((tap + c) * p_.c_out + k));
+                        sum +=
+                            input_.get(size(frame), size(at + c)) * weights_.get(0, size((tap + c) * p_.filter.k + k));
                 }
             }
         }
-        if (p_.scales) sum *= scales_.get(0, size(k));
+        if (p_.channel_scales) sum *= scales_.get(0, size(k));
         if (p_.bias) sum += bias_.get(0, size(k));
-        if (p_.silu) sum = silu(sum);
-        if (p_.source) sum += static_cast<double>(p_.beta) * source_.get(t, index);
-        return p_.relu && sum < 0 ? sum * static_cast<double>(p_.negative_slope) : sum;
+        if (p_.activation == Activation::Silu) sum = silu(sum);
+        if (p_.residual) sum += static_cast<double>(p_.beta) * source_.get(t, index);
+        return p_.activation == Activation::Relu && sum < 0 ? sum * static_cast<double>(p_.negative_slope) : sum;
     }
 
     double normed(size_t t, size_t index) const {
-        const size_t count = size(p_.c_out), first = index / count * count;
+        const size_t count = size(p_.filter.k), first = index / count * count;
         double square = 0;
         for (size_t k = 0; k < count; ++k) square += std::pow(value(t, first + k), 2);
         const double root = std::sqrt(static_cast<double>(count) / square);
         const double result = value(t, index) * root * gamma_.get(0, index % count);
-        return p_.norm_silu ? silu(result) : result;
+        return p_.norm_activation == Activation::Silu ? silu(result) : result;
     }
 
     Case case_;
-    FourWaveConvProblem p_;
+    ConvProblem p_;
     gfx950::FourWaveConvPlan plan_;
     Frames input_, source_, output_, normed_, weights_, bias_, gamma_, scales_;
     std::vector<std::byte> filter_;
@@ -185,19 +190,24 @@ class Convolution {
 };
 
 /// "Same" padding with `taps` x `taps`.
-FourWaveConvProblem square(Element element, int64_t h, int64_t w, int64_t c_in, int64_t c_out, int64_t taps = 3) {
+ConvProblem square(Element element, int64_t h, int64_t w, int64_t c_in, int64_t c_out, int64_t taps = 3) {
     const int64_t pad = taps / 2;
-    return {.element = element,
-            .h = h,
+    return {.h = h,
             .w = w,
             .c_in = c_in,
-            .c_out = c_out,
-            .r = taps,
-            .s = taps,
-            .pad_top = pad,
-            .pad_bottom = pad,
-            .pad_left = pad,
-            .pad_right = pad};
+            .filter = {c_out, 1, taps, taps},
+            .stride = {},
+            .dilation = {},
+            .pad = {.top = pad, .bottom = pad, .left = pad, .right = pad},
+            .dtype = element,
+            .output_dtype = element == Element::F16 ? Element::F16 : Element::BF16};
+}
+
+/// q taps in time over `frames` output frames, which each see themselves and the q - 1 frames before.
+void set_time(ConvProblem& problem, int64_t q, int64_t frames) {
+    problem.filter.q = q;
+    problem.d = frames;
+    problem.pad.front = q - 1;
 }
 
 /// A 3x3 convolution of few pixels, with channels for the path and tile of `kernel`; rows and channels end within a
@@ -212,8 +222,8 @@ Case case_of(const gfx950::ConvKernel& kernel) {
     Case conv{.name = "every kernel once",
               .problem = square(kernel.element, 9, 8, c_in, kernel.tile.bn + 8),
               .overrides = {.tile = kernel.tile, .path = kernel.path}};
-    conv.problem.source = kernel.tile.bm >= 128;
-    conv.problem.scales = fp8 && kernel.tile.bm == 128;
+    conv.problem.residual = kernel.tile.bm >= 128;
+    conv.problem.channel_scales = fp8 && kernel.tile.bm == 128;
     return conv;
 }
 
@@ -221,19 +231,19 @@ std::vector<Case> features() {
     using enum Element;
     constexpr ConvTile kSmall{64, 64, 32}, kLarge{128, 128, 64};
     std::vector<Case> cases;
-    const auto add = [&](std::string name, FourWaveConvProblem problem, Case rest = {}) {
+    const auto add = [&](std::string name, ConvProblem problem, Case rest = {}) {
         rest.name = std::move(name);
         rest.problem = problem;
         cases.push_back(std::move(rest));
     };
-    FourWaveConvProblem p = square(BF16, 12, 11, 64, 64);
-    p.stride_h = p.stride_w = 2;
+    ConvProblem p = square(BF16, 12, 11, 64, 64);
+    p.stride.h = p.stride.w = 2;
     add("stride 2", p, {.overrides = {.tile = kLarge}});
-    p.pad_top = p.pad_left = 0;
+    p.pad.top = p.pad.left = 0;
     add("stride 2, padding after only", p, {.overrides = {.tile = kSmall}});
     p = square(BF16, 10, 9, 48, 40);
-    p.dilation_h = p.dilation_w = 2;
-    p.pad_top = p.pad_bottom = p.pad_left = p.pad_right = 2;
+    p.dilation.h = p.dilation.w = 2;
+    p.pad.top = p.pad.bottom = p.pad.left = p.pad.right = 2;
     add("dilation 2", p);
     add("1x1", square(F16, 13, 7, 96, 72, 1));
     add("5x5", square(BF16, 9, 9, 16, 16, 5));
@@ -243,45 +253,43 @@ std::vector<Case> features() {
     add("no padding, normal numbers",
         [] {
             auto valid = square(BF16, 9, 10, 32, 64);
-            valid.pad_top = valid.pad_bottom = valid.pad_left = valid.pad_right = 0;
+            valid.pad = {};
             return valid;
         }(),
         {.numbers = Numbers::Normal});
     for (const Element element : {BF16, F16, F8E4M3}) {
         p = square(element, 6, 7, element == F8E4M3 ? 128 : 64, 64);
-        p.q = p.frames = 3;
-        p.source = true;
+        set_time(p, 3, 3);
+        p.residual = true;
         p.beta = 0.5f;
         add("causal 3x3x3, three frames, residual, normal numbers", p, {.numbers = Numbers::Normal, .input_frames = 3});
-        p.silu = true;
+        p.activation = Activation::Silu;
         p.bias = false;
         add("causal 3x3x3, SiLU, no bias", p, {.numbers = Numbers::Normal, .input_frames = 3});
-        p.silu = false;
-        p.relu = true;
+        p.activation = Activation::Relu;
         p.negative_slope = 0.2f;
         add("causal 3x3x3, residual, ReLU with a slope", p, {.numbers = Numbers::Normal, .input_frames = 3});
     }
     p = square(BF16, 6, 9, 16, 40);
-    p.q = p.frames = 3;
+    set_time(p, 3, 3);
     add("causal 3x3x3 of 16 channels", p, {.input_frames = 3});
     p = square(BF16, 8, 8, 96, 192, 1);
-    p.q = 3;
-    p.frames = 2;
+    set_time(p, 3, 2);
     add("3x1x1", p, {.input_frames = 2});
     p = square(BF16, 5, 6, 64, 96);
     p.upsample = true;
-    p.stride_h = 2;
+    p.stride.h = 2;
     add("upsampling in the loader", p, {.overrides = {.tile = kLarge, .path = ConvPath::Chunks}});
     p = square(BF16, 8, 9, 96, 96);
-    p.norm = true;
+    p.norm = Norm::Beside;
     add("norm and SiLU beside", p, {.numbers = Numbers::Normal});
-    p.output = false;
-    p.norm_silu = false;
+    p.norm = Norm::Instead;
+    p.norm_activation = Activation::None;
     add("norm instead", p, {.numbers = Numbers::Normal});
     p = square(F16, 40, 40, 32, 136, 1);
     add("order of workgroups by XCD", p, {.overrides = {.tile = kSmall}, .xcd_chunk = 2, .group_m = 4});
     p = square(BF16, 9, 9, 96, 3);
-    p.output_f32 = true;
+    p.output_dtype = Element::F32;
     add("a decoder's head: three channels as float32", p, {.numbers = Numbers::Normal});
     add("one pixel", square(BF16, 1, 1, 64, 1));
     return cases;
@@ -293,30 +301,32 @@ Case drawn(const gfx950::ConvKernel& kernel, std::mt19937& random) {
         return low + static_cast<int64_t>(random() % static_cast<uint64_t>(high - low + 1));
     };
     Case conv = case_of(kernel);
-    FourWaveConvProblem& p = conv.problem;
+    ConvProblem& p = conv.problem;
     conv.name = "drawn at random";
     p.h = draw(2, 9);
     p.w = draw(2, 9);
-    p.r = draw(1, 3);
-    p.s = draw(1, 3);
-    p.stride_h = draw(1, 2);
-    p.stride_w = draw(1, 2);
-    p.pad_top = draw(0, p.r - 1), p.pad_bottom = draw(0, p.r - 1);
-    p.pad_left = draw(0, p.s - 1), p.pad_right = draw(0, p.s - 1);
-    p.h = std::max(p.h, p.r);
-    p.w = std::max(p.w, p.s);
-    p.q = draw(1, 2);
-    p.frames = draw(1, 2);
-    conv.input_frames = static_cast<size_t>(p.frames);
-    p.c_out = 8 * draw(1, 9);
-    p.silu = draw(0, 3) == 0;
+    p.filter.r = draw(1, 3);
+    p.filter.s = draw(1, 3);
+    p.stride.h = draw(1, 2);
+    p.stride.w = draw(1, 2);
+    p.pad.top = draw(0, p.filter.r - 1), p.pad.bottom = draw(0, p.filter.r - 1);
+    p.pad.left = draw(0, p.filter.s - 1), p.pad.right = draw(0, p.filter.s - 1);
+    p.h = std::max(p.h, p.filter.r);
+    p.w = std::max(p.w, p.filter.s);
+    const int64_t q = draw(1, 2);
+    set_time(p, q, draw(1, 2));
+    conv.input_frames = static_cast<size_t>(p.frames_out());
+    p.filter.k = 8 * draw(1, 9);
+    const bool silu = draw(0, 3) == 0;
     p.bias = draw(0, 1) == 0;
-    p.source = draw(0, 1) == 0;
-    p.scales = draw(0, 2) == 0;
-    p.relu = draw(0, 2) == 0;
-    p.negative_slope = p.relu ? 0.25f * static_cast<float>(draw(0, 1)) : 0.0f;
+    p.residual = draw(0, 1) == 0;
+    p.channel_scales = draw(0, 2) == 0;
+    const bool relu = draw(0, 2) == 0;
+    p.activation = silu ? Activation::Silu : relu ? Activation::Relu : Activation::None;
+    p.negative_slope = relu ? 0.25f * static_cast<float>(draw(0, 1)) : 0.0f;
     p.beta = 0.5f;
-    p.norm = draw(0, 3) == 0 && p.c_out <= kernel.tile.bn && kernel.tile.bn <= gfx950::kMostNormedChannels;
+    if (draw(0, 3) == 0 && p.filter.k <= kernel.tile.bn && kernel.tile.bn <= gfx950::kMostNormedChannels)
+        p.norm = Norm::Beside;
     if (kernel.path == ConvPath::Padded) p.c_in = 8 * draw(1, 9);
     if (p.c_in % kernel.tile.bk == 0 && kernel.path == ConvPath::Padded) p.c_in += 8;
     conv.numbers = Numbers::Normal;
@@ -328,9 +338,11 @@ Case drawn_parts(const gfx950::ConvKernel& kernel, std::mt19937& random) {
     Case conv = drawn(kernel, random);
     conv.name = "drawn at random, in parts of K";
     conv.numbers = Numbers::Whole;
-    FourWaveConvProblem& p = conv.problem;
-    p.output_f32 = true;
-    p.bias = p.silu = p.source = p.scales = p.relu = p.norm = false;
+    ConvProblem& p = conv.problem;
+    p.output_dtype = Element::F32;
+    p.bias = p.residual = p.channel_scales = false;
+    p.activation = Activation::None;
+    p.norm = Norm::None;
     conv.overrides.splits = 2 + static_cast<uint32_t>(random() % 2);
     return conv;
 }
@@ -353,28 +365,28 @@ Case drawn_doubling(const gfx950::ConvKernel& kernel, std::mt19937& random) {
     conv.problem.h = draw(2, 6);
     conv.problem.w = draw(2, 6);
     conv.problem.bias = draw(0, 1) == 0;
-    conv.problem.source = draw(0, 1) == 0;
+    conv.problem.residual = draw(0, 1) == 0;
     return conv;
 }
 
 int write_problems(const char* path) {
     ProblemWriter writer(path);
-    for (const gfx950::ConvKernel& kernel : gfx950::conv_kernels()) Convolution(case_of(kernel)).write(writer);
+    for (const gfx950::ConvKernel& kernel : gfx950::kConvKernels) Convolution(case_of(kernel)).write(writer);
     for (const Case& conv : features()) Convolution(conv).write(writer);
     using enum Element;
     for (const Case& conv : {doubling(BF16, 64, 96, {128, 192, 64}), doubling(BF16, 64, 40, {256, 256, 64}),
                              doubling(F16, 32, 96, {256, 96, 32}), doubling(BF16, 128, 24, {64, 64, 64})})
         Convolution(conv).write(writer);
     std::mt19937 random(20261122);
-    for (const gfx950::ConvKernel& kernel : gfx950::conv_kernels()) {
+    for (const gfx950::ConvKernel& kernel : gfx950::kConvKernels) {
         const bool fast = kernel.path == ConvPath::Uniform || kernel.path == ConvPath::Chunks;
         if (fast) Convolution(drawn(kernel, random)).write(writer);
     }
-    for (const gfx950::ConvKernel& kernel : gfx950::conv_kernels()) {
+    for (const gfx950::ConvKernel& kernel : gfx950::kConvKernels) {
         for (int count = 0; kernel.path == ConvPath::Padded && count < 4; ++count)
             Convolution(drawn(kernel, random)).write(writer);
     }
-    for (const gfx950::ConvKernel& kernel : gfx950::conv_kernels()) {
+    for (const gfx950::ConvKernel& kernel : gfx950::kConvKernels) {
         if (kernel.path != ConvPath::Uniform || kernel.element == Element::F8E4M3) continue;
         Convolution(drawn_parts(kernel, random)).write(writer);
         Convolution(drawn_doubling(kernel, random)).write(writer);

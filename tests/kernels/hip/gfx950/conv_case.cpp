@@ -58,8 +58,8 @@ float decode_output(Element element, uint16_t bits) {
 }
 
 /// Value `index` of an output frame.
-double output_value(const FourWaveConvProblem& problem, const std::vector<uint16_t>& frame, size_t index) {
-    if (!problem.output_f32) return decode_output(problem.element, frame[index]);
+double output_value(const ConvProblem& problem, const std::vector<uint16_t>& frame, size_t index) {
+    if (problem.output_dtype != Element::F32) return decode_output(problem.dtype, frame[index]);
     return std::bit_cast<float>(frame[2 * index] | static_cast<uint32_t>(frame[2 * index + 1]) << 16);
 }
 
@@ -68,37 +68,37 @@ double silu(double x) { return x / (1 + std::exp(-x)); }
 }  // namespace
 
 std::string describe(const ConvCase& conv) {
-    const FourWaveConvProblem& p = conv.problem;
+    const ConvProblem& p = conv.problem;
     const auto number = [](int64_t value) { return std::to_string(value); };
-    std::string text = std::string(element_name(p.element)) + " " + number(p.frames) + "x" + number(p.h) + "x" +
+    std::string text = std::string(element_name(p.dtype)) + " " + number(p.frames_out()) + "x" + number(p.h) + "x" +
                        number(p.w) + "x" + number(p.c_in);
-    text += (p.upsample ? " upsampled" : "") + std::string(" -> ") + number(p.c_out) + ", taps " + number(p.q) + "x" +
-            number(p.r) + "x" + number(p.s);
-    text += ", stride " + number(p.stride_h) + "," + number(p.stride_w) + " dilation " + number(p.dilation_h) + "," +
-            number(p.dilation_w);
+    text += (p.upsample ? " upsampled" : "") + std::string(" -> ") + number(p.filter.k) + ", taps " +
+            number(p.filter.q) + "x" + number(p.filter.r) + "x" + number(p.filter.s);
+    text += ", stride " + number(p.stride.h) + "," + number(p.stride.w) + " dilation " + number(p.dilation.h) + "," +
+            number(p.dilation.w);
     text +=
-        " pad " + number(p.pad_top) + "," + number(p.pad_bottom) + "," + number(p.pad_left) + "," + number(p.pad_right);
+        " pad " + number(p.pad.top) + "," + number(p.pad.bottom) + "," + number(p.pad.left) + "," + number(p.pad.right);
     if (p.bias) text += " + bias";
-    if (p.silu) text += ", silu";
-    if (p.relu) text += ", relu";
-    if (p.source) text += ", + source";
-    if (p.output_f32) text += ", float32";
-    if (p.scales) text += ", scaled";
-    if (p.norm) text += p.output ? ", norm beside" : ", norm instead";
+    if (p.activation == Activation::Silu) text += ", silu";
+    if (p.activation == Activation::Relu) text += ", relu";
+    if (p.residual) text += ", + source";
+    if (p.output_dtype == Element::F32) text += ", float32";
+    if (p.channel_scales) text += ", scaled";
+    if (p.norm != Norm::None) text += p.norm != Norm::Instead ? ", norm beside" : ", norm instead";
     return text;
 }
 
 ConvRun::ConvRun(const ConvCase& conv) : case_(conv), plan_(*plan_four_wave_conv(conv.problem, conv.overrides).plan) {
     make_data();
-    filter_ = pack_filter(plan_, weights_, FilterOrder::Qrsck);
-    packed_bias_ = pack_channels(plan_, bias_);
-    packed_gamma_ = pack_channels(plan_, gamma_);
-    packed_scales_ = pack_channels(plan_, scales_);
+    filter_ = pack_filter(conv.problem, *plan_.kernel, weights_, FilterOrder::Qrsck);
+    packed_bias_ = pack_channels(conv.problem, bias_);
+    packed_gamma_ = pack_channels(conv.problem, gamma_);
+    packed_scales_ = pack_channels(conv.problem, scales_);
 }
 
 void ConvRun::make_data() {
-    const FourWaveConvProblem& p = case_.problem;
-    std::mt19937 random(static_cast<uint32_t>(p.c_in * 131 + p.c_out * 17 + p.h * 7 + p.q));
+    const ConvProblem& p = case_.problem;
+    std::mt19937 random(static_cast<uint32_t>(p.c_in * 131 + p.filter.k * 17 + p.h * 7 + p.filter.q));
     const bool whole = case_.data == Data::Integer;
     const auto draw = [&](Element element, float scale) {
         if (whole) return static_cast<float>(static_cast<int>(random() % 9) - 4);
@@ -106,71 +106,71 @@ void ConvRun::make_data() {
     };
     inputs_.resize(case_.input_frames);
     images_.resize(case_.input_frames);
-    const size_t bytes = p.element == Element::F8E4M3 ? 1 : 2;
+    const size_t bytes = p.dtype == Element::F8E4M3 ? 1 : 2;
     for (int64_t frame = 0; frame < case_.input_frames; ++frame) {
         auto& values = inputs_[frame];
         values.resize(p.h * p.w * p.c_in);
         images_[frame].resize(values.size() * bytes);
         for (size_t i = 0; i < values.size(); ++i) {
-            values[i] = draw(p.element, 1.0f);
+            values[i] = draw(p.dtype, 1.0f);
             if (case_.data == Data::Indexed) {
                 const auto pixel = static_cast<int64_t>(i) / p.c_in, c = static_cast<int64_t>(i) % p.c_in;
                 const int64_t code = frame * 7919 + pixel / p.w * 131 + pixel % p.w * 17 + c;
-                values[i] = rounded(p.element, static_cast<float>(code % 251 + 1) / 16.0f);
+                values[i] = rounded(p.dtype, static_cast<float>(code % 251 + 1) / 16.0f);
             }
-            const uint32_t bits = encode(p.element, values[i]);
+            const uint32_t bits = encode(p.dtype, values[i]);
             std::memcpy(images_[frame].data() + i * bytes, &bits, bytes);
         }
     }
-    const int64_t depth = p.q * p.r * p.s * p.c_in;
-    weights_.resize(depth * p.c_out);
+    const int64_t depth = p.filter.q * p.filter.r * p.filter.s * p.c_in;
+    weights_.resize(depth * p.filter.k);
     const float scale = 1.0f / std::sqrt(static_cast<float>(depth) / 3);
-    for (float& weight : weights_) weight = draw(p.element, p.element == Element::F8E4M3 ? 0.25f : scale);
+    for (float& weight : weights_) weight = draw(p.dtype, p.dtype == Element::F8E4M3 ? 0.25f : scale);
     if (case_.data == Data::Indexed) {  // output channel k copies one tap and channel of the input
         std::fill(weights_.begin(), weights_.end(), 0.0f);
-        for (int64_t k = 0; k < p.c_out; ++k) weights_[(k * 37 + 11) % depth * p.c_out + k] = 1.0f;
+        for (int64_t k = 0; k < p.filter.k; ++k) weights_[(k * 37 + 11) % depth * p.filter.k + k] = 1.0f;
     }
-    if (p.bias) bias_.resize(p.c_out);
+    if (p.bias) bias_.resize(p.filter.k);
     for (float& value : bias_) value = draw(Element::BF16, 1.0f);
-    if (p.scales) scales_.resize(p.c_out);
+    if (p.channel_scales) scales_.resize(p.filter.k);
     for (float& value : scales_) value = draw(Element::BF16, 1.0f);
-    if (p.norm) gamma_.resize(p.c_out);
+    if (p.norm != Norm::None) gamma_.resize(p.filter.k);
     for (float& value : gamma_) value = draw(Element::BF16, 1.0f);
-    if (p.source) source_.resize(p.frames);
+    if (p.residual) source_.resize(p.frames_out());
     for (auto& frame : source_) {
-        frame.resize(p.h_out() * p.w_out() * p.c_out);
-        for (uint16_t& value : frame) value = encode_output(p.element, draw(p.element, 1.0f));
+        frame.resize(p.h_out() * p.w_out() * p.filter.k);
+        for (uint16_t& value : frame) value = encode_output(p.dtype, draw(p.dtype, 1.0f));
     }
 }
 
 host_model::WaveOutcome ConvRun::run(uint64_t seed, const host_model::ModelKernel* kernel) {
-    const FourWaveConvProblem& p = case_.problem;
+    const ConvProblem& p = case_.problem;
     const size_t elements = p.output_frame_bytes() / sizeof(uint16_t), splits = case_.overrides.splits;
-    output_.assign(p.output ? p.frames * splits : 0, Frame(elements + kGuard, kPoison));
-    normed_.assign(p.norm ? p.frames : 0, Frame(elements + kGuard, kPoison));
+    output_.assign(p.norm != Norm::Instead ? p.frames_out() * splits : 0, Frame(elements + kGuard, kPoison));
+    normed_.assign(p.norm != Norm::None ? p.frames_out() : 0, Frame(elements + kGuard, kPoison));
     std::vector<const void*> input, source;
     std::vector<void*> output, normed;
-    for (int64_t t = 0; t < p.frames; ++t) {
-        for (int64_t q = 0; q < p.q; ++q) {
-            const int64_t frame = t + 1 - p.q + q;
+    for (int64_t t = 0; t < p.frames_out(); ++t) {
+        for (int64_t q = 0; q < p.filter.q; ++q) {
+            const int64_t frame = t + 1 - p.filter.q + q;
             input.push_back(frame < 0 || frame >= case_.input_frames ? nullptr : images_[frame].data());
         }
     }
     // The parts of K lie one after the other, frame by frame, in one block.
-    std::vector<uint16_t> parts(splits > 1 ? splits * p.frames * (elements + kGuard) : 0, kPoison);
-    for (int64_t t = 0; t < p.frames && p.output; ++t)
+    std::vector<uint16_t> parts(splits > 1 ? splits * p.frames_out() * (elements + kGuard) : 0, kPoison);
+    for (int64_t t = 0; t < p.frames_out() && p.norm != Norm::Instead; ++t)
         output.push_back(splits > 1 ? parts.data() + t * (elements + kGuard) : output_[t].data());
     for (auto& frame : normed_) normed.push_back(frame.data());
     for (auto& frame : source_) source.push_back(frame.data());
     const ConvAddresses addresses{.input = input,
                                   .output = output,
-                                  .split_bytes = p.frames * (elements + kGuard) * sizeof(uint16_t),
+                                  .split_bytes = p.frames_out() * (elements + kGuard) * sizeof(uint16_t),
                                   .source = source,
                                   .normed = normed,
                                   .filter = filter_.data(),
                                   .bias = packed_bias_.data(),
                                   .gamma = packed_gamma_.data(),
-                                  .scales = p.scales ? packed_scales_.data() : nullptr};
+                                  .scales = p.channel_scales ? packed_scales_.data() : nullptr};
     host_model::WaveOutcome total;
     if (kernel == nullptr) kernel = host_model::find_model_kernel(plan_.kernel->name);
     for (const FourWaveConvLaunch& launch : launches(plan_, addresses)) {
@@ -188,7 +188,7 @@ host_model::WaveOutcome ConvRun::run(uint64_t seed, const host_model::ModelKerne
 
 void ConvRun::add_parts(const std::vector<uint16_t>& parts) {
     const size_t elements = case_.problem.output_frame_bytes() / sizeof(uint16_t), pitch = elements + kGuard;
-    const size_t frames = case_.problem.frames, splits = case_.overrides.splits;
+    const size_t frames = case_.problem.frames_out(), splits = case_.overrides.splits;
     output_.resize(frames);
     for (size_t t = 0; t < frames; ++t) {
         std::copy_n(parts.begin() + t * pitch, pitch, output_[t].begin());
@@ -208,47 +208,47 @@ void ConvRun::add_parts(const std::vector<uint16_t>& parts) {
 }
 
 float ConvRun::input(int64_t frame, int64_t y, int64_t x, int64_t c) const {
-    const FourWaveConvProblem& p = case_.problem;
+    const ConvProblem& p = case_.problem;
     return inputs_[frame][(y * p.w + x) * p.c_in + c];
 }
 
 std::vector<double> ConvRun::value_row(int64_t frame, int64_t y, int64_t x) const {
-    const FourWaveConvProblem& p = case_.problem;
+    const ConvProblem& p = case_.problem;
     const int64_t scale = p.upsample ? 2 : 1;
-    std::vector<double> sums(p.c_out);
-    for (int64_t q = 0; q < p.q; ++q) {
-        const int64_t t = frame + 1 - p.q + q;
+    std::vector<double> sums(p.filter.k);
+    for (int64_t q = 0; q < p.filter.q; ++q) {
+        const int64_t t = frame + 1 - p.filter.q + q;
         if (t < 0 || t >= case_.input_frames) continue;
-        for (int64_t r = 0; r < p.r; ++r) {
-            const int64_t in_y = y * p.stride_h + r * p.dilation_h - p.pad_top;
+        for (int64_t r = 0; r < p.filter.r; ++r) {
+            const int64_t in_y = y * p.stride.h + r * p.dilation.h - p.pad.top;
             if (in_y < 0 || in_y >= p.h * scale) continue;
-            for (int64_t s = 0; s < p.s; ++s) {
-                const int64_t in_x = x * p.stride_w + s * p.dilation_w - p.pad_left;
+            for (int64_t s = 0; s < p.filter.s; ++s) {
+                const int64_t in_x = x * p.stride.w + s * p.dilation.w - p.pad.left;
                 if (in_x < 0 || in_x >= p.w * scale) continue;
-                const float* weights = weights_.data() + ((q * p.r + r) * p.s + s) * p.c_in * p.c_out;
-                for (int64_t c = 0; c < p.c_in; ++c, weights += p.c_out) {
+                const float* weights = weights_.data() + ((q * p.filter.r + r) * p.filter.s + s) * p.c_in * p.filter.k;
+                for (int64_t c = 0; c < p.c_in; ++c, weights += p.filter.k) {
                     const double value = input(t, in_y / scale, in_x / scale, c);
-                    for (int64_t k = 0; k < p.c_out; ++k) sums[k] += value * static_cast<double>(weights[k]);
+                    for (int64_t k = 0; k < p.filter.k; ++k) sums[k] += value * static_cast<double>(weights[k]);
                 }
             }
         }
     }
-    for (int64_t k = 0; k < p.c_out; ++k) {
-        if (p.scales) sums[k] *= scales_[k];
+    for (int64_t k = 0; k < p.filter.k; ++k) {
+        if (p.channel_scales) sums[k] *= scales_[k];
         if (p.bias) sums[k] += bias_[k];
-        if (p.silu) sums[k] = silu(sums[k]);
-        if (p.source) {
-            sums[k] += p.beta * decode_output(p.element, source_[frame][(y * p.w_out() + x) * p.c_out + k]);
+        if (p.activation == Activation::Silu) sums[k] = silu(sums[k]);
+        if (p.residual) {
+            sums[k] += p.beta * decode_output(p.dtype, source_[frame][(y * p.w_out() + x) * p.filter.k + k]);
         }
-        if (p.relu && sums[k] < 0) sums[k] *= p.negative_slope;
+        if (p.activation == Activation::Relu && sums[k] < 0) sums[k] *= p.negative_slope;
     }
     return sums;
 }
 
 double ConvRun::exact_sum() const {
-    const FourWaveConvProblem& p = case_.problem;
+    const ConvProblem& p = case_.problem;
     double sum = 0;
-    for (int64_t t = 0; t < p.frames; ++t) {
+    for (int64_t t = 0; t < p.frames_out(); ++t) {
         for (int64_t pixel = 0; pixel < p.h_out() * p.w_out(); ++pixel) {
             const auto row = value_row(t, pixel / p.w_out(), pixel % p.w_out());
             sum = std::accumulate(row.begin(), row.end(), sum);
@@ -258,57 +258,56 @@ double ConvRun::exact_sum() const {
 }
 
 std::string ConvRun::compare() const {
-    const FourWaveConvProblem& p = case_.problem;
+    const ConvProblem& p = case_.problem;
     const int64_t h = p.h_out(), w = p.w_out();
     if (wanted_.empty()) {
-        wanted_.resize(p.frames);
-        wanted_norm_.resize(p.norm ? p.frames : 0);
-        for (int64_t t = 0; t < p.frames; ++t) {
+        wanted_.resize(p.frames_out());
+        wanted_norm_.resize(p.norm != Norm::None ? p.frames_out() : 0);
+        for (int64_t t = 0; t < p.frames_out(); ++t) {
             for (int64_t pixel = 0; pixel < h * w; ++pixel) {
                 const auto row = value_row(t, pixel / w, pixel % w);
                 wanted_[t].insert(wanted_[t].end(), row.begin(), row.end());
-                if (!p.norm) continue;
+                if (p.norm == Norm::None) continue;
                 std::vector<double> values(row.size());
                 double squares = 0;
                 for (size_t k = 0; k < row.size(); ++k) {
-                    values[k] = decode_output(p.element, encode_output(p.element, row[k]));
+                    values[k] = decode_output(p.dtype, encode_output(p.dtype, row[k]));
                     squares += values[k] * values[k];
                 }
                 for (size_t k = 0; k < row.size(); ++k) {
-                    const double value = values[k] * std::sqrt(static_cast<double>(p.c_out)) /
+                    const double value = values[k] * std::sqrt(static_cast<double>(p.filter.k)) /
                                          std::max(std::sqrt(squares), 1e-12) * gamma_[k];
-                    wanted_norm_[t].push_back(p.norm_silu ? silu(value) : value);
+                    wanted_norm_[t].push_back(p.norm_activation == Activation::Silu ? silu(value) : value);
                 }
             }
         }
     }
-    std::string wrong = p.output ? compare_frames(output_, wanted_, "output") : "";
-    return wrong.empty() && p.norm ? compare_frames(normed_, wanted_norm_, "normed") : wrong;
+    std::string wrong = p.norm != Norm::Instead ? compare_frames(output_, wanted_, "output") : "";
+    return wrong.empty() && p.norm != Norm::None ? compare_frames(normed_, wanted_norm_, "normed") : wrong;
 }
 
 std::string ConvRun::compare_frames(const std::vector<Frame>& got, const std::vector<std::vector<double>>& want,
                                     const char* what) const {
-    const FourWaveConvProblem& p = case_.problem;
-    const bool exact = case_.data != Data::Random && !p.silu && !p.norm;
-    const bool rounds = exact && !p.output_f32;
+    const ConvProblem& p = case_.problem;
+    const bool exact = case_.data != Data::Random && p.activation != Activation::Silu && p.norm == Norm::None;
+    const bool rounds = exact && p.output_dtype != Element::F32;
     double error = 0, norm = 0, largest = 0, worst = -1;
     std::string worst_place;
     for (size_t t = 0; t < got.size(); ++t) {
         for (size_t i = 0; i < want[t].size(); ++i) {
             const double value = output_value(p, got[t], i);
             const double wanted =
-                rounds ? static_cast<double>(decode_output(p.element, encode_output(p.element, want[t][i])))
-                       : want[t][i];
+                rounds ? static_cast<double>(decode_output(p.dtype, encode_output(p.dtype, want[t][i]))) : want[t][i];
             const double difference = std::isfinite(value) ? std::abs(value - wanted) : INFINITY;
             error += difference * difference;
             norm += wanted * wanted;
             largest = std::max(largest, std::abs(wanted));
             if (difference <= worst) continue;
             worst = difference;
-            const auto pixel = static_cast<int64_t>(i) / p.c_out;
+            const auto pixel = static_cast<int64_t>(i) / p.filter.k;
             worst_place = std::string(what) + " frame " + std::to_string(t) + " row " +
                           std::to_string(pixel / p.w_out()) + " column " + std::to_string(pixel % p.w_out()) +
-                          " channel " + std::to_string(static_cast<int64_t>(i) % p.c_out) + " is " +
+                          " channel " + std::to_string(static_cast<int64_t>(i) % p.filter.k) + " is " +
                           std::to_string(value) + ", wanted " + std::to_string(wanted);
         }
         if (std::any_of(got[t].end() - kGuard, got[t].end(), [](uint16_t v) { return v != kPoison; })) {
@@ -318,10 +317,10 @@ std::string ConvRun::compare_frames(const std::vector<Frame>& got, const std::ve
     // One rounding of bf16 is 1.65e-3 of the norm (2^-11 / 2^-8 of that for fp16) and half an ulp of the largest value
     // at most; a norm rounds twice. A missing tap or column is twenty times that (kernels.md, section 8).
     // float32 keeps the errors of its sums, of 2^-24 a term.
-    const double unit = p.output_f32 ? 0x1p-17 : p.element == Element::F16 ? 0x1p-11 : 0x1p-8;
+    const double unit = p.output_dtype == Element::F32 ? 0x1p-17 : p.dtype == Element::F16 ? 0x1p-11 : 0x1p-8;
     // The four folded filters of an upsampling are rounded once more.
-    const double relative = exact ? 0 : 0.65 * unit * (p.norm ? 1.5 : 1) * (p.sub_pixel() ? 1.5 : 1);
-    const double absolute = exact ? 0 : unit * (p.norm || p.sub_pixel() ? 4 : 1) * largest;
+    const double relative = exact ? 0 : 0.65 * unit * (p.norm != Norm::None ? 1.5 : 1) * (is_folded(p) ? 1.5 : 1);
+    const double absolute = exact ? 0 : unit * (p.norm != Norm::None || is_folded(p) ? 4 : 1) * largest;
     if (std::sqrt(error) <= relative * std::sqrt(norm) && worst <= absolute) return {};
     return "relative error " + std::to_string(std::sqrt(error / norm)) + ", at worst " + worst_place;
 }

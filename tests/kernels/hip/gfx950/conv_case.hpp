@@ -1,12 +1,17 @@
 #pragma once
 
 #include <kinetograph/kernels/hip/gfx950/four_wave_conv_launch.hpp>
+#include <kinetograph/kernels/hip/gfx950/pack.hpp>
 #include <kinetograph/kernels/host_model/wave_launch.hpp>
 #include <string>
 #include <vector>
 
 /// One convolution with its data, run in the host model and compared with sums in fp64 over the same rounded numbers.
 namespace kinetograph::gfx950 {
+
+using conv::Activation;
+using conv::ConvProblem;
+using conv::Norm;
 
 enum class Data : uint8_t {
     Random,   ///< uniform in [-1, 1], rounded to the element type
@@ -15,11 +20,23 @@ enum class Data : uint8_t {
 };
 
 struct ConvCase {
-    FourWaveConvProblem problem;
+    ConvProblem problem;
     ConvOverrides overrides = {};
     Data data = Data::Random;
     int64_t input_frames = 1;  ///< output frame t sees input frames t + 1 - q ... t; those before 0 are zeros
 };
+
+/// For activations and filter of that element, with outputs of 16 bits.
+inline void set_element(ConvProblem& problem, Element element) {
+    problem.dtype = element;
+    problem.output_dtype = element == Element::F16 ? Element::F16 : Element::BF16;
+}
+/// q taps in time over `frames` output frames, which each see themselves and the q - 1 frames before.
+inline void set_time(ConvProblem& problem, int64_t q, int64_t frames) {
+    problem.filter.q = q;
+    problem.d = frames;
+    problem.pad.front = q - 1;
+}
 
 /// "bf16 1x9x13x48 -> 64, taps 1x3x3, stride 2,2 dilation 1,1 pad 1,1,1,1 + bias, silu"
 std::string describe(const ConvCase& conv);

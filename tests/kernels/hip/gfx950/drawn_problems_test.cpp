@@ -28,23 +28,24 @@ struct Path {
     const char* name;
     std::vector<ConvTile> tiles;  ///< taken in turn; none: the dispatch's
     ConvPath loader = ConvPath::Uniform;
-    void (*change)(FourWaveConvProblem& problem, Draw& draw) = [](FourWaveConvProblem&, Draw&) {};
+    void (*change)(ConvProblem& problem, Draw& draw) = [](ConvProblem&, Draw&) {};
 };
 
 /// bf16 with few taps, channels in whole k blocks of 64, any epilogue; ragged pixels and channels.
-FourWaveConvProblem drawn(Draw& draw) {
-    FourWaveConvProblem p{.h = draw.between(2, 9),
-                          .w = draw.between(2, 13),
-                          .c_in = 64,
-                          .c_out = 8 * draw.between(1, 12),
-                          .r = draw.between(1, 2),
-                          .s = draw.between(1, 2)};
-    p.element = draw.chance() ? Element::BF16 : Element::F16;
-    p.pad_top = draw.between(0, 2), p.pad_bottom = draw.between(0, 1);
-    p.pad_left = draw.between(0, 1), p.pad_right = draw.between(0, 2);
+ConvProblem drawn(Draw& draw) {
+    ConvProblem p{.h = draw.between(2, 9),
+                  .w = draw.between(2, 13),
+                  .c_in = 64,
+                  .filter = {.k = 8 * draw.between(1, 12), .r = draw.between(1, 2), .s = draw.between(1, 2)},
+                  .stride = {},
+                  .dilation = {},
+                  .pad = {}};
+    set_element(p, draw.chance() ? Element::BF16 : Element::F16);
+    p.pad.top = draw.between(0, 2), p.pad.bottom = draw.between(0, 1);
+    p.pad.left = draw.between(0, 1), p.pad.right = draw.between(0, 2);
     p.bias = draw.chance();
-    p.silu = draw.chance();
-    p.source = draw.chance();
+    p.activation = draw.chance() ? Activation::Silu : Activation::None;
+    p.residual = draw.chance();
     p.beta = 0.5f;
     return p;
 }
@@ -56,34 +57,33 @@ const Path kPaths[] = {
     {"FewFilters",
      {{256, 32, 32}, {256, 64, 32}, {256, 96, 32}},
      ConvPath::Uniform,
-     [](FourWaveConvProblem& p, Draw& draw) {
+     [](ConvProblem& p, Draw& draw) {
          p.c_in = 32 * draw.between(1, 3);
-         if (draw.chance()) p.c_out = draw.between(1, 3) * 8;
+         if (draw.chance()) p.filter.k = draw.between(1, 3) * 8;
      }},
     {"UpsamplingByFourFilters",
      {{128, 128, 64}, {128, 192, 64}, {64, 64, 64}},
      ConvPath::Uniform,
-     [](FourWaveConvProblem& p, Draw&) {
+     [](ConvProblem& p, Draw&) {
          p.upsample = true;
-         p.r = p.s = 3;
-         p.pad_top = p.pad_bottom = p.pad_left = p.pad_right = 1;
+         p.filter.r = p.filter.s = 3;
+         p.pad.top = p.pad.bottom = p.pad.left = p.pad.right = 1;
      }},
     {"NormInTheEpilogue",
      {{128, 192, 64}, {128, 128, 64}, {64, 64, 64}},
      ConvPath::Uniform,
-     [](FourWaveConvProblem& p, Draw& draw) {
-         p.c_out = std::min<int64_t>(p.c_out, 64);
-         p.norm = true;
-         p.norm_silu = draw.chance();
-         p.output = draw.chance();
+     [](ConvProblem& p, Draw& draw) {
+         p.filter.k = std::min<int64_t>(p.filter.k, 64);
+         p.norm_activation = draw.chance() ? Activation::Silu : Activation::None;
+         p.norm = draw.chance() ? Norm::Beside : Norm::Instead;
      }},
     {"ScalesOfFp8",
      {{64, 64, 128}, {128, 128, 128}, {128, 192, 128}},
      ConvPath::Uniform,
-     [](FourWaveConvProblem& p, Draw&) {
-         p.element = Element::F8E4M3;
+     [](ConvProblem& p, Draw&) {
+         set_element(p, Element::F8E4M3);
          p.c_in = 128;
-         p.scales = true;
+         p.channel_scales = true;
      }},
 };
 

@@ -33,8 +33,8 @@ TEST(FourWaveConvEpilogue, AnObserverSeesEveryValueOnceBeforeItIsRounded) {
             FourWaveConv<Config, Summing>::run(*static_cast<const FourWaveConvParams*>(params));
         }};
     // Integers: their sums are exact in fp32, and many exceed 256, where bf16 rounds them.
-    const FourWaveConvProblem problem{
-        .h = 5, .w = 7, .c_in = 32, .c_out = 5, .r = 3, .s = 3, .bias = false, .output = true};
+    const ConvProblem problem{
+        .h = 5, .w = 7, .c_in = 32, .filter = {5, 1, 3, 3}, .stride = {}, .dilation = {}, .pad = {}, .bias = false};
     ConvRun run({.problem = problem, .overrides = {.tile = ConvTile{64, 64, 32}}, .data = Data::Integer});
     Summing::values = 0;
     Summing::sum = 0;

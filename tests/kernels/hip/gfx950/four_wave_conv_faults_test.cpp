@@ -21,18 +21,16 @@ host_model::ModelKernel faulty() {
 
 ConvCase padded(int64_t c_in, Element element = Element::BF16) {
     const uint32_t bk = element == Element::F8E4M3 ? 128 : c_in == 16 ? 64 : 32;  // 16 channels: the loader of chunks
-    return {.problem = {.element = element,
-                        .h = 9,
-                        .w = 13,
-                        .c_in = c_in,
-                        .c_out = 40,
-                        .r = 3,
-                        .s = 3,
-                        .pad_top = 1,
-                        .pad_bottom = 1,
-                        .pad_left = 1,
-                        .pad_right = 1},
-            .overrides = {.tile = ConvTile{64, 64, bk}}};
+    ConvCase conv{.problem = {.h = 9,
+                              .w = 13,
+                              .c_in = c_in,
+                              .filter = {40, 1, 3, 3},
+                              .stride = {},
+                              .dilation = {},
+                              .pad = {.top = 1, .bottom = 1, .left = 1, .right = 1}},
+                  .overrides = {.tile = ConvTile{64, 64, bk}}};
+    set_element(conv.problem, element);
+    return conv;
 }
 
 /// Under every schedule the model stops the kernel with a sentence that contains `part`.
@@ -157,7 +155,7 @@ host_model::ModelKernel narrow() {
 
 TEST(FourWaveConvFaults, AWaveThatSkipsALoadWithoutRowsCountsWrongly) {
     ConvCase conv = padded(64);
-    conv.problem.c_out = 96;
+    conv.problem.filter.k = 96;
     conv.overrides.tile = ConvTile{256, 96, 32};
     expect_stopped(conv, narrow<ConvFault::SkipsIdleLoads>(), "waited for it");
     const auto sound = narrow<ConvFault::None>();
@@ -192,7 +190,7 @@ TEST(FourWaveConvFaults, AreFoundInTheTileOfFewFilters) { expect_found<256, 32, 
 /// The variant whose cycles docs/kernels-gfx950.md compares with four waves: it computes the same, norm included.
 TEST(FourWaveConvFaults, AreFoundInAWorkgroupOfEightWaves) {
     ConvCase conv = padded(64);
-    conv.problem.norm = true;
+    conv.problem.norm = Norm::Beside;
     conv.overrides.tile = ConvTile{256, 192, 64};
     expect_stopped(conv, tiled<256, 192, 64, ConvFault::WaitsForOneLess, 8>(), "waited for it");
     const auto sound = tiled<256, 192, 64, ConvFault::None, 8>();
@@ -205,7 +203,7 @@ TEST(FourWaveConvFaults, AreFoundInAWorkgroupOfEightWaves) {
 
 TEST(FourWaveConvFaults, ANormOfTheWrongValuesOrChannels) {
     ConvCase conv = padded(64);
-    conv.problem.norm = true;
+    conv.problem.norm = Norm::Beside;
     const auto sound = faulty<ConvLoader::Uniform, ConvFault::None>();
     ConvRun run(conv);
     EXPECT_EQ(run.run(0, &sound).fault.value_or(""), "");
@@ -216,14 +214,14 @@ TEST(FourWaveConvFaults, ANormOfTheWrongValuesOrChannels) {
 
 TEST(FourWaveConvFaults, ANormThatReadsTheOtherWavesSquaresTooEarly) {
     ConvCase conv = padded(64);
-    conv.problem.norm = true;
+    conv.problem.norm = Norm::Beside;
     expect_stopped(conv, faulty<ConvLoader::Uniform, ConvFault::NormReadsEarly>(), "waited for it");
 }
 
 TEST(FourWaveConvFaults, ColumnsThatDoNotPairUp) {
     expect_wrong(padded(64), faulty<ConvLoader::Uniform, ConvFault::UnpairedColumns>());
     ConvCase conv = padded(64);
-    conv.problem.c_out = 96;
+    conv.problem.filter.k = 96;
     conv.overrides.tile = ConvTile{256, 96, 32};
     expect_wrong(conv, narrow<ConvFault::UnpairedColumns>());
 }
@@ -237,7 +235,7 @@ host_model::ModelKernel padding() {
 }
 ConvCase narrow_pixels() {
     ConvCase conv = padded(48);
-    conv.problem.c_out = 24;
+    conv.problem.filter.k = 24;
     conv.overrides = {.tile = ConvTile{256, 32, 32}, .path = ConvPath::Padded};
     return conv;
 }
@@ -268,7 +266,7 @@ TEST(FourWaveConvFaults, ParitiesOfADoubledFrameThatAreNotTold) {
 TEST(FourWaveConvFaults, PartsOfKThatAreNotApart) {
     ConvCase conv = padded(64);
     conv.problem.bias = false;
-    conv.problem.output_f32 = true;
+    conv.problem.output_dtype = Element::F32;
     conv.overrides.splits = 3;
     expect_wrong(conv, faulty<ConvLoader::Uniform, ConvFault::PartsBeginTogether>());
     expect_wrong(conv, faulty<ConvLoader::Uniform, ConvFault::PartsShareOutput>());
@@ -276,7 +274,7 @@ TEST(FourWaveConvFaults, PartsOfKThatAreNotApart) {
 
 TEST(FourWaveConvFaults, ScalesOfTheWrongValuesOrChannels) {
     ConvCase conv = padded(128, Element::F8E4M3);
-    conv.problem.scales = true;
+    conv.problem.channel_scales = true;
     expect_wrong(conv, faulty<ConvLoader::Uniform, ConvFault::ScalesAfterBias, Element::F8E4M3>());
     expect_wrong(conv, faulty<ConvLoader::Uniform, ConvFault::ScalesOfNeighbour, Element::F8E4M3>());
 }

@@ -2,29 +2,29 @@
 
 #include <kinetograph/kernels/hip/gfx950/four_wave_conv_launch.hpp>
 #include <kinetograph/kernels/hip/gfx950/four_wave_conv_order.hpp>
+#include <kinetograph/kernels/hip/gfx950/gates.hpp>
 #include <kinetograph/kernels/host_model/kernel_registry.hpp>
 #include <kinetograph/kernels/isa/amd/small_floats.hpp>
 #include <numeric>
 #include <set>
 #include <tuple>
 
+#include "conv_case.hpp"
+
 namespace kinetograph::gfx950 {
 namespace {
 
-using Problem = FourWaveConvProblem;
+using Problem = ConvProblem;
 
 Problem layer(int64_t h, int64_t w, int64_t c_in, int64_t c_out, int64_t frames = 1) {
-    return {.frames = frames,
+    return {.d = frames,
             .h = h,
             .w = w,
             .c_in = c_in,
-            .c_out = c_out,
-            .r = 3,
-            .s = 3,
-            .pad_top = 1,
-            .pad_bottom = 1,
-            .pad_left = 1,
-            .pad_right = 1};
+            .filter = {c_out, 1, 3, 3},
+            .stride = {},
+            .dilation = {},
+            .pad = {.top = 1, .bottom = 1, .left = 1, .right = 1}};
 }
 
 /// The fastest of the compiled loops for the products of `tile`, clocks of two k blocks.
@@ -158,8 +158,7 @@ TEST(ConvKernels, FewPixelsTakeSmallTilesThatReachMoreComputeUnits) {
 
 /// Parts of K, with the kernels of one packing.
 uint32_t parts(Problem problem, int64_t frames, const conv::Chip& chip = mi355x()) {
-    problem.frames = frames;
-    problem.q = 3;
+    set_time(problem, 3, frames);
     return choose_kernel_for_packing(problem, chip).splits;
 }
 
@@ -170,7 +169,7 @@ TEST(ConvKernels, KIsSplitWhereAFrameHasFewerWorkgroupsThanThereAreComputeUnits)
     EXPECT_EQ(parts(layer(60, 104, 384, 384), 4), 5u);  // the order of sums does not depend on the number of frames
     EXPECT_EQ(parts(layer(60, 104, 384, 380), 1), 1u);  // the join reads eight channels at a time
     Problem normed = layer(60, 104, 192, 192);
-    normed.norm = true;
+    normed.norm = Norm::Beside;
     EXPECT_EQ(parts(normed, 1), 1u);
     EXPECT_EQ(choose_kernel_for_packing(layer(60, 104, 384, 384), mi355x(), Splitting::Never).splits, 1u);
 }
@@ -194,10 +193,10 @@ TEST(ConvKernels, APartitionOfTheChipHasItsOwnNumberOfComputeUnitsAndXcds) {
 }
 
 TEST(ConvKernels, EveryOneHasACostOfItsOwn) {
-    for (const ConvKernel& kernel : conv_kernels()) {
+    for (const ConvKernel& kernel : kConvKernels) {
         const int64_t c_in = kernel.path == ConvPath::Elements ? 3 : kernel.path == ConvPath::Padded ? 48 : 128;
         Problem problem = layer(480, 832, c_in, 96);
-        problem.element = kernel.element;
+        set_element(problem, kernel.element);
         ASSERT_NE(choose_kernel(problem, mi355x(), kernel.path).kernel, nullptr) << kernel.name;
         EXPECT_EQ(choose_kernel(problem, mi355x(), kernel.path).kernel->path, kernel.path);
     }
@@ -205,11 +204,11 @@ TEST(ConvKernels, EveryOneHasACostOfItsOwn) {
 
 TEST(ConvTiles, ANormTakesATileOfAllChannels) {
     Problem problem = layer(16, 32, 64, 192);
-    problem.norm = true;
+    problem.norm = Norm::Beside;
     EXPECT_EQ(choose_kernel(problem, mi355x()).kernel->tile.bn, 192u);
-    problem.c_out = 300;
+    problem.filter.k = 300;
     EXPECT_EQ(choose_kernel(problem, mi355x()).kernel, nullptr);
-    problem.c_out = 192;
+    problem.filter.k = 192;
     const ConvPlanResult planned = plan_four_wave_conv(problem, {.tile = ConvTile{128, 128, 64}});
     EXPECT_EQ(planned.error, "a tile of 128x128x64 does not hold the 192 channels that the norm goes over");
 }
@@ -217,7 +216,7 @@ TEST(ConvTiles, ANormTakesATileOfAllChannels) {
 TEST(ConvTiles, ThePathIsTheWidestAccessThatCrossesNoPixel) {
     const auto path = [](Element element, int64_t c_in) {
         Problem problem = layer(8, 8, c_in, 64);
-        problem.element = element;
+        set_element(problem, element);
         return path_of(problem);
     };
     EXPECT_EQ(path(Element::BF16, 96), ConvPath::Uniform);
@@ -230,7 +229,7 @@ TEST(ConvTiles, ThePathIsTheWidestAccessThatCrossesNoPixel) {
 }
 
 TEST(ConvTiles, EveryKernelIsRegisteredUnderItsName) {
-    for (const ConvKernel& kernel : conv_kernels()) {
+    for (const ConvKernel& kernel : kConvKernels) {
         const host_model::ModelKernel* const found = host_model::find_model_kernel(kernel.name);
         ASSERT_NE(found, nullptr) << kernel.name;
         EXPECT_EQ(found->parameter_bytes, sizeof(FourWaveConvParams));
@@ -244,7 +243,7 @@ TEST(ConvTiles, EveryPathHasAKernelOfEveryChosenTile) {
             for (const int64_t size : {8, 100, 800}) {
                 for (const int64_t c_out : {3, 96, 200, 384}) {
                     Problem problem = layer(size, size, c_in, c_out);
-                    problem.element = element;
+                    set_element(problem, element);
                     EXPECT_EQ(plan_four_wave_conv(problem).error, "") << c_in << " " << size << " " << c_out;
                 }
             }
@@ -265,9 +264,7 @@ TEST(ConvGates, GroupsAreDeclined) {
 }
 
 TEST(ConvGates, AFrameBeyondOneDescriptorIsDeclined) {
-    Problem problem = layer(8192, 8192, 64, 8);
-    problem.output = true;
-    expect_declined(problem,
+    expect_declined(layer(8192, 8192, 64, 8),
                     "an input frame of 8589934592 bytes: one buffer descriptor spans less than 4 GiB (less 16 MiB "
                     "for the last tile's ragged edge)");
     expect_declined(layer(8192, 8192, 8, 64),
@@ -284,37 +281,32 @@ TEST(ConvGates, AFilterBeyondOneDescriptorIsDeclined) {
 
 TEST(ConvGates, MoreTemporalTapsThanALaunchNamesAreDeclined) {
     Problem problem = layer(8, 8, 64, 64);
-    problem.q = 65;
+    set_time(problem, 65, 1);
     expect_declined(problem, "65 temporal taps: a launch names at most 64 frames");
 }
 
 TEST(ConvGates, ANormOverMoreChannelsThanATileIsDeclined) {
     Problem problem = layer(8, 8, 64, 200);
-    problem.norm = true;
+    problem.norm = Norm::Beside;
     expect_declined(problem, "200 output channels under a norm: one tile holds at most 192 of a pixel's channels");
-    problem.c_out = 130;
+    problem.filter.k = 130;
     expect_declined(problem, "130 output channels under a norm: a tile of more than 128 holds multiples of 8");
 }
 
 TEST(ConvGates, Float32OutputsHaveNeitherNormNorSource) {
     Problem problem = layer(8, 8, 64, 64);
-    problem.output_f32 = problem.norm = true;
+    problem.output_dtype = Element::F32;
+    problem.norm = Norm::Beside;
     expect_declined(problem, "a norm of float32 outputs: it goes over rounded ones");
-    problem.norm = false;
-    problem.source = true;
+    problem.norm = Norm::None;
+    problem.residual = true;
     expect_declined(problem, "a float32 source: it is prefetched into registers for 16 bits a value");
 }
 
 TEST(ConvGates, SizesBelowOneAreDeclined) {
     Problem problem = layer(8, 8, 64, 64);
-    problem.stride_h = 0;
+    problem.stride.h = 0;
     expect_declined(problem, "channels, taps, strides and dilations start at 1");
-}
-
-TEST(ConvGates, AConvolutionThatStoresNothingIsDeclined) {
-    Problem problem = layer(8, 8, 64, 64);
-    problem.output = false;
-    expect_declined(problem, "neither the output nor its norm is stored");
 }
 
 TEST(ConvOverride, ATileWithoutAKernelIsRefusedByName) {
@@ -336,7 +328,7 @@ TEST(ConvOverride, PartsOfKStoreSumsOnly) {
 
 TEST(ConvFilter, ThreeOrdersOfAxesPackToTheSameRowsPaddedByZeros) {
     Problem problem = layer(8, 8, 5, 3);
-    problem.q = 2;
+    set_time(problem, 2, 1);
     const FourWaveConvPlan plan = *plan_four_wave_conv(problem).plan;
     std::vector<float> kcqrs(3 * 5 * 2 * 9), kqrsc(kcqrs.size()), qrsck(kcqrs.size());
     std::iota(kcqrs.begin(), kcqrs.end(), 1.0f);
@@ -349,9 +341,9 @@ TEST(ConvFilter, ThreeOrdersOfAxesPackToTheSameRowsPaddedByZeros) {
             }
         }
     }
-    const auto packed = pack_filter(plan, kcqrs);
-    EXPECT_EQ(packed, pack_filter(plan, kqrsc, FilterOrder::Kqrsc));
-    EXPECT_EQ(packed, pack_filter(plan, qrsck, FilterOrder::Qrsck));
+    const auto packed = pack_filter(problem, *plan.kernel, kcqrs);
+    EXPECT_EQ(packed, pack_filter(problem, *plan.kernel, kqrsc, FilterOrder::Kqrsc));
+    EXPECT_EQ(packed, pack_filter(problem, *plan.kernel, qrsck, FilterOrder::Qrsck));
     EXPECT_EQ(plan.params.filter_pitch % 512, 0u);
     const auto element = [&](size_t k, size_t index) {
         const std::byte* at = packed.data() + k * plan.params.filter_pitch + index * 2;

@@ -8,7 +8,7 @@ namespace kinetograph::gfx950 {
 namespace {
 
 using enum Element;
-using Problem = FourWaveConvProblem;
+using Problem = ConvProblem;
 
 constexpr uint64_t kSchedules = 3;  // late, at once and mixed landing
 
@@ -41,17 +41,15 @@ struct Pads {
 
 /// An odd image, so that rows end inside tiles.
 Problem conv2d(Element element, int64_t c_in, int64_t c_out, int64_t taps, Pads pad, int64_t h = 9, int64_t w = 13) {
-    return {.element = element,
-            .h = h,
-            .w = w,
-            .c_in = c_in,
-            .c_out = c_out,
-            .r = taps,
-            .s = taps,
-            .pad_top = pad.top,
-            .pad_bottom = pad.bottom,
-            .pad_left = pad.left,
-            .pad_right = pad.right};
+    Problem problem{.h = h,
+                    .w = w,
+                    .c_in = c_in,
+                    .filter = {c_out, 1, taps, taps},
+                    .stride = {},
+                    .dilation = {},
+                    .pad = {.top = pad.top, .bottom = pad.bottom, .left = pad.left, .right = pad.right}};
+    set_element(problem, element);
+    return problem;
 }
 
 /// 3x3 and padded by 1, without which `change` makes it another.
@@ -82,7 +80,7 @@ int64_t channels_for(const ConvKernel& kernel) {
 bool ragged(const ConvKernel& kernel) { return kernel.tile.bm * kernel.tile.bn <= 128 * 128; }
 
 TEST(FourWaveConv, EveryKernelAgreesWithTheReference) {
-    for (const ConvKernel& kernel : conv_kernels()) {
+    for (const ConvKernel& kernel : kConvKernels) {
         expect_agrees({.problem = conv2d(kernel.element, channels_for(kernel), 72, 3, {1, 1, 1, 1}),
                        .overrides = {.tile = kernel.tile, .path = kernel.path}});
         if (HasFatalFailure()) return;
@@ -90,7 +88,7 @@ TEST(FourWaveConv, EveryKernelAgreesWithTheReference) {
 }
 
 TEST(FourWaveConv, EveryKernelCopiesIndexedValuesToTheBit) {
-    for (const ConvKernel& kernel : conv_kernels()) {
+    for (const ConvKernel& kernel : kConvKernels) {
         Problem problem =
             conv2d(kernel.element, channels_for(kernel), ragged(kernel) ? 65 : 72, 3, {1, 1, 1, 1}, 7, 10);
         problem.bias = false;
@@ -122,18 +120,26 @@ TEST(FourWaveConv, AgreesForEveryNumberOfInputChannels) {
 TEST(FourWaveConv, AgreesWhereEveryTapIsPaddedToWholeKBlocks) {
     const auto by = [](uint32_t columns, Problem problem, uint32_t splits = 1) {
         const ConvOverrides overrides{.tile = ConvTile{256, columns, 32}, .path = ConvPath::Padded, .splits = splits};
-        return ConvCase{.problem = problem, .overrides = overrides, .input_frames = problem.frames};
+        return ConvCase{.problem = problem, .overrides = overrides, .input_frames = problem.d};
     };
     std::vector<ConvCase> cases;
     for (const uint32_t columns : {32U, 64U, 96U}) {
         for (const int64_t c_in : {8, 16, 24, 40, 48, 72})
             cases.push_back(by(columns, conv2d(c_in == 40 ? F16 : BF16, c_in, columns - 8, 3, {1, 1, 1, 1})));
     }
-    const auto causal = [](Problem& p) { p.q = 3, p.frames = 2, p.silu = p.source = true; };
+    const auto causal = [](Problem& p) {
+        set_time(p, 3, 2);
+        p.activation = Activation::Silu;
+        p.residual = true;
+    };
     const auto doubled = [](Problem& p) { p.upsample = true; };
-    const auto apart = [](Problem& p) { p.stride_h = 2, p.stride_w = 3, p.dilation_w = 2, p.pad_bottom = 0; };
-    const auto normed = [](Problem& p) { p.norm = true; };
-    const auto sums = [](Problem& p) { p.q = 3, p.frames = 2, p.bias = false, p.output_f32 = true; };
+    const auto apart = [](Problem& p) { p.stride = {1, 2, 3}, p.dilation.w = 2, p.pad.bottom = 0; };
+    const auto normed = [](Problem& p) { p.norm = Norm::Beside; };
+    const auto sums = [](Problem& p) {
+        set_time(p, 3, 2);
+        p.bias = false;
+        p.output_dtype = F32;
+    };
     for (const int64_t c_in : {24, 48}) {
         cases.push_back(by(32, same(BF16, c_in, 24, causal)));
         cases.push_back(by(32, same(F16, c_in, 3, causal)));
@@ -155,15 +161,16 @@ TEST(FourWaveConv, AgreesForFiltersFromOneTapToSevenByFive) {
         {.problem = conv2d(BF16, 16, 32, 5, {2, 2, 2, 2})},
         {.problem = conv2d(F16, 32, 32, 7, {3, 3, 3, 3})},
         {.problem = conv2d(BF16, 3, 32, 7, {3, 3, 3, 3})},
-        {.problem = same(BF16, 48, 64, [](Problem& p) { p.r = 7, p.s = 5, p.pad_top = p.pad_bottom = 3; })},
-        {.problem = same(BF16, 96, 16, [](Problem& p) { p.s = 1, p.pad_left = p.pad_right = 0; })},
-        {.problem = same(BF16, 64, 16, [](Problem& p) { p.r = 1, p.pad_top = p.pad_bottom = 0; })},
+        {.problem =
+             same(BF16, 48, 64, [](Problem& p) { p.filter.r = 7, p.filter.s = 5, p.pad.top = p.pad.bottom = 3; })},
+        {.problem = same(BF16, 96, 16, [](Problem& p) { p.filter.s = 1, p.pad.left = p.pad.right = 0; })},
+        {.problem = same(BF16, 64, 16, [](Problem& p) { p.filter.r = 1, p.pad.top = p.pad.bottom = 0; })},
     });
 }
 
 TEST(FourWaveConv, AgreesForStridesAndDilations) {
-    const auto stride2 = [](Problem& p) { p.stride_h = p.stride_w = 2; };
-    const auto dilation2 = [](Problem& p) { p.dilation_h = p.dilation_w = p.pad_top = p.pad_bottom = 2; };
+    const auto stride2 = [](Problem& p) { p.stride.h = p.stride.w = 2; };
+    const auto dilation2 = [](Problem& p) { p.dilation.h = p.dilation.w = p.pad.top = p.pad.bottom = 2; };
     expect_all_agree({
         {.problem = same(BF16, 64, 64, stride2)},
         {.problem = same(F16, 48, 64, stride2)},
@@ -172,7 +179,10 @@ TEST(FourWaveConv, AgreesForStridesAndDilations) {
         {.problem = same(BF16, 64, 64, dilation2)},
         {.problem = same(F8E4M3, 48, 64, dilation2)},
         {.problem = same(BF16, 3, 64, dilation2)},
-        {.problem = same(BF16, 32, 32, [](Problem& p) { p.stride_h = 3, p.stride_w = 2, p.dilation_w = 3; })},
+        {.problem = same(BF16, 32, 32,
+                         [](Problem& p) {
+                             p.stride = {1, 3, 2}, p.dilation.w = 3;
+                         })},
     });
 }
 
@@ -203,8 +213,7 @@ TEST(FourWaveConv, AgreesForRaggedPixelsAndChannels) {
 TEST(FourWaveConv, AgreesInThreeDimensionsWithCausalFrames) {
     const auto causal = [](Element element, int64_t c_in, int64_t c_out, int64_t q, int64_t frames, int64_t taps) {
         Problem problem = conv2d(element, c_in, c_out, taps, {taps / 2, taps / 2, taps / 2, taps / 2}, 6, 7);
-        problem.q = q;
-        problem.frames = frames;
+        set_time(problem, q, frames);
         return ConvCase{.problem = problem, .input_frames = frames};
     };
     expect_all_agree({
@@ -225,8 +234,7 @@ TEST(FourWaveConv, AgreesInThreeDimensionsWithCausalFrames) {
 
 TEST(FourWaveConv, TakesMoreFramesThanOneLaunchNames) {
     Problem problem = conv2d(BF16, 32, 16, 1, {0, 0, 0, 0}, 3, 5);
-    problem.q = 3;
-    problem.frames = 45;
+    set_time(problem, 3, 45);
     expect_agrees({.problem = problem, .input_frames = 45});
 }
 
@@ -237,7 +245,7 @@ TEST(FourWaveConv, ReadsTheSmallImageThroughANearestUpsampling) {
         {.problem = same(BF16, 48, 32, upsampled)},
         {.problem = same(F16, 20, 32, upsampled)},
         {.problem = same(F8E4M3, 128, 32, upsampled)},
-        {.problem = same(BF16, 3, 32, [](Problem& p) { p.upsample = true, p.stride_h = p.stride_w = 2; })},
+        {.problem = same(BF16, 3, 32, [](Problem& p) { p.upsample = true, p.stride.h = p.stride.w = 2; })},
     });
 }
 
@@ -247,9 +255,9 @@ TEST(FourWaveConv, EveryFormOfTheEpilogueAgrees) {
             for (const int64_t c_out : {64, 19}) {
                 Problem problem = conv2d(element, element == F8E4M3 ? 128 : 32, c_out, 3, {1, 1, 1, 1});
                 problem.bias = (form & 1) != 0;
-                problem.silu = (form & 2) != 0;
-                problem.source = (form & 4) != 0;
-                problem.relu = form >= 4 && !problem.silu;
+                problem.residual = (form & 4) != 0;
+                if (form >= 4) problem.activation = Activation::Relu;
+                if ((form & 2) != 0) problem.activation = Activation::Silu;
                 problem.negative_slope = problem.bias ? 0.2f : 0.0f;
                 problem.beta = 0.75f;
                 expect_agrees({.problem = problem}, 1);
@@ -263,10 +271,10 @@ TEST(FourWaveConv, StoresFloat32WithoutRounding) {
     for (const Element element : {BF16, F16, F8E4M3}) {
         for (const int64_t c_out : {3, 64}) {
             Problem problem = conv2d(element, 48, c_out, 3, {1, 1, 1, 1});
-            problem.output_f32 = true;
-            problem.silu = c_out == 64;
+            problem.output_dtype = F32;
+            problem.activation = c_out == 64 ? Activation::Silu : Activation::None;
             expect_agrees({.problem = problem});
-            problem.silu = false;
+            problem.activation = Activation::None;
             expect_agrees({.problem = problem, .data = Data::Integer}, 1);
             if (HasFatalFailure()) return;
         }
@@ -277,10 +285,9 @@ TEST(FourWaveConv, NormsItsOutputOverTheChannelsOfATile) {
     for (const int64_t c_out : {16, 32, 64, 96, 99, 128, 192}) {
         for (const bool beside : {false, true}) {
             Problem problem = conv2d(c_out == 64 ? F16 : BF16, 32, c_out, 3, {1, 1, 1, 1});
-            problem.norm = true;
-            problem.output = beside;
-            problem.norm_silu = c_out != 96;
-            problem.source = beside;
+            problem.norm = beside ? Norm::Beside : Norm::Instead;
+            problem.norm_activation = c_out != 96 ? Activation::Silu : Activation::None;
+            problem.residual = beside;
             expect_agrees({.problem = problem}, beside ? 3 : 1);
             if (HasFatalFailure()) return;
         }
@@ -291,14 +298,21 @@ TEST(FourWaveConv, DoublesItsInputByFourFiltersOnTheStoredImage) {
     for (const auto& [element, c_in, c_out] :
          {std::tuple{BF16, 64, 64}, {BF16, 48, 96}, {F16, 64, 32}, {F16, 20, 40}, {BF16, 3, 19}, {BF16, 96, 72}}) {
         const Problem problem = same(element, c_in, c_out, [](Problem& p) { p.upsample = true; });
-        ASSERT_TRUE(problem.sub_pixel());
+        ASSERT_TRUE(is_folded(problem));
         expect_agrees({.problem = problem});
         expect_agrees({.problem = problem, .data = Data::Integer}, 1);  // four integers of one digit fold exactly
         if (HasFatalFailure()) return;
     }
-    const auto with_more = [](Problem& p) { p.upsample = p.silu = p.source = p.norm = true; };
+    const auto with_more = [](Problem& p) {
+        p.upsample = p.residual = true;
+        p.activation = Activation::Silu;
+        p.norm = Norm::Beside;
+    };
     expect_agrees({.problem = same(BF16, 64, 96, with_more)});
-    const auto in_time = [](Problem& p) { p.upsample = true, p.q = 3, p.frames = 2; };
+    const auto in_time = [](Problem& p) {
+        p.upsample = true;
+        set_time(p, 3, 2);
+    };
     expect_agrees({.problem = same(BF16, 32, 40, in_time), .input_frames = 2});
     for (const ConvTile tile : {ConvTile{128, 192, 64}, {256, 192, 64}, {256, 256, 64}, {128, 128, 64}})
         expect_agrees(
@@ -308,10 +322,9 @@ TEST(FourWaveConv, DoublesItsInputByFourFiltersOnTheStoredImage) {
 TEST(FourWaveConv, PartsOfKAddUpToTheWhole) {
     const auto sums = [](Element element, int64_t c_in, int64_t c_out, int64_t frames) {
         Problem problem = conv2d(element, c_in, c_out, 3, {1, 1, 1, 1});
-        problem.q = 3;
-        problem.frames = frames;
+        set_time(problem, 3, frames);
         problem.bias = false;
-        problem.output_f32 = true;
+        problem.output_dtype = F32;
         return problem;
     };
     for (const uint32_t splits : {2U, 3U, 5U, 8U}) {
@@ -337,15 +350,16 @@ TEST(FourWaveConv, ScalesItsSumsByChannel) {
     for (const Element element : {F8E4M3, BF16, F16}) {
         for (const int64_t c_out : {16, 40, 64, 67, 96, 192}) {
             Problem problem = conv2d(element, 128, c_out, 1, {0, 0, 0, 0});
-            problem.scales = true;
-            problem.silu = c_out == 64;
-            problem.source = c_out == 40;
+            problem.channel_scales = true;
+            problem.activation = c_out == 64 ? Activation::Silu : Activation::None;
+            problem.residual = c_out == 40;
             expect_agrees({.problem = problem});
             if (HasFatalFailure()) return;
         }
     }
     Problem problem = conv2d(F8E4M3, 128, 64, 3, {1, 1, 1, 1});
-    problem.scales = problem.norm = true;
+    problem.channel_scales = true;
+    problem.norm = Norm::Beside;
     expect_agrees({.problem = problem});
 }
 
@@ -357,7 +371,7 @@ TEST(FourWaveConv, ALargeGridIsRemappedAndStillCoversEveryTile) {
 TEST(FourWaveConv, AnEmptyProblemLaunchesNothing) {
     for (const Problem& problem :
          {conv2d(BF16, 64, 64, 3, {1, 1, 1, 1}, 0, 5), conv2d(BF16, 64, 0, 3, {1, 1, 1, 1}),
-          conv2d(BF16, 64, 64, 5, {0, 0, 0, 0}, 4, 9), same(BF16, 64, 64, [](Problem& p) { p.frames = 0; })}) {
+          conv2d(BF16, 64, 64, 5, {0, 0, 0, 0}, 4, 9), same(BF16, 64, 64, [](Problem& p) { p.d = 0; })}) {
         const ConvPlanResult planned = plan_four_wave_conv(problem);
         ASSERT_EQ(planned.error, "");
         EXPECT_TRUE(launches(*planned.plan, {}).empty());
