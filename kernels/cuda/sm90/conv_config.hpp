@@ -18,6 +18,7 @@ struct ConvConfig {
     uint32_t side = 3;                    ///< taps along rows and along columns: 1, 2 or 3
     uint32_t stage_taps = 1;              ///< taps whose filters share a stage
     uint32_t input_stages = 0, filter_stages = 0;
+    bool fp32_sums = false;  ///< its launches may begin with sums in memory, and store sums in place of results
 
     friend bool operator==(const ConvConfig&, const ConvConfig&) = default;
 };

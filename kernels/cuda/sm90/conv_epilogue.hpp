@@ -8,9 +8,9 @@
 #include <kinetograph/kernels/isa/shuffle.hpp>
 #include <kinetograph/kernels/isa/tma.hpp>
 
-/// From one warpgroup's accumulators to memory: + bias -> SiLU -> + beta * residual -> ReLU -> round -> store, and the
-/// RMS norm of the rounded values -> SiLU -> store. Block by block through shared memory; TMA moves residuals in and
-/// results out, and clips them at the edges of the image.
+/// From one warpgroup's accumulators to memory: [+ fp32 sums of launches before] + bias -> SiLU -> + beta * residual ->
+/// ReLU -> round -> store, and the RMS norm of the rounded values -> SiLU -> store. Block by block through shared
+/// memory; TMA moves residuals in and results out, and clips them at the edges of the image.
 ///
 /// Staging buffers are handed from tile to tile. The residual of the next tile arrives in the buffers that the results
 /// of the one before have left:
@@ -106,6 +106,13 @@ class EpilogueRole {
             if (stores()) isa::tma::wait_stores_read<1>();
             sync();
         }
+        if constexpr (c.fp32_sums) {
+            if (has(kConvAddend) && kFault != ConvFault::NoAddend) add_sums(sums, tile, block);
+            if (has(kConvFloat32)) {
+                store_sums(sums, tile, block);
+                return sync();  // the buffers go to the next tile when all have waited for them, and not before
+            }
+        }
         if (has(kConvBias)) add_bias(sums, tile.n);
         if (has(kConvSilu)) activate(sums);
         const uint32_t first = first_word();
@@ -124,6 +131,46 @@ class EpilogueRole {
         if (!stores()) return;
         if (raw) store(p_.output[tile.frame], tile, block, block);
         if (norm) store(p_.normed[tile.frame], tile, block, normed);
+    }
+
+    /// Straight between registers and memory: four lanes have 32 neighbouring bytes of a pixel.
+    KG_DEVICE void add_sums(Sums& sums, const ConvTile& tile, uint32_t block) {
+        KG_UNROLL
+        for (uint32_t half = 0; half < 2; ++half) {
+            const float* at = stored_sums(tile, block, half);
+            KG_UNROLL
+            for (uint32_t group = 0; group < kGroups; ++group) {
+                if (group % kLoadGroups == 0) isa::limit_loads_in_flight();
+                if (!exist(at, tile, group)) continue;
+                const Pair before = isa::load_global<Pair>(at + group * 8);
+                KG_UNROLL
+                for (uint32_t i = 0; i < 2; ++i) sums[group * 4 + half * 2 + i] += before.at[i];
+            }
+        }
+    }
+    KG_DEVICE void store_sums(const Sums& sums, const ConvTile& tile, uint32_t block) {
+        KG_UNROLL
+        for (uint32_t half = 0; half < 2; ++half) {
+            float* at = stored_sums(tile, block, half);
+            KG_UNROLL
+            for (uint32_t group = 0; group < kGroups; ++group) {
+                if (!exist(at, tile, group)) continue;
+                const uint32_t first = group * 4 + half * 2;
+                isa::store_global(at + group * 8, Pair{{sums[first], sums[first + 1]}});
+            }
+        }
+    }
+    /// This thread's two channels of group 0 of one of its two pixels of a block; null outside the image.
+    KG_DEVICE float* stored_sums(const ConvTile& tile, uint32_t block, uint32_t half) const {
+        const auto& p = static_cast<const SumConvParams&>(p_);
+        const uint32_t row = block / c.blocks_x * kBlockSide + isa::thread_index() % 128 / 32 * 2 + half;
+        const uint32_t y = static_cast<uint32_t>(tile.y) + row;
+        const uint32_t x = static_cast<uint32_t>(tile.x) + block % c.blocks_x * kBlockSide + isa::lane_index() / 4;
+        if (y >= p.h || x >= p.w) return nullptr;
+        return p.sums[tile.frame] + (static_cast<size_t>(y) * p.w + x) * p.c_out + tile.n + isa::lane_index() % 4 * 2;
+    }
+    KG_DEVICE bool exist(const float* at, const ConvTile& tile, uint32_t group) const {
+        return at != nullptr && tile.n + group * 8 < static_cast<const SumConvParams&>(p_).c_out;
     }
 
     KG_DEVICE void add_bias(Sums& sums, uint32_t n) {

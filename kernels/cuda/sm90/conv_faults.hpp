@@ -23,6 +23,7 @@ enum class ConvFault : uint8_t {
     NoStagingFence,          ///< no proxy fence between a staged block and its store
     NoStagingBarrier,        ///< a block is stored before all its warps have staged it
     NoStoreWait,             ///< staging buffers are handed over while stores still read them
+    NoAddend,                ///< sums in memory are not added
 
     NoOperandWait,       ///< products begin before the transform has ended
     WrongOperandPhase,   ///< the consumers take the previous lap's operands for full

@@ -43,4 +43,13 @@ struct ConvParams {
 };
 static_assert(std::is_trivially_copyable_v<ConvParams> && sizeof(ConvParams) <= 4096, "4 KiB of kernel parameters");
 
+/// What a launch reads of a kernel whose config has fp32_sums.
+struct SumConvParams : ConvParams {
+    float* sums[kMaxOutputs];  ///< [h, w, c_out]: added first with kConvAddend, stored in place of output with
+                               ///< kConvFloat32
+    uint32_t h, w, c_out;      ///< of an output frame
+};
+static_assert(std::is_trivially_copyable_v<SumConvParams> && sizeof(SumConvParams) <= 4096,
+              "4 KiB of kernel parameters");
+
 }  // namespace kinetograph::sm90

@@ -12,6 +12,7 @@ namespace {
 
 #define KG_ROW(kernel, config) NamedConvConfig{#kernel, config},
 constexpr std::array kConfigs{KG_SM90_BF16_TILES(KG_ROW) KG_SM90_F16_TILES(KG_ROW)};
+constexpr std::array kSumConfigs{KG_SM90_SUM_TILES(KG_ROW)};
 #undef KG_ROW
 
 // Fitted to bench/results/conv_h200_*.json; docs/kernels-sm90.md has the error of every layer. Descriptions of the chip
@@ -33,9 +34,17 @@ double traffic_bytes(const conv::ConvProblem& p) {
     return static_cast<double>(p.frames_in()) * static_cast<double>(p.input_frame_bytes()) + (stores + loads) * outputs;
 }
 
+const NamedConvConfig* cheapest_of(std::span<const NamedConvConfig> configs, const conv::ConvProblem& problem,
+                                   const conv::Chip& chip) {
+    return conv::cheapest(
+        configs, [&](const NamedConvConfig& named) { return fits(named.config, problem); },
+        [&](const NamedConvConfig& named) { return conv_seconds(named.config, problem, chip); });
+}
+
 }  // namespace
 
 std::span<const NamedConvConfig> conv_configs() { return kConfigs; }
+std::span<const NamedConvConfig> sum_configs() { return kSumConfigs; }
 
 Walk walk_of(const conv::ConvProblem& p) { return p.upsample ? Walk{p.h, p.w, 4} : Walk{p.h_out(), p.w_out(), 1}; }
 
@@ -80,9 +89,10 @@ bool fits(const ConvConfig& c, const conv::ConvProblem& p) {
 }
 
 const NamedConvConfig* choose_config(const conv::ConvProblem& problem, const conv::Chip& chip) {
-    return conv::cheapest(
-        kConfigs, [&](const NamedConvConfig& named) { return fits(named.config, problem); },
-        [&](const NamedConvConfig& named) { return conv_seconds(named.config, problem, chip); });
+    return cheapest_of(kConfigs, problem, chip);
+}
+const NamedConvConfig* choose_sum_config(const conv::ConvProblem& problem, const conv::Chip& chip) {
+    return cheapest_of(kSumConfigs, problem, chip);
 }
 
 }  // namespace kinetograph::sm90

@@ -14,6 +14,9 @@ struct NamedConvConfig {
 /// All that are compiled.
 std::span<const NamedConvConfig> conv_configs();
 
+/// Those whose sums may begin and end in memory.
+std::span<const NamedConvConfig> sum_configs();
+
 /// Pixels along rows and columns that the tiles walk: an output frame, or one parity of an upsampled one.
 struct Walk {
     int64_t h, w, parities;
@@ -43,5 +46,6 @@ bool fits(const ConvConfig& config, const conv::ConvProblem& problem);
 
 /// The cheapest tile that fits; null if none does.
 const NamedConvConfig* choose_config(const conv::ConvProblem& problem, const conv::Chip& chip);
+const NamedConvConfig* choose_sum_config(const conv::ConvProblem& problem, const conv::Chip& chip);
 
 }  // namespace kinetograph::sm90

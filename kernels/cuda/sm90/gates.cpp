@@ -98,10 +98,33 @@ constexpr Gate kNarrowGemm[] = {
      [](const Subject&) { return std::string("a norm"); }},
 };
 
+constexpr Gate kQSlice[] = {
+    kOnSm90,
+    kInBuild,
+    conv::kBf16,
+    kSameOutput,
+    conv::kUnscaled,
+    conv::kUngrouped,
+    conv::kNoUpsampling,
+    kInputChannels,
+    kOutputChannels,
+    conv::kStride1,
+    conv::kDilation1,
+    {"more than one temporal tap", [](const Subject& s) { return s.problem.filter.q > 1; },
+     [](const Subject& s) { return std::to_string(s.problem.filter.q); }},
+    {"3x3 taps in a frame", [](const Subject& s) { return s.problem.filter.r == 3 && s.problem.filter.s == 3; },
+     [](const Subject& s) { return std::to_string(s.problem.filter.r) + 'x' + std::to_string(s.problem.filter.s); }},
+    {"no temporal padding", [](const Subject& s) { return s.problem.pad.front == 0 && s.problem.pad.back == 0; },
+     [](const Subject& s) {
+         return std::to_string(s.problem.pad.front) + " before and " + std::to_string(s.problem.pad.back) + " after";
+     }},
+};
+
 }  // namespace
 
 std::span<const Gate> implicit_gemm_gates() { return kImplicitGemm; }
 std::span<const Gate> winograd_gates() { return kWinograd; }
 std::span<const Gate> narrow_gemm_gates() { return kNarrowGemm; }
+std::span<const Gate> q_slice_gates() { return kQSlice; }
 
 }  // namespace kinetograph::sm90

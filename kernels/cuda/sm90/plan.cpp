@@ -7,6 +7,7 @@
 #include <kinetograph/kernels/cuda/sm90/narrow_plan.hpp>
 #include <kinetograph/kernels/cuda/sm90/pack.hpp>
 #include <kinetograph/kernels/cuda/sm90/plan.hpp>
+#include <kinetograph/kernels/cuda/sm90/q_slice_plan.hpp>
 #include <kinetograph/kernels/cuda/sm90/winograd_plan.hpp>
 
 namespace kinetograph::sm90 {
@@ -19,6 +20,35 @@ using conv::ConvProblem;
 using conv::ConvTensors;
 using conv::EncodeMap;
 using conv::ParameterAddresses;
+
+/// `finish(params, run)`: what a kernel reads besides ConvParams.
+template <class Params, class Finish>
+std::vector<ConvLaunch> launches_of(const ConvConfig& config, const ConvProblem& problem, const ConvTensors& tensors,
+                                    const ParameterAddresses& parameters, uint32_t sms, const EncodeMap& encode,
+                                    const Finish& finish) {
+    std::vector<ConvLaunch> launches;
+    if (problem.empty()) return launches;
+    const TileShape tile = tile_shape(config);
+    const ConvMaps maps(tile, problem, encode);
+    ConvParams common = shape_params(tile, problem, parameters);
+    common.filter = maps.filter(parameters.filter);
+    for (const FrameRun& run : frame_runs(problem)) {
+        Params params{};
+        static_cast<ConvParams&>(params) = common;
+        params.frames = static_cast<uint32_t>(run.count);
+        std::copy(run.taps.begin(), run.taps.end(), params.taps);
+        for (int64_t i = 0; i < run.inputs; ++i)
+            params.input[i] = maps.input(tensors.input[static_cast<size_t>(run.first_input + i)]);
+        maps.stored(params, tensors, run.first_output, run.count);
+        finish(params, run);
+        const uint32_t tiles = params.tiles_x * params.tiles_y * params.frames * params.parities * params.tiles_n;
+        launches.push_back({.grid = {std::min(tiles, sms), 1, 1},
+                            .threads = kThreads,
+                            .shared_bytes = shared_bytes(config),
+                            .arguments = conv::Arguments::of(params)});
+    }
+    return launches;
+}
 
 ConvPlan plan_implicit_gemm(const ConvProblem& problem, const Chip& chip) {
     const auto [tile, in_tile] = sm80::take_tile(problem, [&](const ConvProblem& p) { return choose_config(p, chip); });
@@ -46,6 +76,8 @@ std::span<const conv::ConvMethod> methods() {
          winograd_gates(), plan_winograd, conv::Rounding::Operands},
         {"narrow-gemm-sm90", "the taps of the image as columns of one product on Hopper: few output channels",
          narrow_gemm_gates(), plan_narrow_gemm},
+        {"q-slice-sm90", "a 2-D implicit GEMM a temporal tap on Hopper, its epilogue adding fp32 sums", q_slice_gates(),
+         plan_q_slice},
     };
     return kMethods;
 }
@@ -59,26 +91,22 @@ std::span<const conv::KnownDevice> devices() {
 
 std::vector<ConvLaunch> conv_launches(const ConvConfig& config, const ConvProblem& problem, const ConvTensors& tensors,
                                       const ParameterAddresses& parameters, uint32_t sms, const EncodeMap& encode) {
-    std::vector<ConvLaunch> launches;
-    if (problem.empty()) return launches;
-    const TileShape tile = tile_shape(config);
-    const ConvMaps maps(tile, problem, encode);
-    ConvParams common = shape_params(tile, problem, parameters);
-    common.filter = maps.filter(parameters.filter);
-    for (const FrameRun& run : frame_runs(problem)) {
-        ConvParams params = common;
-        params.frames = static_cast<uint32_t>(run.count);
-        std::copy(run.taps.begin(), run.taps.end(), params.taps);
-        for (int64_t i = 0; i < run.inputs; ++i)
-            params.input[i] = maps.input(tensors.input[static_cast<size_t>(run.first_input + i)]);
-        maps.stored(params, tensors, run.first_output, run.count);
-        const uint32_t tiles = params.tiles_x * params.tiles_y * params.frames * params.parities * params.tiles_n;
-        launches.push_back({.grid = {std::min(tiles, sms), 1, 1},
-                            .threads = kThreads,
-                            .shared_bytes = shared_bytes(config),
-                            .arguments = conv::Arguments::of(params)});
-    }
-    return launches;
+    return launches_of<ConvParams>(config, problem, tensors, parameters, sms, encode,
+                                   [](ConvParams&, const FrameRun&) {});
+}
+
+std::vector<ConvLaunch> sum_launches(const ConvConfig& config, const ConvProblem& problem, const ConvTensors& tensors,
+                                     std::span<std::byte* const> sums, bool adds, const ParameterAddresses& parameters,
+                                     uint32_t sms, const EncodeMap& encode) {
+    return launches_of<SumConvParams>(
+        config, problem, tensors, parameters, sms, encode, [&](SumConvParams& params, const FrameRun& run) {
+            if (adds) params.flags |= kConvAddend;
+            for (int64_t i = 0; i < run.count; ++i)
+                params.sums[i] = reinterpret_cast<float*>(sums[static_cast<size_t>(run.first_output + i)]);
+            params.h = conv::u32(problem.h_out());
+            params.w = conv::u32(problem.w_out());
+            params.c_out = conv::u32(problem.filter.k);
+        });
 }
 
 }  // namespace kinetograph::sm90

@@ -7,7 +7,7 @@
 /// The convolutions and the attention of this folder as plans. Pure host code.
 namespace kinetograph::sm90 {
 
-/// implicit-gemm-sm90, winograd-time-sm90, narrow-gemm-sm90.
+/// implicit-gemm-sm90, winograd-time-sm90, narrow-gemm-sm90, q-slice-sm90 (q_slice_plan.hpp).
 std::span<const conv::ConvMethod> methods();
 /// wgmma-sm90.
 std::span<const conv::AttentionMethod> attention_methods();
@@ -20,5 +20,12 @@ std::vector<conv::ConvLaunch> conv_launches(const ConvConfig& config, const conv
                                             const conv::ConvTensors& tensors,
                                             const conv::ParameterAddresses& parameters, uint32_t sms,
                                             const conv::EncodeMap& encode);
+
+/// The same of a kernel with fp32_sums: `sums`, a frame an output frame, is added first if `adds`, and takes the
+/// results if the problem's output is fp32, whose tensors have no output then. Arguments: SumConvParams.
+std::vector<conv::ConvLaunch> sum_launches(const ConvConfig& config, const conv::ConvProblem& problem,
+                                           const conv::ConvTensors& tensors, std::span<std::byte* const> sums,
+                                           bool adds, const conv::ParameterAddresses& parameters, uint32_t sms,
+                                           const conv::EncodeMap& encode);
 
 }  // namespace kinetograph::sm90

@@ -137,6 +137,37 @@ TEST_P(Sm90WinogradProperty, IsExactOnSmallIntegersWithOneRoundingAtTheEnd) {
     EXPECT_GE(tested, least());
 }
 
+/// The same without padding in time, output in the input's type.
+ConvShape sliced(ConvShape shape) {
+    shape = in_time(std::move(shape));
+    ConvProblem& p = shape.problem;
+    p.d += p.pad.front + p.pad.back;
+    p.pad.front = p.pad.back = 0;
+    return shape;
+}
+
+class Sm90QSliceProperty : public Sm90ConvProperty {
+  protected:
+    std::vector<ConvShape> shapes(std::uint64_t seed) const {
+        std::vector<ConvShape> all;
+        append_valid(all, seed, on_gpu() ? 150 : 3, sliced);
+        return all;
+    }
+    int least() const { return on_gpu() ? 100 : 2; }
+};
+
+TEST_P(Sm90QSliceProperty, AgreesWithTheFp64ReferenceOnAwkwardShapes) {
+    const int tested = expect_agreement(*device_, GetParam(), shapes(23));
+    RecordProperty("problems", tested);
+    EXPECT_GE(tested, least());
+}
+
+TEST_P(Sm90QSliceProperty, IsExactOnSmallIntegersWithOneRoundingAtTheEnd) {
+    const int tested = expect_exactness(*device_, GetParam(), shapes(29));
+    RecordProperty("problems", tested);
+    EXPECT_GE(tested, least());
+}
+
 /// Methods add in different orders: a decoder's bits would depend on how many latent frames a step takes.
 TEST(Sm90Dispatch, DoesNotDependOnTheNumberOfFrames) {
     const accel::DeviceInfo device = describe_known_device("sm_90").value();
@@ -161,6 +192,9 @@ INSTANTIATE_TEST_SUITE_P(Hopper, Sm90ConvProperty,
                                          Combination{"narrow-gemm-sm90", DType::BF16, DType::F32},
                                          Combination{"narrow-gemm-sm90", DType::F16, DType::F16}),
                          name_of);
+
+INSTANTIATE_TEST_SUITE_P(Hopper, Sm90QSliceProperty,
+                         testing::Values(Combination{"q-slice-sm90", DType::BF16, DType::BF16}), name_of);
 
 INSTANTIATE_TEST_SUITE_P(Hopper, Sm90WinogradProperty,
                          testing::Values(Combination{"winograd-time-sm90", DType::BF16, DType::BF16},

@@ -85,6 +85,21 @@ TEST(Sm90Gates, EachOfWinogradClosesAlone) {
          {[](ConvProblem& p, conv::Chip&) { p.d = 1; }, "wants two output frames or more, met 1"}});
 }
 
+TEST(Sm90Gates, EachOfQSliceClosesAlone) {
+    ConvProblem slices = layer();
+    slices.pad.front = 0;
+    slices.d = 3;
+    expect_closed(
+        q_slice_gates(), slices,
+        {{[](ConvProblem& p, conv::Chip&) { p.dtype = p.output_dtype = Element::F16; }, "wants bf16, met F16"},
+         {[](ConvProblem& p, conv::Chip&) { p.output_dtype = Element::F32; },
+          "wants an output of the input's type, met F32"},
+         {[](ConvProblem& p, conv::Chip&) { p.filter.q = 1; }, "wants more than one temporal tap, met 1"},
+         {[](ConvProblem& p, conv::Chip&) { p.filter.r = p.filter.s = 1; }, "wants 3x3 taps in a frame, met 1x1"},
+         {[](ConvProblem& p, conv::Chip&) { p.pad.front = 2; },
+          "wants no temporal padding, met 2 before and 0 after"}});
+}
+
 TEST(Sm90Gates, EachOfTheNarrowProductClosesAlone) {
     expect_closed(narrow_gemm_gates(), head(),
                   {{[](ConvProblem& p, conv::Chip&) { p.filter.k = 5; },

@@ -5,8 +5,10 @@
 #include <kinetograph/kernels/cuda/sm90/conv_configs.hpp>
 #include <kinetograph/kernels/cuda/sm90/pack.hpp>
 #include <kinetograph/kernels/cuda/sm90/plan.hpp>
+#include <kinetograph/kernels/cuda/sm90/q_slice_plan.hpp>
 #include <kinetograph/kernels/cuda/sm90/winograd_configs.hpp>
 #include <kinetograph/kernels/host_model/kernel_registry.hpp>
+#include <limits>
 
 namespace kinetograph::sm90 {
 namespace {
@@ -34,6 +36,14 @@ std::string run_winograd(std::string_view kernel, const ModelConv& conv, uint64_
         return conv
             .run<WinogradKernel<winograd_config(Element::F16, 96, 2, 1, Consumers::InTurn, 3, 8)>, WinogradParams>(
                 seed);
+    return "the tests compile no kernel " + std::string(kernel);
+}
+
+std::string run_sums(std::string_view kernel, const ModelConv& conv, uint64_t seed) {
+#define KG_RUN(name, config) \
+    if (kernel == #name) return conv.run<ConvKernel<config>, SumConvParams>(seed);
+    KG_SM90_SUM_TILES(KG_RUN)
+#undef KG_RUN
     return "the tests compile no kernel " + std::string(kernel);
 }
 
@@ -154,6 +164,30 @@ std::string narrow_disagreement(const ConvCase& conv, uint64_t schedules) {
     const ModelConv model(numbers, named->config);
     return numbers.judge_runs(named->kernel, schedules,
                               [&](uint64_t seed) { return run_narrow(named->kernel, model, seed); });
+}
+
+QSliceModel::QSliceModel(const ConvCase& test, std::string_view kernel)
+    : tile_([&] {
+          const auto named = std::ranges::find(sum_configs(), kernel, &NamedConvConfig::kernel);
+          return named != sum_configs().end() ? &*named : choose_sum_config(test.problem(), chip_of_sms(4));
+      }()),
+      numbers_(test),
+      plan_(plan_q_slice_in(*tile_, test.problem(), chip_of_sms(3))),
+      workspace_(plan_.workspace_bytes / sizeof(float), std::numeric_limits<float>::quiet_NaN()),
+      model_(plan_.packing.pack(numbers_.parameters()),
+             [&](const conv::ParameterAddresses& parameters, const conv::EncodeMap& encode) {
+                 const TensorAddresses addresses = numbers_.addresses();
+                 conv::ConvTensors tensors = addresses.tensors();
+                 tensors.workspace = reinterpret_cast<std::byte*>(workspace_.data());
+                 std::vector<ConvLaunch> launches;
+                 for (const conv::ConvStep& step : plan_.steps(tensors, parameters, encode))
+                     launches.push_back(std::get<ConvLaunch>(step));
+                 return launches;
+             }) {}
+
+std::string QSliceModel::disagreement(uint64_t schedules) {
+    return numbers_.judge_runs(tile_->kernel, schedules,
+                               [&](uint64_t seed) { return run_sums(tile_->kernel, model_, seed); });
 }
 
 }  // namespace kinetograph::sm90

@@ -78,4 +78,27 @@ std::string winograd_disagreement(const ConvCase& conv, std::string_view kernel 
 /// The same of NarrowConvKernel.
 std::string narrow_disagreement(const ConvCase& conv, uint64_t schedules = kSchedules);
 
+/// A case by q-slice-sm90, in the chosen tile or in the one called `kernel`; its norm, if any, fits the tile.
+class QSliceModel {
+  public:
+    explicit QSliceModel(const ConvCase& test, std::string_view kernel = "");
+    /// With the fp64 reference, under every schedule, or what is wrong.
+    std::string disagreement(uint64_t schedules = kSchedules);
+    size_t launches() const { return model_.launches(); }
+
+    /// What a run of one kernel type says, or what is wrong with its results.
+    template <class Kernel>
+    std::string outcome(uint64_t seed) {
+        const std::string wrong = model_.run<Kernel, SumConvParams>(seed);
+        return wrong.empty() ? numbers_.judge() : wrong;
+    }
+
+  private:
+    const NamedConvConfig* tile_;
+    ConvNumbers numbers_;
+    conv::ConvPlan plan_;
+    std::vector<float> workspace_;
+    ModelConv model_;
+};
+
 }  // namespace kinetograph::sm90
