@@ -50,34 +50,57 @@ std::vector<ConvLaunch> launches_of(const ConvConfig& config, const ConvProblem&
     return launches;
 }
 
-ConvPlan plan_implicit_gemm(const ConvProblem& problem, const Chip& chip) {
-    const auto [tile, in_tile] = sm80::take_tile(problem, [&](const ConvProblem& p) { return choose_config(p, chip); });
+ConvPlan plan_implicit_gemm_in(const NamedConvConfig& tile, const ConvProblem& problem, const Chip& chip) {
+    const ConvProblem in_tile = without_norm_unless(fits(tile.config, problem), problem);
     return sm80::plan_tiled(
         problem, chip,
-        {.kernel = {std::string(tile->kernel), problem.dtype == Element::BF16 ? "wgmma_conv_bf16" : "wgmma_conv_f16"},
-         .seconds = conv_seconds(tile->config, in_tile, chip),
+        {.kernel = {std::string(tile.kernel), problem.dtype == Element::BF16 ? "wgmma_conv_bf16" : "wgmma_conv_f16"},
+         .seconds = conv_seconds(tile.config, in_tile, chip),
          .packing = {packing_layout(problem),
                      [problem](const conv::ConvParameters& given) { return pack_parameters(problem, given); }},
          .problem = in_tile,
-         .launches = [config = tile->config, sms = chip.compute_units](const ConvProblem& p, const ConvTensors& tensors,
-                                                                       const ParameterAddresses& parameters,
-                                                                       const EncodeMap& encode) {
+         .launches = [config = tile.config, sms = chip.compute_units](const ConvProblem& p, const ConvTensors& tensors,
+                                                                      const ParameterAddresses& parameters,
+                                                                      const EncodeMap& encode) {
              return conv_launches(config, p, tensors, parameters, sms, encode);
          }});
 }
+
+ConvPlan plan_implicit_gemm(const ConvProblem& problem, const Chip& chip) {
+    const auto taken = sm80::take_tile(problem, [&](const ConvProblem& p) { return choose_config(p, chip); });
+    return plan_implicit_gemm_in(*taken.tile, problem, chip);
+}
+
+/// Tiles by name: of `kTiles()`, planned by `kPlanIn`.
+template <auto kTiles, auto kPlanIn>
+constexpr conv::KernelChoice kTileChoice{
+    [](const ConvProblem& problem, const Chip& chip) {
+        std::vector<std::pair<double, std::string_view>> fitting;
+        for (const auto& tile : kTiles())
+            if (fits(tile.config, without_norm_unless(false, problem)))
+                fitting.emplace_back(kPlanIn(tile, problem, chip).seconds, tile.kernel);
+        std::ranges::sort(fitting);
+        std::vector<std::string_view> kernels;
+        for (const auto& [seconds, kernel] : fitting) kernels.push_back(kernel);
+        return kernels;
+    },
+    [](const ConvProblem& problem, const Chip& chip, std::string_view kernel) {
+        return kPlanIn(*std::ranges::find_if(kTiles(), [&](const auto& tile) { return tile.kernel == kernel; }),
+                       problem, chip);
+    }};
 
 }  // namespace
 
 std::span<const conv::ConvMethod> methods() {
     static const conv::ConvMethod kMethods[] = {
         {"implicit-gemm-sm90", "implicit GEMM by TMA and wgmma on Hopper, frames read in place", implicit_gemm_gates(),
-         plan_implicit_gemm},
+         plan_implicit_gemm, conv::Rounding::Once, kTileChoice<conv_configs, plan_implicit_gemm_in>},
         {"winograd-time-sm90", "two frames at once with two thirds of their multiplications on Hopper, frames in place",
-         winograd_gates(), plan_winograd, conv::Rounding::Operands},
+         winograd_gates(), plan_winograd, conv::Rounding::Operands, kTileChoice<winograd_configs, plan_winograd_in>},
         {"narrow-gemm-sm90", "the taps of the image as columns of one product on Hopper: few output channels",
          narrow_gemm_gates(), plan_narrow_gemm},
         {"q-slice-sm90", "a 2-D implicit GEMM a temporal tap on Hopper, its epilogue adding fp32 sums", q_slice_gates(),
-         plan_q_slice},
+         plan_q_slice, conv::Rounding::Once, kTileChoice<sum_configs, plan_q_slice_in>},
     };
     return kMethods;
 }

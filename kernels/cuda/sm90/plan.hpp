@@ -13,6 +13,12 @@ std::span<const conv::ConvMethod> methods();
 std::span<const conv::AttentionMethod> attention_methods();
 std::span<const conv::KnownDevice> devices();
 
+/// What a tile does of a problem: all, or without a norm over more filters than it holds, which a pass does then.
+inline conv::ConvProblem without_norm_unless(bool fits, conv::ConvProblem problem) {
+    if (!fits) problem.norm = conv::Norm::None;
+    return problem;
+}
+
 /// One launch of ConvKernel for `problem` in that tile; several if its frames do not fit into the parameters of one, in
 /// any order; none if it is empty. The tile fits (cost.hpp), and `sms` CTAs share the tiles of a launch. Addresses are
 /// multiples of 16. Arguments: ConvParams, whose maps `encode` makes.

@@ -90,8 +90,7 @@ void append_slices(std::vector<ConvLaunch>& launches, const ConvConfig& config, 
 }  // namespace
 
 conv::ConvPlan plan_q_slice_in(const NamedConvConfig& tile, const ConvProblem& problem, const conv::Chip& chip) {
-    ConvProblem in_tile = problem;
-    if (!fits(tile.config, finish_of(problem, 1))) in_tile.norm = conv::Norm::None;
+    const ConvProblem in_tile = without_norm_unless(fits(tile.config, finish_of(problem, 1)), problem);
     const int64_t together = frames_together(problem);
     const auto rounds = static_cast<double>(conv::ceil_div(problem.frames_out(), together));
     const auto slices = static_cast<double>(problem.filter.q);

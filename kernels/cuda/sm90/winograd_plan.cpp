@@ -8,6 +8,7 @@
 #include <kinetograph/kernels/cuda/sm90/conv_maps.hpp>
 #include <kinetograph/kernels/cuda/sm90/cost.hpp>
 #include <kinetograph/kernels/cuda/sm90/pack.hpp>
+#include <kinetograph/kernels/cuda/sm90/plan.hpp>
 #include <kinetograph/kernels/cuda/sm90/winograd_configs.hpp>
 #include <kinetograph/kernels/cuda/sm90/winograd_frames.hpp>
 #include <kinetograph/kernels/cuda/sm90/winograd_plan.hpp>
@@ -29,10 +30,6 @@ constexpr int64_t kBlockChannels = 32, kBlockBytes = 2 * kBlockChannels;  // of 
 constexpr int64_t kTaps = 4 * 9;                                          // of the transform and the image
 
 using conv::ceil_div;
-
-bool fits(const WinogradConfig& c, const ConvProblem& p) {
-    return c.element == p.dtype && (p.norm == conv::Norm::None || c.bn >= p.filter.k);
-}
 
 int64_t channel_blocks(const ConvProblem& p) { return ceil_div(p.c_in, kBlockChannels); }
 
@@ -93,6 +90,10 @@ double transformed_product_clocks(const WinogradConfig& c) {
 
 std::span<const NamedWinogradConfig> winograd_configs() { return kConfigs; }
 
+bool fits(const WinogradConfig& c, const ConvProblem& p) {
+    return c.element == p.dtype && (p.norm == conv::Norm::None || c.bn >= p.filter.k);
+}
+
 double winograd_seconds(const WinogradConfig& c, const ConvProblem& p, const conv::Chip& chip) {
     const ConvConfig tile = whole(c);
     const bool in_turn = c.consumers == Consumers::InTurn;
@@ -150,25 +151,29 @@ std::vector<ConvLaunch> winograd_launches(const WinogradConfig& config, const Co
     return launches;
 }
 
-conv::ConvPlan plan_winograd(const ConvProblem& problem, const conv::Chip& chip) {
-    const auto [tile, in_tile] =
-        sm80::take_tile(problem, [&](const ConvProblem& p) { return choose_winograd_config(p, chip); });
+conv::ConvPlan plan_winograd_in(const NamedWinogradConfig& tile, const ConvProblem& problem, const conv::Chip& chip) {
+    const ConvProblem in_tile = without_norm_unless(fits(tile.config, problem), problem);
     return sm80::plan_tiled(
         problem, chip,
-        {.kernel = {std::string(tile->kernel),
+        {.kernel = {std::string(tile.kernel),
                     problem.dtype == Element::BF16 ? "winograd_conv_bf16" : "winograd_conv_f16"},
-         .seconds = winograd_seconds(tile->config, in_tile, chip),
-         .packing = {std::string(tile->config.consumers == Consumers::InTurn ? "C4RSKc" : "K4RSC") +
+         .seconds = winograd_seconds(tile.config, in_tile, chip),
+         .packing = {std::string(tile.config.consumers == Consumers::InTurn ? "C4RSKc" : "K4RSC") +
                          " of F(2,3) along time, " + element_name(problem.dtype) + ", channels padded",
-                     [problem, config = tile->config](const conv::ConvParameters& given) {
+                     [problem, config = tile.config](const conv::ConvParameters& given) {
                          return pack_winograd(config, problem, given);
                      }},
          .problem = in_tile,
-         .launches = [config = tile->config, sms = chip.compute_units](
+         .launches = [config = tile.config, sms = chip.compute_units](
                          const ConvProblem& p, const conv::ConvTensors& tensors,
                          const conv::ParameterAddresses& parameters, const conv::EncodeMap& encode) {
              return winograd_launches(config, p, tensors, parameters, sms, encode);
          }});
+}
+
+conv::ConvPlan plan_winograd(const ConvProblem& problem, const conv::Chip& chip) {
+    const auto taken = sm80::take_tile(problem, [&](const ConvProblem& p) { return choose_winograd_config(p, chip); });
+    return plan_winograd_in(*taken.tile, problem, chip);
 }
 
 }  // namespace kinetograph::sm90

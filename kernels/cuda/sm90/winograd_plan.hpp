@@ -13,10 +13,13 @@ struct NamedWinogradConfig {
 /// All that are compiled.
 std::span<const NamedWinogradConfig> winograd_configs();
 
+/// Whether that tile can do it: its element, and all filters for a norm.
+bool fits(const WinogradConfig& config, const conv::ConvProblem& problem);
+
 /// Seconds that the problem takes with that tile, without a norm pass after it; by constants as of conv_seconds().
 double winograd_seconds(const WinogradConfig& config, const conv::ConvProblem& problem, const conv::Chip& chip);
 
-/// The cheapest tile that can do it: of its element, for a norm with all filters. Null if none can.
+/// The cheapest tile that fits; null if none does.
 const NamedWinogradConfig* choose_winograd_config(const conv::ConvProblem& problem, const conv::Chip& chip);
 
 /// Filter [k][c_in][3][3][3] as [block of 32 channels][4][3][3][k][32], for tiles that take turns, or
@@ -31,5 +34,8 @@ std::vector<conv::ConvLaunch> winograd_launches(const WinogradConfig& config, co
                                                 const conv::EncodeMap& encode);
 
 conv::ConvPlan plan_winograd(const conv::ConvProblem& problem, const conv::Chip& chip);
+/// The same in that tile, which fits it, or it without its norm.
+conv::ConvPlan plan_winograd_in(const NamedWinogradConfig& tile, const conv::ConvProblem& problem,
+                                const conv::Chip& chip);
 
 }  // namespace kinetograph::sm90

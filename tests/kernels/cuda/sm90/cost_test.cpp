@@ -1,5 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <kinetograph/kernels/cuda/sm90/plan.hpp>
+
 #include "model_conv.hpp"
 
 namespace kinetograph::sm90 {
@@ -75,6 +78,30 @@ TEST(Sm90Cost, ATileOf48FiltersTakesNoProblemOfMore) {
 TEST(Sm90Cost, NoTileHoldsMoreChannelsForANormThanTheWidest) {
     EXPECT_NE(choose_config(with(same2d(1, 8, 8, 64, 192, 3, 3), Norm::Beside, false), chip_of_sms(132)), nullptr);
     EXPECT_EQ(choose_config(with(same2d(1, 8, 8, 64, 200, 3, 3), Norm::Beside, false), chip_of_sms(132)), nullptr);
+}
+
+/// Tiles that a person may name, to be measured beside the chosen one.
+TEST(Sm90Cost, EveryTileThatFitsIsThereByNameCheapestFirst) {
+    const conv::Chip h200 = chip_of_sms(132);
+    const ConvProblem p = with(causal3d(6, 352, 640, 128, 128, 3, 3), Norm::Beside, false);
+    const auto kernels_of = [&](std::string_view method) {
+        const auto found = std::ranges::find(methods(), method, &conv::ConvMethod::name);
+        const std::vector<std::string_view> kernels = found->choice.kernels(p, h200);
+        EXPECT_EQ(kernels.front(), found->plan(p, h200).kernels.front().kernel) << method;
+        double before = 0;
+        for (const std::string_view kernel : kernels) {
+            const conv::ConvPlan plan = found->choice.plan(p, h200, kernel);
+            EXPECT_EQ(plan.kernels.front().kernel, kernel);
+            EXPECT_GE(plan.seconds, before) << kernel;
+            before = plan.seconds;
+            const bool all_filters = kernel.find("_n128_") != kernel.npos || kernel.find("_n192_") != kernel.npos;
+            EXPECT_EQ(plan.kernels.size(), all_filters ? 1U : 2U) << kernel << ": others need a pass for the norm";
+        }
+        return kernels.size();
+    };
+    EXPECT_EQ(kernels_of("implicit-gemm-sm90"), 5U);
+    EXPECT_EQ(kernels_of("winograd-time-sm90"), 4U);
+    EXPECT_EQ(kernels_of("q-slice-sm90"), 3U);
 }
 
 TEST(Sm90Cost, BlocksOfChannelsFollowFromTheInputAlone) {
