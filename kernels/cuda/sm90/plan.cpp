@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <kinetograph/kernels/conv/counts.hpp>
 #include <kinetograph/kernels/cuda/sm80/tiled_plan.hpp>
 #include <kinetograph/kernels/cuda/sm90/conv_maps.hpp>
 #include <kinetograph/kernels/cuda/sm90/cost.hpp>
