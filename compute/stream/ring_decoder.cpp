@@ -1,5 +1,6 @@
 #include <kinetograph/compute/stream/ring_decoder.hpp>
 
+#include <kinetograph/engine/graph/bounded_wait.hpp>
 #include <kinetograph/engine/vulkan/api.hpp>
 #include <kinetograph/engine/vulkan/device.hpp>
 #include <kinetograph/engine/vulkan/graph_memory.hpp>
@@ -94,10 +95,17 @@ Result<void> RingDecoder::status() const {
     return {};
 }
 
-Result<void> RingDecoder::wait_for_steps() {
-    KG_CHECK(runner_->lane().stream().synchronize());
-    if (host_copies_ && copied_.timeline) return host_copies_->wait(copied_);
-    return {};
+Result<void> RingDecoder::wait_for_steps(Nanoseconds patience) {
+    accel::AcceleratorLane& lane = runner_->lane();
+    const std::uint64_t newest = lane.state().submitted;
+    KG_CHECK(graph::wait_while_lanes_move(
+        "the decoder", patience, [&] { return lane_states(); },
+        [&](Nanoseconds timeout) -> Result<bool> {
+            KG_TRY(const bool decoded, lane.wait(newest, timeout));
+            if (!decoded || !host_copies_ || !copied_.timeline) return decoded;
+            return host_copies_->wait(copied_, timeout);
+        }));
+    return lane.stream().synchronize();  // what follows the newest value is a stamp
 }
 
 std::uint64_t RingDecoder::shown_bytes() const {

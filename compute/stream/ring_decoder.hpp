@@ -95,8 +95,9 @@ class RingDecoder {
     }
     /// Whether the step that made `record` made finite values only; nothing until it is done. While the frame is held.
     std::optional<bool> is_finite(const interop::FrameRecord& record) const;
-    /// Waits for the steps that were enqueued. Errors: the first one of those steps.
-    Result<void> wait_for_steps();
+    /// Waits for the steps that were enqueued. Errors: the first one of those steps; DeviceLost, with the states of the
+    /// lanes, once none of them has moved for `patience`.
+    Result<void> wait_for_steps(Nanoseconds patience = graph::kWorkPatience);
     /// When the frames of the newest step are ready; nothing before the first.
     const interop::TimelinePoint& newest() const { return last_; }
     /// Records the spans of everything that has completed; every step does this too, for the steps before it.

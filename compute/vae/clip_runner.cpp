@@ -1,5 +1,7 @@
 #include <kinetograph/compute/vae/clip_runner.hpp>
 
+#include <kinetograph/engine/graph/bounded_wait.hpp>
+
 namespace kinetograph::vae {
 
 Result<std::unique_ptr<ClipRunner>> ClipRunner::create(std::shared_ptr<Model> model, LatentSize size,
@@ -60,7 +62,8 @@ Result<void> ClipRunner::status() const {
 
 Result<void> ClipRunner::reset() {
     broken_.reset();
-    auto done = clip_.reset(lane_->stream());
+    auto done = graph::wait_until_idle(*lane_, "the steps of a clip that is over");
+    if (done) done = clip_.reset(lane_->stream());
     if (!done) broken_ = done.error();
     return done;
 }

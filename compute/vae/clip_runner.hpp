@@ -53,7 +53,8 @@ class ClipRunner {
     void end(Error error) { broken_ = std::move(error); }
     /// What ended the clip, if anything has.
     Result<void> status() const;
-    /// Begins a new clip. Waits for the steps that were executed.
+    /// Begins a new clip. Waits for the steps that were executed. Errors: those of the device; DeviceLost, with the
+    /// lane's state, once it has not moved for graph::kWorkPatience.
     Result<void> reset();
 
     /// For what it says of the last graph: its plan, and when its exports are ready.

@@ -1,6 +1,7 @@
 #include <kinetograph/compute/vae/host_copies.hpp>
 
 #include <kinetograph/compute/vae/stack_memory.hpp>
+#include <kinetograph/engine/graph/bounded_wait.hpp>
 
 namespace kinetograph::vae {
 
@@ -78,13 +79,14 @@ Result<graph::Point> HostCopies::enqueue(std::size_t turn, std::span<const HostP
 
 Result<void> HostCopies::wait(const graph::Point& copied, const CallLimits& limits) {
     for (;;) {
-        KG_TRY(const bool done, lane_->wait(copied.value, limits.next_look()));
+        KG_TRY(const bool done, wait(copied, limits.next_look()));
         if (done) return {};
         KG_CHECK(limits.check("waiting for a step's frames"));
     }
 }
 
 Result<void> HostCopies::reset() {
+    KG_CHECK(graph::wait_until_idle(*lane_, "the copies of a clip that is over"));
     static_cast<void>(lane_->stream().synchronize());  // what the copies of an abandoned clip have met
     return lane_->stream().synchronize();
 }

@@ -51,9 +51,12 @@ class HostCopies {
     /// Blocks until the copies are done that enqueue() gave the point of. Errors: those of the copies and of the lane
     /// that they waited for; Cancelled.
     Result<void> wait(const graph::Point& copied, const CallLimits& limits = {});
+    /// The same for up to `timeout`; false when that has passed.
+    Result<bool> wait(const graph::Point& copied, Nanoseconds timeout) { return lane_->wait(copied.value, timeout); }
     /// The first Error of the copies so far that is known, without waiting.
     Result<void> status() const { return lane_->stream().noted(); }
-    /// Waits for the copies that were enqueued, and forgets their errors. Errors: those of a device that is lost.
+    /// Waits for the copies that were enqueued, and forgets their errors. Errors: those of a device that is lost;
+    /// DeviceLost, with the lane's state, once it has not moved for graph::kWorkPatience.
     Result<void> reset();
 
     graph::LaneState state() const { return lane_->state(); }

@@ -1,3 +1,4 @@
+#include <kinetograph/engine/graph/bounded_wait.hpp>
 #include <kinetograph/engine/vulkan/api.hpp>
 #include <kinetograph/engine/vulkan/device.hpp>
 #include <kinetograph/engine/vulkan/graph_memory.hpp>
@@ -105,29 +106,10 @@ std::vector<graph::LaneState> PresentedDecode::lane_states() const {
     return states;
 }
 
-/// Until `wait` returns true, which it is called with a time-out for.
-Result<void> PresentedDecode::wait_while_lanes_move(std::string_view what,
-                                                    const std::function<Result<bool>(Nanoseconds)>& wait) {
-    for (graph::Patience patience(options_.patience, options_.patience);;) {
-        KG_TRY(const bool done, wait(graph::kLook));
-        if (done) return {};
-        const auto lanes = lane_states();
-        if (patience.is_over(lanes))
-            return fail(ErrorCode::DeviceLost, "waiting for {}: nothing has moved for {:.0f} s:\n{}", what,
-                        to_seconds(options_.patience), graph::describe(lanes));
-    }
-}
-
 Result<void> PresentedDecode::wait_for_picture(const graph::Execution& execution) {
-    return wait_while_lanes_move("a picture", [&](Nanoseconds timeout) { return executor_->wait(execution, timeout); });
-}
-
-/// Frames do not tell whether a step has failed.
-Result<void> PresentedDecode::wait_for_steps() {
-    accel::AcceleratorLane& lane = ring_->runner().lane();
-    const std::uint64_t newest = lane.state().submitted;
-    KG_CHECK(wait_while_lanes_move("the decoder", [&](Nanoseconds timeout) { return lane.wait(newest, timeout); }));
-    return ring_->wait_for_steps();
+    return graph::wait_while_lanes_move(
+        "a picture", options_.patience, [&] { return lane_states(); },
+        [&](Nanoseconds timeout) { return executor_->wait(execution, timeout); });
 }
 
 Result<PresentedTimes> PresentedDecode::run(std::int64_t count) {
@@ -147,7 +129,7 @@ Result<PresentedTimes> PresentedDecode::run(std::int64_t count) {
         before = drawn;
     }
     if (before) KG_CHECK(wait_for_picture(*before));
-    KG_CHECK(wait_for_steps());
+    KG_CHECK(ring_->wait_for_steps(options_.patience));  // frames do not tell whether a step has failed
     return times;
 }
 

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <kinetograph/compute/stream/ring_decoder.hpp>
-#include <kinetograph/engine/graph/patience.hpp>
 #include <kinetograph/engine/vulkan/image.hpp>
 #include <kinetograph/engine/vulkan/lane.hpp>
 #include <kinetograph/tools/kinetograph/bench.hpp>
@@ -69,8 +68,6 @@ class PresentedDecode {
     Result<graph::Execution> draw_frames();
     Result<graph::Execution> draw(const interop::FrameRecord& record);
     Result<void> wait_for_picture(const graph::Execution& execution);
-    Result<void> wait_for_steps();
-    Result<void> wait_while_lanes_move(std::string_view what, const std::function<Result<bool>(Nanoseconds)>& wait);
     std::vector<graph::LaneState> lane_states() const;
 
     interop::Bridge& bridge_;

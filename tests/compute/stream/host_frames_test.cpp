@@ -92,6 +92,11 @@ TEST_F(HostFrames, AreCopiedWhileTheNextStepRuns) {
     EXPECT_FALSE(ring_decoder_->ring().try_take_ready());
     EXPECT_FALSE(ring_decoder_->lane_states().back().is_idle());
     EXPECT_EQ(step(kMoment), Stepped::NoSlots) << "the frames of two steps are on the device";
+    const auto stood = ring_decoder_->wait_for_steps(std::chrono::seconds(1));
+    ASSERT_FALSE(stood);
+    EXPECT_NE(stood.error().message.find("nothing has moved for 1 s:"), std::string::npos) << stood.error().message;
+    EXPECT_NE(stood.error().message.find("\nlane accelerator1: submitted 2, reached 0"), std::string::npos)
+        << stood.error().message;
     go_on();
     ASSERT_EQ(step(kSoon), Stepped::Enqueued);
     for (int i = 0; i < 9; ++i) {

@@ -99,6 +99,27 @@ TEST_P(RingDecoders, WaitForTheLatentsOnTheDevice) {
     EXPECT_EQ(read(record), expected_[0]);
 }
 
+TEST_P(RingDecoders, AWaitForStepsThatDoNotMoveEndsWithTheStatesOfTheLanes) {
+    ASSERT_NO_FATAL_FAILURE(set_up());
+    if (IsSkipped()) return;
+    const auto made = std::make_shared<graph::HostTimeline>("the generator");
+    ASSERT_EQ(step(0, {VK_NULL_HANDLE, made, 7}), Stepped::Enqueued);
+    const auto stood = decoder_->wait_for_steps(std::chrono::seconds(1));
+    made->signal(7);
+    ASSERT_FALSE(stood);
+    EXPECT_EQ(stood.error().code, ErrorCode::DeviceLost);
+    EXPECT_EQ(
+        stood.error().message.find("waiting for the decoder: nothing has moved for 1 s:\nlane accelerator: submitted "),
+        0U)
+        << stood.error().message;
+    EXPECT_NE(stood.error().message.find("waits for value 7 of a timeline of the application's, which is at 0"),
+              std::string::npos)
+        << stood.error().message;
+    const auto done = decoder_->wait_for_steps();
+    ASSERT_TRUE(done) << done.error().message;
+    EXPECT_EQ(read(take()), expected_[0]);
+}
+
 TEST_P(RingDecoders, AFrameIsReadyOnceItIsDecoded) {
     ASSERT_NO_FATAL_FAILURE(set_up());
     if (IsSkipped()) return;
