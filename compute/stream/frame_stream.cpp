@@ -233,7 +233,15 @@ DecodingStream::~DecodingStream() {
     if (thread_.joinable()) thread_.join();
     if (!decoder_) return;
     // A lost device no longer reads.
-    for (const auto& read : decoder_->ring().reusable()) static_cast<void>(bridge_->wait(read, graph::kPatience));
+    const auto is_read = [this](const interop::TimelinePoint& read) {
+        const auto reached = bridge_->wait(read, graph::kPatience);
+        if (!reached && reached.error().code == ErrorCode::Cancelled) return bridge_->has_reached(read);
+        return !reached || *reached;
+    };
+    if (std::ranges::all_of(decoder_->ring().reusable(), is_read)) return;
+    bridge_->accelerator().log().error(
+        "at the end of a stream: what reads its frames does not end, and their memory is never released");
+    decoder_->leak_frames();
 }
 
 void DecodingStream::run() {

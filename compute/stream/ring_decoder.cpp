@@ -307,6 +307,14 @@ RingDecoder::~RingDecoder() {
     if (ring_) abandon();
 }
 
+void RingDecoder::leak_frames() {
+    abandon();
+    if (bridge_.display() != nullptr)
+        bridge_.display()->keep(std::shared_ptr<FrameRing>(std::move(ring_)));
+    else
+        static_cast<void>(ring_.release());  // NOLINT(bugprone-unused-return-value)
+}
+
 /// Slots for the next step, kept from call to call until there are enough.
 Stepped RingDecoder::acquire(std::int64_t latent_frames, Nanoseconds timeout) {
     const std::size_t wanted = first_ ? 1 : static_cast<std::size_t>(clip().step_frames().most * latent_frames);

@@ -98,6 +98,9 @@ class RingDecoder {
     /// Waits for the steps that were enqueued. Errors: the first one of those steps; DeviceLost, with the states of the
     /// lanes, once none of them has moved for `patience`.
     Result<void> wait_for_steps(Nanoseconds patience = graph::kWorkPatience);
+    /// Before the end: keeps the frames' memory, which a reader may still read, until the Vulkan device's end; without
+    /// one, for ever.
+    void leak_frames();
     /// When the frames of the newest step are ready; nothing before the first.
     const interop::TimelinePoint& newest() const { return last_; }
     /// Records the spans of everything that has completed; every step does this too, for the steps before it.

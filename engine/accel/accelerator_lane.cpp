@@ -1,4 +1,5 @@
 #include <kinetograph/engine/accel/accelerator_lane.hpp>
+#include <kinetograph/engine/accel/gpu/stream.hpp>
 
 #include <kinetograph/engine/base/exceptions.hpp>
 #include <kinetograph/engine/base/tool_range.hpp>
@@ -68,7 +69,7 @@ AcceleratorLane::~AcceleratorLane() {
     for (const auto& view : views_to_signal()) view->signal(owed_);
     timeline_->signal(owed_);
     timeline_->forget_views();
-    static_cast<void>(stream_.release());  // NOLINT(bugprone-unused-return-value): it waits for ever, and so would we
+    gpu::GpuStream::give_up(std::move(stream_));
 }
 
 /// False: the remaining work has been given up.
@@ -156,7 +157,7 @@ void AcceleratorLane::signal_from_another_stream(const graph::Point& point) {
     if (passes(**stream, **passed)) return;
     device_.log().error("{}: the stream that is to release it from {} cannot run, and is never released",
                         timeline_->name(), point.timeline->name());
-    static_cast<void>(stream->release());  // NOLINT(bugprone-unused-return-value): its destructor would wait
+    gpu::GpuStream::give_up(std::move(*stream));
 }
 
 /// Whether `stream` signals 1 within kPatience and before the lane has given up.

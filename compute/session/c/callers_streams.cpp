@@ -1,5 +1,7 @@
 #include "callers_streams.hpp"
 
+#include <utility>
+
 namespace kinetograph::c {
 
 Result<CallersStreams::Adopted*> CallersStreams::find(void* stream) {
@@ -51,6 +53,19 @@ Result<void> CallersStreams::wait(void* stream, const interop::TimelinePoint& po
     KG_CHECK(tell(stream));
     ++adopted->value;
     return {};
+}
+
+Result<void> CallersStreams::end() {
+    const Lock lock(mutex_);
+    for (auto& [handle, adopted] : streams_) failed_.push_back(std::move(adopted));
+    streams_.clear();
+    Result<void> ended;
+    for (Adopted& adopted : std::exchange(failed_, {})) {
+        adopted.stream.reset();
+        auto status = adopted.timeline->status();
+        if (!status && status.error().code == ErrorCode::Cancelled) ended = std::move(status);
+    }
+    return ended;
 }
 
 }  // namespace kinetograph::c

@@ -28,6 +28,9 @@ class CallersStreams {
     Result<interop::TimelinePoint> point(void* stream);
     /// What the stream is given from now on waits for `point`, which has a timeline.
     Result<void> wait(void* stream, const interop::TimelinePoint& point);
+    /// Waits until the streams have done what they were given here, and forgets them. Errors: Cancelled (one of them
+    /// does not move and is given up: memory of the device is leaked instead of released until it has moved).
+    Result<void> end();
 
   private:
     struct Adopted {

@@ -3,6 +3,8 @@
 #include "choices.hpp"
 #include "tensors.hpp"
 
+#include <kinetograph/engine/graph/patience.hpp>
+
 #include <algorithm>
 
 namespace kinetograph::c {
@@ -11,8 +13,7 @@ namespace {
 using Storage = session::StreamOptions::Storage;
 constexpr std::array kStorages{Storage::Host, Storage::Buffer, Storage::Image};
 constexpr std::array kFormatNames{"RGBA8", "RGB32F", "RGBA16F", "NV12", "P010", "RGB16F"};
-constexpr Nanoseconds kPoll = std::chrono::milliseconds(20);   // how soon a wait notices that it is cancelled
-constexpr Nanoseconds kLongestStep = std::chrono::minutes(1);  // of a large decoder on a slow CPU
+constexpr Nanoseconds kPoll = std::chrono::milliseconds(20);  // how soon a wait notices that it is cancelled
 
 /// No two frames of the process have the same.
 std::uint64_t next_id() {
@@ -97,6 +98,14 @@ Result<ClipOptions> ClipOptions::of(const kg_clip_desc& desc) {
 Clip::Clip(std::shared_ptr<const Model> model, const ClipOptions& options, std::unique_ptr<stream::FrameStream> stream)
     : model_(std::move(model)), options_(options), streams_(model_->session->device()), stream_(std::move(stream)) {
     model_->root->log.info("{}", stream_->facts().route);
+}
+
+/// The application's streams first, for which steps may wait: from then on the device leaks what they may use.
+Clip::~Clip() {
+    stop();
+    if (const auto ended = streams_.end(); !ended)
+        model_->root->log.error("at the end of a clip: {}; what is released until then is leaked",
+                                ended.error().message);
 }
 
 vae::LatentSize Clip::latent_size() const {
@@ -274,8 +283,8 @@ Outcome Clip::close(Nanoseconds timeout) {
 
 void Clip::stop() {
     cancelled_ = true;
-    // The destructor waits for what has not ended by then.
-    static_cast<void>(stream_->close(kLongestStep));
+    for (graph::Patience patience; !stream_->close(graph::kLook);)
+        if (patience.is_over(stream_->health().lanes)) return;  // the destructor gives it up
 }
 
 void Clip::reset() {

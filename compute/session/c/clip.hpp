@@ -27,7 +27,8 @@ class Clip {
     Clip(std::shared_ptr<const Model> model, const ClipOptions& options, std::unique_ptr<stream::FrameStream> stream);
     Clip(const Clip&) = delete;
     Clip& operator=(const Clip&) = delete;
-    ~Clip() = default;
+    /// Waits as kg_clip_destroy does.
+    ~Clip();
 
     /// KG_TIMEOUT and BUSY are statuses; `pushed` counts also before an Error.
     Outcome push(const kg_latents& latents, Nanoseconds timeout, std::uint32_t& pushed);
@@ -87,8 +88,8 @@ class Clip {
 
     const std::shared_ptr<const Model> model_;
     const ClipOptions options_;
-    Staging staging_;              ///< of the thread that pushes
-    CallersStreams streams_;       ///< after what they write to
+    Staging staging_;  ///< of the thread that pushes
+    CallersStreams streams_;
     std::vector<float> gathered_;  ///< the same thread's
     std::atomic<bool> pushing_{false};
     std::atomic<bool> cancelled_{false};  ///< until reset()

@@ -313,7 +313,12 @@ KG_API kg_result kg_clip_open(kg_model* model, const char* path, const kg_clip_d
  * which frames came back. KG_OK: kg_clip_destroy has nothing to wait for; KG_TIMEOUT: it would wait. Errors: BUSY
  * (another thread pushes). */
 KG_API kg_result kg_clip_close(kg_clip* clip, uint64_t timeout_ns);
-/* Waits for the steps that are being decoded. Errors: BUSY (frames are acquired and not released; the clip stays). */
+/* Cancels the clip and waits for the steps that are being decoded and for the moments with which frames came back, for
+ * as long as they move on. What has not moved for some seconds, half a minute where a device works for no moment of the
+ * application's, is given up: the log says so, and memory that it may use is leaked, and not released under it. Tensors
+ * of the clip's frames may be deleted later. They keep the memory of all frames, the model and its device, which the
+ * deleter of the last one releases, waiting in the same way. kg_clip_close, with its time-out, is for threads that must
+ * not wait so long. Errors: BUSY (frames are acquired and not released; the clip stays). */
 KG_API kg_result kg_clip_destroy(kg_clip* clip);
 
 typedef enum kg_dtype { KG_FLOAT32 = 0, KG_FLOAT16 = 1, KG_BFLOAT16 = 2 } kg_dtype;

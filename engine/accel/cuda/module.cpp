@@ -24,6 +24,7 @@ Result<std::shared_ptr<Module>> CudaModule::load(std::shared_ptr<Context> contex
 }
 
 CudaModule::~CudaModule() {
+    if (!context_->given_up().has_ended()) return;
     const CurrentUncaptured current(*context_);
     (void)context_->cuda().cuModuleUnload(handle_);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <kinetograph/engine/accel/gpu/driver_types.hpp>
+#include <kinetograph/engine/accel/gpu/given_up_work.hpp>
 #include <kinetograph/engine/accel/ledger.hpp>
 
 #include <kinetograph/engine/accel/accelerator.hpp>
@@ -20,6 +21,7 @@ class Context {
     Context& operator=(const Context&) = delete;
     const DeviceInfo& info() const { return info_; }
     Ledger& ledger() { return ledger_; }
+    GivenUpWork& given_up() { return given_up_; }
 
     /// Makes the device current on a thread of ours for as long as that runs: its calls cost less then.
     virtual void enter_thread() = 0;
@@ -101,6 +103,7 @@ class Context {
   private:
     DeviceInfo info_;
     Ledger ledger_;
+    GivenUpWork given_up_;
 };
 
 }  // namespace kinetograph::accel::gpu

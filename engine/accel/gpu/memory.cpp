@@ -18,6 +18,8 @@ class GpuMemory : public Memory {
 
   protected:
     Context& context() { return *context_; }
+    /// False: work that was given up may use it, and it is leaked.
+    bool may_be_released() { return context_->given_up().has_ended(); }
 
   private:
     std::shared_ptr<Context> context_;
@@ -30,6 +32,7 @@ class OwnMemory final : public GpuMemory {
   public:
     using GpuMemory::GpuMemory;
     ~OwnMemory() override {
+        if (!may_be_released()) return;
         context().release(data());
         context().ledger().remove(bytes());
     }
@@ -38,13 +41,17 @@ class OwnMemory final : public GpuMemory {
 class PinnedMemory final : public GpuMemory {
   public:
     using GpuMemory::GpuMemory;
-    ~PinnedMemory() override { context().release_pinned(host_data()); }
+    ~PinnedMemory() override {
+        if (may_be_released()) context().release_pinned(host_data());
+    }
 };
 
 class RegisteredMemory final : public GpuMemory {
   public:
     using GpuMemory::GpuMemory;
-    ~RegisteredMemory() override { context().unregister_host(host_data()); }
+    ~RegisteredMemory() override {
+        if (may_be_released()) context().unregister_host(host_data());
+    }
 };
 
 class ImportedMemory final : public GpuMemory {
@@ -53,6 +60,7 @@ class ImportedMemory final : public GpuMemory {
                    std::uint64_t bytes)
         : GpuMemory(std::move(context), device, nullptr, bytes), handle_(handle) {}
     ~ImportedMemory() override {
+        if (!may_be_released()) return;
         context().release(data());  // the mapping; the memory belongs to its exporter
         context().release(handle_);
     }

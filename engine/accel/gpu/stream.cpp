@@ -23,7 +23,7 @@ std::unique_ptr<GpuStream> GpuStream::adopt(std::shared_ptr<Context> context, st
 GpuStream::~GpuStream() {
     if (capture_) (void)end_capture();
     if (ownership_ == Ownership::Callers) {
-        if (!wait_for_promises()) leak_references();
+        if (!wait_for_promises()) give_up_promises();
     } else {
         (void)context_->synchronize(handle_);  // its error has no caller to return to
         context_->release(handle_);
@@ -47,10 +47,29 @@ bool GpuStream::wait_for_promises() const {
     return true;
 }
 
-/// The stream may still write to them.
-void GpuStream::leak_references() {
+/// The stream may still write to the timelines, which are leaked.
+void GpuStream::give_up_promises() {
     const Lock lock(references_mutex_);
-    static_cast<void>(new (std::nothrow) decltype(references_)(std::move(references_)));
+    for (const auto& [timeline, reference] : references_)
+        if (const std::uint64_t reached = timeline->value(); reached < reference.promised)
+            timeline->report(
+                {ErrorCode::Cancelled, fmt::format("stream \"{}\" was given up at value {} of {}, before value {}",
+                                                   name_, reached, timeline->name(), reference.promised)});
+    const auto* const kept = new (std::nothrow) decltype(references_)(std::move(references_));
+    context_->given_up().add([kept] {
+        return kept != nullptr && std::ranges::all_of(*kept, [](const auto& entry) {
+                   return entry.second.owed || entry.first->value() >= entry.second.promised;
+               });
+    });
+}
+
+void GpuStream::give_up(std::unique_ptr<Stream> stream) {
+    const auto* const kept = dynamic_cast<const GpuStream*>(stream.release());
+    if (kept == nullptr) return;
+    kept->context_->given_up().add([kept] {
+        const auto idle = kept->context_->is_idle(kept->handle_);
+        return !idle || *idle;
+    });
 }
 
 template <class Own, class Object>

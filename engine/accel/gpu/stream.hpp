@@ -18,10 +18,14 @@ class GpuStream final : public Stream {
   public:
     static Result<std::unique_ptr<GpuStream>> create(std::shared_ptr<Context> context, std::string_view name);
     /// A stream of the caller's, of this device, which stays the caller's and may be destroyed before the result. That
-    /// waits for work that a signal follows; if no signal comes for kPatience, it leaks the timelines.
+    /// waits for work that a signal follows; if no signal comes for kPatience, it leaks the timelines, and those that
+    /// have not come say Cancelled: what the work before them touches must stay.
     static std::unique_ptr<GpuStream> adopt(std::shared_ptr<Context> context, std::string_view name,
                                             StreamHandle handle);
     ~GpuStream() override;
+    /// Leaks a stream whose work does not end, and with it what is released of its device until the work has ended. Any
+    /// stream that the host does not execute.
+    static void give_up(std::unique_ptr<Stream> stream);
     GpuStream(const GpuStream&) = delete;
     GpuStream& operator=(const GpuStream&) = delete;
 
@@ -81,7 +85,7 @@ class GpuStream final : public Stream {
     void forget_passed() KG_REQUIRES(references_mutex_);
     void owe(const std::shared_ptr<Timeline>& timeline);
     bool wait_for_promises() const;
-    void leak_references();
+    void give_up_promises();
     void keep_all_promises(const Error& lost) const;
     void keep_owed_promises(std::uint64_t passed) const;
     std::uint64_t uses() const;

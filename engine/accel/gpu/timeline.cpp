@@ -10,7 +10,9 @@ class CounterTimeline final : public GpuTimeline {
   public:
     CounterTimeline(std::shared_ptr<Context> context, const Context::Counter& counter)
         : GpuTimeline(std::move(context)), counter_(counter), host_(reinterpret_cast<std::uint64_t*>(counter.host)) {}
-    ~CounterTimeline() override { context_->release(counter_); }
+    ~CounterTimeline() override {
+        if (context_->given_up().has_ended()) context_->release(counter_);
+    }
     CounterTimeline(const CounterTimeline&) = delete;
     CounterTimeline& operator=(const CounterTimeline&) = delete;
 

@@ -15,6 +15,7 @@ Result<std::shared_ptr<Module>> HipModule::load(std::shared_ptr<Context> context
 }
 
 HipModule::~HipModule() {
+    if (!context_->given_up().has_ended()) return;
     (void)context_->make_current();
     (void)context_->hip().hipModuleUnload(handle_);
 }

@@ -259,6 +259,7 @@ TEST_P(HeadlessStreams, TurnAnExceptionOfAStepIntoAnErrorAfterTheFramesBeforeItU
             held.push_back(**record);
         }
         const auto throwing = std::make_shared<ThrowingTimeline>();
+        throwing->signal(1);  // for who waits
         for (const FrameRecord& record : held) ASSERT_TRUE(stream_->release(record, {VK_NULL_HANDLE, throwing, 1}));
         for (int i = 0; i < 3; ++i) {
             const auto failed = take();

@@ -21,6 +21,7 @@ STANDIN_EXPORT Status hipStreamDestroy(StreamHandle stream) {
 
 STANDIN_EXPORT Status hipStreamQuery(StreamHandle stream) {
     STANDIN_ENTER();
+    if (stream == nullptr) return machine().fault();  // the default stream, which is given no work here
     if (unknown_stream(stream, __func__)) return Status::InvalidHandle;
     if (const Status refused = of(stream)->refuse_capture(); refused != Status::Success) return refused;
     if (const Status fault = machine().fault(); fault != Status::Success) return fault;

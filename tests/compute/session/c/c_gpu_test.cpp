@@ -229,6 +229,42 @@ class CInterfaceOnGpus : public CTest, public ::testing::WithParamInterface<Driv
         ASSERT_EQ(kg_clip_release(clip, frame.id, nullptr), KG_OK) << kg_last_error();
     }
 
+    /// Ends the process, with 0 if the clip ends in time, says what it has given up, and the stream finds it when it
+    /// goes on.
+    void destroy_a_clip_whose_stream_stands_still() {
+        std::thread([] {
+            std::this_thread::sleep_for(std::chrono::minutes(1));
+            std::_Exit(2);
+        }).detach();
+        auto made = clip(KG_STORAGE_DEVICE);
+        const kg_latents latents = upload(latents_of(1));
+        std::promise<void> held;
+        application_->hold(held);
+        EXPECT_EQ(kg_clip_push(made.get(), &latents, kLong, nullptr), KG_OK) << kg_last_error();
+        auto frame = sized<kg_frame>();
+        EXPECT_EQ(kg_clip_acquire(made.get(), KG_ACQUIRE_AHEAD, 0, &frame), KG_OK) << kg_last_error();
+        EXPECT_EQ(kg_clip_wait(made.get(), frame.id, application_->stream), KG_OK) << kg_last_error();
+        const std::uint64_t bytes = frame.row_bytes[0] * frame.height;
+        application_->copy(application_->allocate(bytes), frame.planes[0], bytes);
+        const kg_moment done = stream_moment();
+        EXPECT_EQ(kg_clip_release(made.get(), frame.id, &done), KG_OK) << kg_last_error();
+        const std::uint64_t released = application_->control().calls(is_cuda() ? "cuMemFree_v2" : "hipFree");
+        made.reset();
+        const auto says = [this](const char* part) {
+            return std::ranges::count_if(log_, [&](const auto& line) { return line.find(part) != std::string::npos; });
+        };
+        EXPECT_EQ(says("what reads its frames does not end, and their memory is never released"), 1);
+        EXPECT_EQ(says("at the end of a clip: stream \"the application's\" was given up at value 0"), 1);
+        const char* const release = is_cuda() ? "cuMemFree_v2" : "hipFree";
+        EXPECT_EQ(application_->control().calls(release), released);
+        held.set_value();
+        application_->synchronize();
+        EXPECT_EQ(application_->control().complaints(), std::vector<std::string>{});
+        while (application_->control().calls(release) == released) clip(KG_STORAGE_DEVICE).reset();  // or it has failed
+        for (const std::string& line : log_) std::fprintf(stderr, "%s\n", line.c_str());
+        std::_Exit(HasFailure() ? 1 : 0);
+    }
+
     std::unique_ptr<Application> application_;
 };
 
@@ -492,6 +528,28 @@ TEST_P(CInterfaceOnGpus, AStreamMayBeDestroyedBeforeTheClipThatItWasNamedTo) {
     auto info = sized<kg_clip_info>();
     EXPECT_EQ(kg_clip_describe(made.get(), &info), KG_OK) << kg_last_error();
     EXPECT_EQ(info.frames_acquired, 0U);
+}
+
+TEST_P(CInterfaceOnGpus, AClipOfWhichATensorIsKeptIsDestroyedInTimeThoughItsStreamStandsStill) {
+    auto made = clip(KG_STORAGE_DEVICE);
+    const kg_latents latents = upload(latents_of(1));
+    std::promise<void> held;
+    application_->hold(held);
+    ASSERT_EQ(kg_clip_push(made.get(), &latents, kLong, nullptr), KG_OK) << kg_last_error();
+    void* tensor = nullptr;
+    ASSERT_NO_FATAL_FAILURE(take_tensor(made.get(), tensor));
+    const auto begin = std::chrono::steady_clock::now();
+    made.reset();
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
+    held.set_value();
+    application_->synchronize();
+    static_cast<Tensor*>(tensor)->deleter(static_cast<Tensor*>(tensor));
+    EXPECT_EQ(std::ranges::count_if(log_, [](const std::string& line) { return line.starts_with("! "); }), 0);
+}
+
+TEST_P(CInterfaceOnGpus, AClipWhoseStreamStandsStillReleasesNothingThatItMayUse) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    EXPECT_EXIT(destroy_a_clip_whose_stream_stands_still(), ::testing::ExitedWithCode(0), "");
 }
 
 TEST_P(CInterfaceOnGpus, LatentsOfAnotherApiComeByAFileDescriptorAndAreReadInPlace) {

@@ -164,6 +164,7 @@ void give_up_an_adopted_stream(const std::string& library) {
     const auto asked = device->create_timeline().value();
     auto made = device->create_timeline().value();
     const std::weak_ptr<Timeline> written = made;
+    made->set_name("what is made");
     auto adopted = adopt_stream(*device, "the caller's", theirs->handle()).value();
     adopted->wait(asked, 1);
     adopted->signal(made, 1);
@@ -175,7 +176,10 @@ void give_up_an_adopted_stream(const std::string& library) {
     adopted.reset();
     asked->signal(1);
     const auto kept = written.lock();
-    std::_Exit(kept != nullptr && kept->wait(1, std::chrono::seconds(10)) ? 0 : 1);
+    const bool told =
+        kept != nullptr &&
+        message_of(kept->status()) == "stream \"the caller's\" was given up at value 0 of what is made, before value 1";
+    std::_Exit(told && kept->wait(1, std::chrono::seconds(10)) ? 0 : 1);
 }
 
 TEST_F(CudaStreams, AStreamOfTheCallersIsGivenUpWhoseSignalDoesNotCome) {
