@@ -222,6 +222,8 @@ Result<const StepPlans*> Model::find_fitting(const StepPlans& whole, const CallL
             if (bytes_wanted(**banded) <= free) return banded;
         }
     }
+    // A device that is lost has nothing free, and tells any call why.
+    if (auto event = device_.create_event(); !event) return fail(std::move(event.error()));
     const StackMemory memory = memory_locked(*least);
     return fail(ErrorCode::OutOfMemory,
                 "decoding {}x{} latents needs {:.0f} MiB, and {:.0f} in the {} bands that need least (transients "

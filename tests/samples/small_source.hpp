@@ -31,8 +31,9 @@ class SmallSource final : public ClipSource {
         }
         const std::int64_t width = latents == "wide" ? 2 * stream::testing::kWidth : stream::testing::kWidth;
         KG_TRY(auto bridge, interop::Bridge::create(*device_, in_place ? display_ : nullptr));
+        KG_TRY(auto model, stream::testing::create_small_model(*device_));
         Clip clip{.kept = kKept, .route = {.sentence = bridge->choice().reason}};
-        KG_TRY(clip.stream, stream::FrameStream::create(std::move(bridge), stream::testing::small_model(*device_),
+        KG_TRY(clip.stream, stream::FrameStream::create(std::move(bridge), std::move(model),
                                                         stream::testing::small_clip(latent_frames_, width),
                                                         {.storage = in_place ? Storage::Image : Storage::Host,
                                                          .slots = kKept + 12,

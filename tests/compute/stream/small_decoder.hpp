@@ -13,12 +13,16 @@ namespace kinetograph::stream::testing {
 constexpr std::int64_t kHeight = 1, kWidth = 2;  // latent pixels
 constexpr std::uint32_t kFrameWidth = 16, kFrameHeight = 8;
 
-inline std::shared_ptr<vae::Model> small_model(accel::Device& device) {
-    const auto checkpoint = vae::Checkpoint::open("synthetic:wan2.1,dim=2");
-    EXPECT_TRUE(checkpoint) << checkpoint.error().message;
+/// Of a device that may be lost.
+inline Result<std::shared_ptr<vae::Model>> create_small_model(accel::Device& device) {
+    KG_TRY(const auto checkpoint, vae::Checkpoint::open("synthetic:wan2.1,dim=2"));
     const vae::Precision precision =
         device.info().kind == accel::Kind::Cpu ? vae::Precision::Fp32 : vae::Precision::Bf16;
-    const auto model = vae::Model::create(device, *checkpoint, {.precision = precision});
+    return vae::Model::create(device, checkpoint, {.precision = precision});
+}
+
+inline std::shared_ptr<vae::Model> small_model(accel::Device& device) {
+    const auto model = create_small_model(device);
     EXPECT_TRUE(model) << model.error().message;
     return *model;
 }

@@ -1,0 +1,239 @@
+// A stream of a GPU that is lost at a drawn moment, or whose display is, while its reader is slow and others restart
+// it, cancel it and ask it. Every call ends, frames come in order until the loss is told, and devices that are opened
+// afterwards in the same process serve. On the stand-ins whose kernels do nothing, beside lavapipe.
+// KINETOGRAPH_CHAOS_SECONDS and KINETOGRAPH_CHAOS_SEED say for how long, and which chaos.
+#include "chaos.hpp"
+#include "stream_fixture.hpp"
+
+#include <kinetograph/compute/stream/frame_stream.hpp>
+#include <kinetograph/engine/accel/hip/device.hpp>
+#include <kinetograph/tests/engine/accel/device_fixture.hpp>
+#include <kinetograph/tests/engine/interop/held.hpp>
+#include <kinetograph/tests/engine/interop/watchdog.hpp>
+
+#include <array>
+#include <atomic>
+
+namespace kinetograph::stream {
+namespace {
+
+using kinetograph::testing::chaos_seed;
+using kinetograph::testing::chaos_time;
+using kinetograph::testing::Dice;
+using testing::FrameRecord;
+using testing::FrameRingDesc;
+
+constexpr std::uint32_t kSlots = 11;
+
+struct Way {
+    const char* name;
+    bool is_cuda;  ///< the GPU that draws; else HIP, beside it
+    FrameRingDesc::Storage storage;
+};
+std::ostream& operator<<(std::ostream& out, const Way& way) { return out << way.name; }
+constexpr std::array kWays{
+    Way{"CudaImages", true, FrameRingDesc::Storage::Image}, Way{"CudaBuffers", true, FrameRingDesc::Storage::Buffer},
+    Way{"CudaHostMemory", true, FrameRingDesc::Storage::Host}, Way{"HipImages", false, FrameRingDesc::Storage::Image},
+    Way{"HipHostMemory", false, FrameRingDesc::Storage::Host}};
+
+enum class Loss : std::uint8_t { None, Accelerator, Display };
+
+class LossChaos : public testing::StreamTest, public ::testing::WithParamInterface<Way> {
+  protected:
+    void release() override {
+        stream_.reset();
+        StreamTest::release();
+    }
+    standin::Control& control() { return GetParam().is_cuda ? *cuda_.control() : hip_; }
+    void open_devices(Dice& dice) {
+        if (!display_) {
+            vulkan::testing::faults().recover();
+            auto display = vulkan::Device::create(*instance_);
+            ASSERT_TRUE(display) << display.error().message;
+            display_ = std::move(*display);
+        }
+        const standin::Options options{.jitter_seed = 1 + dice.roll(1000)};
+        if (!GetParam().is_cuda) hip_.reset(options);
+        auto device = GetParam().is_cuda ? cuda_.create_device(*display_, options)
+                                         : accel::hip::create_device({.library = STANDIN_HIP_IDLE});
+        ASSERT_TRUE(device) << device.error().message;
+        accelerator_ = std::move(*device);
+        ASSERT_NO_FATAL_FAILURE(make_bridge());
+        ASSERT_EQ(bridge_->choice().topology,
+                  GetParam().is_cuda ? interop::Topology::Shared : interop::Topology::Staged)
+            << bridge_->choice().reason;
+    }
+    void close_devices() {
+        stream_.reset();
+        bridge_->close();
+        bridge_.reset();
+        accelerator_.reset();
+        if (vulkan::testing::faults().device_lost) display_.reset();
+        EXPECT_EQ(control().complaints(), std::vector<std::string>{});
+        EXPECT_EQ(control().live(), standin::Live{});
+    }
+    void make_stream(bool pushed, bool loop) {
+        const FrameStreamOptions options{.storage = GetParam().storage, .slots = kSlots, .loop = loop};
+        const auto model = testing::small_model(*accelerator_);
+        auto stream = pushed ? FrameStream::create(bridge(), model, {testing::kHeight, testing::kWidth}, options)
+                             : FrameStream::create(bridge(), model, clip_, options);
+        ASSERT_TRUE(stream) << stream.error().message;
+        stream_ = std::move(*stream);
+    }
+    /// A call's Error is one that it may have now.
+    void expect_allowed(const Error& error) {
+        if (error.code == ErrorCode::Cancelled) return;
+        EXPECT_EQ(error.code, ErrorCode::DeviceLost) << error.message;
+        EXPECT_TRUE(lost_) << error.message;
+    }
+    void lose(Loss loss) {
+        lost_ = loss != Loss::None;
+        losses_ += lost_ ? 1 : 0;
+        if (loss == Loss::Accelerator) control().fail();
+        if (loss == Loss::Display) vulkan::testing::faults().device_lost = true;
+    }
+    void read_frames(Dice dice, bool pushed);
+    void push_latents(Dice dice);
+    void disturb(Dice& dice);
+    void expect_told(bool pushed);
+    void act(Dice& dice);
+
+    interop::testing::CudaSide cuda_{STANDIN_CUDA_IDLE};
+    standin::Control& hip_ = *accel::control_of(STANDIN_HIP_IDLE);
+    const vae::Latents clip_ = testing::small_clip(5);
+    std::unique_ptr<FrameStream> stream_;
+    std::atomic<bool> over_{false}, lost_{false};
+    std::uint64_t read_ = 0, losses_ = 0;
+};
+
+/// Takes frames, which come in order, holds some, and gives them back in any order.
+void LossChaos::read_frames(Dice dice, bool pushed) {
+    std::vector<FrameRecord> held;
+    std::optional<FrameRecord> before;
+    const auto give_back = [&] {
+        const auto which = held.begin() + dice.roll(static_cast<std::uint32_t>(held.size()));
+        EXPECT_TRUE(stream_->release(*which));
+        held.erase(which);
+    };
+    while (!over_) {
+        const auto taken =
+            dice.one_in(4) ? stream_->try_take_ahead() : stream_->take(dice.up_to(std::chrono::milliseconds(5)));
+        if (!taken) {
+            expect_allowed(taken.error());
+            dice.pause(std::chrono::milliseconds(1));
+        } else if (*taken) {
+            const FrameRecord& record = **taken;
+            if (before && before->generation == record.generation) {
+                const bool around = !pushed && record.label.index == 0;
+                EXPECT_TRUE(around || record.label.index == before->label.index + 1) << record.label.index;
+            } else {
+                EXPECT_EQ(record.label.index, 0);
+            }
+            if (const auto ready = bridge_->wait(record.ready); !ready) expect_allowed(ready.error());
+            before = record;
+            held.push_back(record);
+            ++read_;
+        }
+        while (!held.empty() && (held.size() > kSlots - 6 || dice.one_in(2))) give_back();
+    }
+    while (!held.empty()) give_back();
+}
+
+void LossChaos::push_latents(Dice dice) {
+    const std::vector<float> latent = clip_.frame(0);
+    while (!over_) {
+        const auto pushed = stream_->push(latent, dice.up_to(std::chrono::milliseconds(10)));
+        if (pushed) continue;
+        expect_allowed(pushed.error());
+        dice.pause(std::chrono::milliseconds(1));
+    }
+}
+
+void LossChaos::disturb(Dice& dice) {
+    switch (dice.roll(8)) {
+        case 0:
+            stream_->restart();
+            break;
+        case 1:
+            stream_->cancel();
+            dice.pause(std::chrono::milliseconds(2));
+            stream_->restart();
+            break;
+        case 2:
+            stream_->collect();
+            EXPECT_LE(stream_->stats().held, kSlots);
+            EXPECT_FALSE(stream_->health().lanes.empty());
+            break;
+        default:
+            dice.pause(std::chrono::milliseconds(8));
+    }
+}
+
+/// To whoever begins anew.
+void LossChaos::expect_told(bool pushed) {
+    stream_->restart();
+    const std::vector<float> latent = clip_.frame(0);
+    std::optional<Error> told;
+    while (!told) {  // a test that hangs has failed
+        if (pushed) {
+            const auto given = stream_->push(latent, std::chrono::milliseconds(10));
+            if (!given) told = given.error();
+        }
+        const auto taken = stream_->take(std::chrono::milliseconds(10));
+        if (!taken) told = taken.error();
+        if (taken && *taken) {
+            EXPECT_TRUE(stream_->release(**taken));
+        }
+    }
+    EXPECT_EQ(told->code, ErrorCode::DeviceLost) << told->message;
+}
+
+/// One stream on devices of its own, from its making to its end.
+void LossChaos::act(Dice& dice) {
+    const interop::testing::Watchdog watchdog("an act of the chaos", std::chrono::seconds(120));
+    ASSERT_NO_FATAL_FAILURE(open_devices(dice));
+    const bool pushed = dice.one_in(2);
+    ASSERT_NO_FATAL_FAILURE(make_stream(pushed, dice.one_in(2)));
+    constexpr std::array kLosses{Loss::None, Loss::Accelerator, Loss::Accelerator, Loss::Display};
+    const Loss loss = kLosses.at(dice.roll(kLosses.size()));
+    over_ = lost_ = false;
+    std::thread reader([&, of_reader = Dice(dice.roll(1U << 20U))] { read_frames(of_reader, pushed); });
+    std::thread writer;
+    if (pushed) writer = std::thread([&, of_writer = Dice(dice.roll(1U << 20U))] { push_latents(of_writer); });
+    const std::uint32_t turns = 5 + dice.roll(40), moment = dice.roll(turns);
+    for (std::uint32_t i = 0; i < turns; ++i) {
+        if (i == moment) lose(loss);
+        disturb(dice);
+    }
+    over_ = true;
+    reader.join();
+    if (writer.joinable()) writer.join();
+    const bool draws = GetParam().storage == FrameRingDesc::Storage::Image;
+    if (loss == Loss::Accelerator || (loss == Loss::Display && draws)) expect_told(pushed);
+    close_devices();
+}
+
+TEST_P(LossChaos, OfAStreamEndsEveryCallAndLeavesNothing) {
+    if (cuda_.real()) GTEST_SKIP() << "a real device is not lost at will";
+    validation_ = vulkan::Validation::Off;  // its state machine does not know devices that are lost
+    vulkan::testing::faults().exports_semaphores = GetParam().is_cuda;
+    ASSERT_NO_FATAL_FAILURE(open_display());
+    Dice dice(chaos_seed());
+    SCOPED_TRACE(fmt::format("KINETOGRAPH_CHAOS_SEED={}", chaos_seed()));
+    ASSERT_NO_FATAL_FAILURE(act(dice));
+    display_.reset();
+    const interop::testing::Holders holders{};
+    const interop::testing::Held before = holders.now();
+    const Nanoseconds end = host_now() + chaos_time() / kWays.size();
+    while ((host_now() < end || read_ == 0 || losses_ == 0) && !HasFailure()) ASSERT_NO_FATAL_FAILURE(act(dice));
+    display_.reset();
+    holders.expect(before);
+    fmt::print("{} frames read, {} losses\n", read_, losses_);
+    hip_.reset({});
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, LossChaos, ::testing::ValuesIn(kWays),
+                         [](const auto& way) { return std::string(way.param.name); });
+
+}  // namespace
+}  // namespace kinetograph::stream
