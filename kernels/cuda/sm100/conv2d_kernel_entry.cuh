@@ -1,10 +1,10 @@
 #pragma once
 
-#include <kinetograph/kernels/cuda/sm100/conv2d_entries.hpp>
+#include <kinetograph/kernels/cuda/sm100/conv2d_configs.hpp>
 #include <kinetograph/kernels/cuda/sm100/conv2d_fprop.hpp>
 #include <kinetograph/kernels/isa/kernel.hpp>
 
-/// A row of conv2d_entries.hpp as a kernel: for the chip, or registered for the host model.
+/// A row of conv2d_configs.hpp as a kernel: for the chip, or registered for the host model.
 #if KG_HOST_MODEL
 #define KG_SM100_KERNEL(name, config, function)                               \
     using name##_params = kinetograph::sm100::Conv2dParams<config, function>; \

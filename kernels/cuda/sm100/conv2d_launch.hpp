@@ -1,7 +1,7 @@
 #pragma once
 
+#include <kinetograph/kernels/conv/problem.hpp>
 #include <kinetograph/kernels/cuda/sm100/conv2d_params.hpp>
-#include <kinetograph/kernels/cuda/sm100/conv2d_problem.hpp>
 #include <span>
 #include <vector>
 
@@ -34,8 +34,9 @@ struct Conv2dLaunch {
     bool empty() const { return grid[0] * grid[1] * grid[2] == 0; }
 };
 
-/// `shape` fits `config` (conv2d_gates.hpp); `tensors` hold as many addresses as the config's activation form takes.
-Conv2dLaunch plan_launch(const Conv2dConfig& config, const Conv2dProblemShape& shape, const Conv2dTensors& tensors);
+/// `problem` fits `config` (gates.hpp) and is not to upsample; `tensors` hold as many addresses as the config's
+/// activation form takes.
+Conv2dLaunch plan_launch(const Conv2dConfig& config, const conv::ConvProblem& problem, const Conv2dTensors& tensors);
 
 /// Applied after the sum. bias and scales [c_out], 16-byte aligned, or null; alpha and scales scale conv, beta a
 /// residual source.

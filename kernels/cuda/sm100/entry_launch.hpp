@@ -1,8 +1,8 @@
 #pragma once
 
 #include <kinetograph/kernels/conv/plan.hpp>
-#include <kinetograph/kernels/cuda/sm100/conv2d_choice.hpp>
 #include <kinetograph/kernels/cuda/sm100/conv2d_launch.hpp>
+#include <kinetograph/kernels/cuda/sm100/cost.hpp>
 
 /// An entry of kConv2dEntries as a step of a plan.
 namespace kinetograph::sm100 {

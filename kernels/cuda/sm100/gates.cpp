@@ -2,9 +2,9 @@
 
 #include <kinetograph/kernels/conv/winograd_time.hpp>
 #include <kinetograph/kernels/cuda/fat_binaries.hpp>
-#include <kinetograph/kernels/cuda/sm100/conv2d_gates.hpp>
+#include <kinetograph/kernels/cuda/sm100/conv2d_params.hpp>
+#include <kinetograph/kernels/cuda/sm100/cost.hpp>
 #include <kinetograph/kernels/cuda/sm100/halo_plan.hpp>
-#include <kinetograph/kernels/cuda/sm100/shape.hpp>
 #include <kinetograph/kernels/cuda/sm100/winograd_model.hpp>
 #include <kinetograph/kernels/cuda/sm80/upsample.hpp>
 #include <kinetograph/kernels/cuda/sm90/conv_params.hpp>
@@ -12,8 +12,132 @@
 namespace kinetograph::sm100 {
 namespace {
 
+using conv::ConvProblem;
+using conv::Dhw;
 using conv::Gate;
 using conv::Subject;
+
+std::string text(const char* name, int64_t value) { return std::string(name) + " " + std::to_string(value); }
+std::string text(const Dhw& axes) {
+    return std::to_string(axes.d) + ", " + std::to_string(axes.h) + ", " + std::to_string(axes.w);
+}
+std::string met_element(const ConvProblem& p) {
+    switch (p.dtype) {
+        case Element::F16:
+            return "fp16";
+        case Element::BF16:
+            return "bf16";
+        case Element::F8E4M3:
+            return "fp8 e4m3";
+        default:
+            return "fp8 e5m2";
+    }
+}
+
+/// Whether the corners of one axis of an im2col map fit their field, and the offset of every tap its own.
+bool reaches(int64_t pad_front, int64_t pad_back, int64_t taps, int64_t dilation, int64_t corner, int64_t offset) {
+    const int64_t reach = (taps - 1) * dilation, upper = pad_back - reach;
+    return pad_front <= corner && upper >= -corner && upper < corner && reach <= offset;
+}
+bool reaches_in_frames(const ConvProblem& p) {  // rank 4: 8 bits an axis
+    return reaches(p.pad.left, p.pad.right, p.filter.s, p.dilation.w, 128, 255) &&
+           reaches(p.pad.top, p.pad.bottom, p.filter.r, p.dilation.h, 128, 255);
+}
+bool reaches_in_volumes(const ConvProblem& p) {  // rank 5: 5 bits an axis
+    return reaches(p.pad.left, p.pad.right, p.filter.s, p.dilation.w, 16, 31) &&
+           reaches(p.pad.top, p.pad.bottom, p.filter.r, p.dilation.h, 16, 31) &&
+           reaches(p.pad.front, p.pad.back, p.filter.q, p.dilation.d, 16, 31);
+}
+std::string reach_value(const ConvProblem& p) {
+    return "padding " + text(Dhw{p.pad.front, p.pad.top, p.pad.left}) + " and " +
+           text(Dhw{p.pad.back, p.pad.bottom, p.pad.right}) + ", filter " +
+           text(Dhw{p.filter.q, p.filter.r, p.filter.s}) + ", dilation " + text(p.dilation);
+}
+
+constexpr Conv2dGate kElement{"bf16, fp16 or fp8 e4m3", [](const ConvProblem& p) { return p.dtype != Element::F8E5M2; },
+                              met_element};
+constexpr Conv2dGate kGroups{"groups 1", [](const ConvProblem& p) { return p.groups == 1; },
+                             [](const ConvProblem& p) { return text("groups", p.groups); }};
+// 32 bf16 channels are one row under the 64-byte swizzle.
+constexpr Conv2dGate kChannels{"C_in a multiple of 32",
+                               [](const ConvProblem& p) { return p.c_in > 0 && p.c_in % 32 == 0; },
+                               [](const ConvProblem& p) { return text("C_in", p.c_in); }};
+// A row of D is a stride of its tensor map: it must be a multiple of 16 bytes.
+constexpr Conv2dGate kFilters{"C_out a multiple of 8", [](const ConvProblem& p) { return p.filter.k % 8 == 0; },
+                              [](const ConvProblem& p) { return text("C_out", p.filter.k); }};
+constexpr Conv2dGate kStrides{"strides 1 to 8",
+                              [](const ConvProblem& p) {
+                                  const auto fits = [](int64_t stride) { return stride >= 1 && stride <= 8; };
+                                  return fits(p.stride.d) && fits(p.stride.h) && fits(p.stride.w);
+                              },
+                              [](const ConvProblem& p) { return "strides " + text(p.stride); }};
+constexpr Conv2dGate kPixels{"fewer than 2^31 output pixels",
+                             [](const ConvProblem& p) { return p.frames_out() * p.pixels_out() < int64_t{1} << 31; },
+                             [](const ConvProblem& p) { return text("pixels", p.frames_out() * p.pixels_out()); }};
+
+constexpr Conv2dGate kFramesGates[] = {
+    kElement,
+    kGroups,
+    kChannels,
+    kFilters,
+    kStrides,
+    kPixels,
+    {"one temporal tap without temporal padding or stride",
+     [](const ConvProblem& p) { return p.filter.q == 1 && p.pad.front == 0 && p.pad.back == 0 && p.stride.d == 1; },
+     [](const ConvProblem& p) {
+         return text("taps", p.filter.q) + ", " + text("padding", p.pad.front + p.pad.back) + ", " +
+                text("stride", p.stride.d);
+     }},
+    {"corners of rows and columns in [-128, 127] and taps within 255", reaches_in_frames, reach_value}};
+
+constexpr Conv2dGate kVolumeGates[] = {
+    kElement,
+    kGroups,
+    kChannels,
+    kFilters,
+    kStrides,
+    kPixels,
+    {"corners of all axes in [-16, 15] and taps within 31", reaches_in_volumes, reach_value}};
+
+constexpr Conv2dGate kWindowGates[] = {
+    kElement,
+    kGroups,
+    kChannels,
+    kFilters,
+    kStrides,
+    kPixels,
+    {"corners of rows and columns in [-128, 127] and taps within 255", reaches_in_frames, reach_value},
+    {"temporal dilation 1", [](const ConvProblem& p) { return p.dilation.d == 1; },
+     [](const ConvProblem& p) { return text("dilation", p.dilation.d); }},
+    {"every output frame meets an input frame",
+     [](const ConvProblem& p) { return p.pad.front < p.filter.q && p.pad.back < p.filter.q; },
+     [](const ConvProblem& p) {
+         return text("temporal padding", p.pad.front) + " and " + std::to_string(p.pad.back) + ", " +
+                text("taps", p.filter.q);
+     }},
+    {"at most 8 frames in and out",
+     [](const ConvProblem& p) { return p.frames_in() <= kWindowFrames && p.frames_out() <= kWindowFrames; },
+     [](const ConvProblem& p) {
+         return text("frames", p.frames_in()) + " in, " + std::to_string(p.frames_out()) + " out";
+     }}};
+
+constexpr Conv2dGate kQsliceGates[] = {
+    {"bf16", [](const ConvProblem& p) { return p.dtype == Element::BF16; }, met_element},
+    {"stride 1", [](const ConvProblem& p) { return p.stride.all(1); },
+     [](const ConvProblem& p) { return "stride " + text(p.stride); }},
+    {"dilation 1", [](const ConvProblem& p) { return p.dilation.all(1); },
+     [](const ConvProblem& p) { return "dilation " + text(p.dilation); }},
+    kGroups,
+    {"more than one temporal tap", [](const ConvProblem& p) { return p.filter.q > 1; },
+     [](const ConvProblem& p) { return text("Q", p.filter.q); }},
+    {"more than one tap in a frame", [](const ConvProblem& p) { return p.filter.r * p.filter.s > 1; },
+     [](const ConvProblem& p) { return text("R * S", p.filter.r * p.filter.s); }},
+    {"no temporal padding", [](const ConvProblem& p) { return p.pad.front == 0 && p.pad.back == 0; },
+     [](const ConvProblem& p) { return text("front", p.pad.front) + ", " + text("back", p.pad.back); }},
+    kChannels,
+    kFilters,
+    kPixels,
+    {"corners of rows and columns in [-128, 127] and taps within 255", reaches_in_frames, reach_value}};
 
 constexpr Gate kOnSm100{"an sm_100 or sm_103 device",
                         [](const Subject& s) { return s.chip.cuda_architecture() / 10 == 10; },
@@ -40,14 +164,14 @@ constexpr Gate kBf16BeforeActivation{
 
 /// The kernel's gates that the problem fails; "" if none, or if no kernel here multiplies the element.
 std::string failed(std::span<const Conv2dGate> gates, const Subject& s) {
-    return multiplies(s.problem.dtype) ? declined(gates, shape_of(s.problem)) : "";
+    return multiplies(s.problem.dtype) ? declined(gates, s.problem) : "";
 }
 std::string failed_value(std::span<const Conv2dGate> gates, const Subject& s) {
     return "a problem that fails " + failed(gates, s);
 }
 
-bool few_filters(const conv::ConvProblem& p) { return p.filter.k <= 16; }
-bool bare(const conv::ConvProblem& p) { return !p.residual && p.norm == conv::Norm::None && !p.upsample; }
+bool few_filters(const ConvProblem& p) { return p.filter.k <= 16; }
+bool bare(const ConvProblem& p) { return !p.residual && p.norm == conv::Norm::None && !p.upsample; }
 
 // Tensor maps want pixels that begin at multiples of 16 bytes.
 constexpr Gate kInputChannels{"input channels a multiple of 8",
@@ -114,11 +238,9 @@ constexpr Gate kWinograd[] = {
 
 std::string met_winograd_model(const Subject& s) {
     return conv::met_model(
-        {[](const conv::ConvProblem& problem, const conv::Chip& chip) { return winograd_seconds(problem, chip); },
+        {[](const ConvProblem& problem, const conv::Chip& chip) { return winograd_seconds(problem, chip); },
          "implicit-gemm-sm100",
-         [](const conv::ConvProblem& problem, const conv::Chip& chip) {
-             return plan_implicit_gemm(problem, chip).seconds;
-         }},
+         [](const ConvProblem& problem, const conv::Chip& chip) { return plan_implicit_gemm(problem, chip).seconds; }},
         std::span(kWinograd).first(std::size(kWinograd) - 1), s);
 }
 
@@ -175,6 +297,29 @@ constexpr Gate kIm2col[] = {
 };
 
 }  // namespace
+
+std::span<const Conv2dGate> gates(Activation activation) {
+    switch (activation) {
+        case Activation::Frames2d:
+            return kFramesGates;
+        case Activation::Volume3d:
+            return kVolumeGates;
+        default:
+            return kWindowGates;
+    }
+}
+
+std::span<const Conv2dGate> qslice_gates() { return kQsliceGates; }
+
+std::string declined(std::span<const Conv2dGate> gates, const ConvProblem& problem) {
+    std::string reasons;
+    for (const Conv2dGate& gate : gates) {
+        if (gate.holds(problem)) continue;
+        if (!reasons.empty()) reasons += "; ";
+        reasons.append(gate.requirement).append(" (").append(gate.value(problem)).append(")");
+    }
+    return reasons;
+}
 
 std::span<const Gate> implicit_gemm_gates() { return kImplicitGemm; }
 std::span<const Gate> winograd_gates() { return kWinograd; }

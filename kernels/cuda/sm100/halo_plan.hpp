@@ -1,7 +1,7 @@
 #pragma once
 
 #include <kinetograph/kernels/conv/plan.hpp>
-#include <kinetograph/kernels/cuda/sm100/conv2d_choice.hpp>
+#include <kinetograph/kernels/cuda/sm100/cost.hpp>
 #include <kinetograph/kernels/cuda/sm100/halo_config.hpp>
 
 /// Which of HaloKernel's tiles a convolution takes, how long it will run, and its launches. Pure host code.

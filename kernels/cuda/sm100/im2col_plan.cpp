@@ -3,7 +3,6 @@
 #include <kinetograph/kernels/cuda/sm100/im2col_product.hpp>
 #include <kinetograph/kernels/cuda/sm100/pack.hpp>
 #include <kinetograph/kernels/cuda/sm100/plan.hpp>
-#include <kinetograph/kernels/cuda/sm100/shape.hpp>
 #include <kinetograph/kernels/cuda/sm100/sum_entries.hpp>
 #include <kinetograph/kernels/cuda/sm80/cost.hpp>
 
@@ -35,12 +34,9 @@ DenseRoom room_of(const ConvProblem& problem, const Im2colSizes& sizes) {
     return dense_room(problem, workspace_part(sizes.matrix_bytes) + workspace_part(sizes.sums_bytes));
 }
 
-Conv2dProblemShape product_of(const ConvProblem& problem, const Im2colSizes& sizes) {
-    return {.h = 1,
-            .w = static_cast<int64_t>(sizes.rows_per_chunk),
-            .c_in = sizes.k_padded,
-            .c_out = sizes.padded_filters,
-            .element = problem.dtype};
+ConvProblem product_of(const ConvProblem& problem, const Im2colSizes& sizes) {
+    return matrix_product(static_cast<int64_t>(sizes.rows_per_chunk), sizes.k_padded, sizes.padded_filters,
+                          problem.dtype);
 }
 
 /// The products, the matrix written and read once, and the sums.
@@ -55,7 +51,7 @@ double seconds_of(const ConvProblem& problem, const Im2colSizes& sizes, const Co
            sm80::traffic_seconds(2 * groups * pixels * row, chip);
 }
 
-Im2colSizes sizes_of(const ConvProblem& problem) { return im2col_sizes(shape_of(problem), kChunkBytes); }
+Im2colSizes sizes_of(const ConvProblem& problem) { return im2col_sizes(problem, kChunkBytes); }
 
 ConvPlan plan_with(const ConvProblem& problem, const conv::Chip& chip, const Conv2dEntry& product) {
     const Im2colSizes sizes = sizes_of(problem);
@@ -69,13 +65,13 @@ ConvPlan plan_with(const ConvProblem& problem, const conv::Chip& chip, const Con
     plan.packing = {std::string("padded rows of taps ") + element_name(problem.dtype),
                     [problem](const conv::ConvParameters& parameters) {
                         const auto filter = pack_filter(problem, parameters.filter);
-                        return conv::packed_with(pack_im2col_filter(shape_of(problem), filter), parameters);
+                        return conv::packed_with(pack_im2col_filter(problem, filter), parameters);
                     }};
     plan.steps = [problem, sizes, &product](const ConvTensors& tensors, const conv::ParameterAddresses& parameters,
                                             const conv::EncodeMap& encode) {
         std::vector<ConvStep> steps;
         const DenseTensors dense = append_gather(steps, problem, tensors, tensors.output, room_of(problem, sizes));
-        for (const Im2colStep& step : im2col_steps(product.config, shape_of(problem), sizes,
+        for (const Im2colStep& step : im2col_steps(product.config, problem, sizes,
                                                    {.activation = dense.input,
                                                    .filter = const_cast<std::byte*>(parameters.filter),
                                                    .output = dense.output,

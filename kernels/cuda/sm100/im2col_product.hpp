@@ -17,11 +17,11 @@ struct Im2colSizes {
     uint64_t matrix_bytes = 0, sums_bytes = 0;  ///< workspace
 };
 /// `workspace_limit` bounds both buffers together; at least one tile of 128 rows is taken.
-Im2colSizes im2col_sizes(const Conv2dProblemShape& shape, uint64_t workspace_limit);
+Im2colSizes im2col_sizes(const conv::ConvProblem& problem, uint64_t workspace_limit);
 
 /// The filter for the product, [groups][padded_filters][k_padded], zeros in the padding. Packed once, when loading,
 /// from [c_out][q][r][s][c_in / groups].
-std::vector<std::byte> pack_im2col_filter(const Conv2dProblemShape& shape, std::span<const std::byte> filter);
+std::vector<std::byte> pack_im2col_filter(const conv::ConvProblem& problem, std::span<const std::byte> filter);
 
 /// Device addresses; sizes of matrix and sums from im2col_sizes.
 struct Im2colTensors {
@@ -40,6 +40,9 @@ struct Im2colStep {
     BringHomeParams<NoEpilogue> home;  ///< the caller adds bias, alpha, beta and function
 };
 
+/// The product of a matrix [rows, columns] and `filters` filters: a 1x1 convolution of an image of one row.
+conv::ConvProblem matrix_product(int64_t rows, int64_t columns, int64_t filters, Element element);
+
 /// The product's config: `base`, a Frames2d config without source, with fp32 sums as output.
 KG_HOST_DEVICE Conv2dConfig im2col_config(Conv2dConfig base) {
     base.output = Element::F32;
@@ -47,7 +50,7 @@ KG_HOST_DEVICE Conv2dConfig im2col_config(Conv2dConfig base) {
     return with_most_stages(base);
 }
 
-std::vector<Im2colStep> im2col_steps(const Conv2dConfig& base, const Conv2dProblemShape& shape,
+std::vector<Im2colStep> im2col_steps(const Conv2dConfig& base, const conv::ConvProblem& problem,
                                      const Im2colSizes& sizes, const Im2colTensors& tensors);
 
 }  // namespace kinetograph::sm100

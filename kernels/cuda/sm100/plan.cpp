@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <charconv>
 #include <iterator>
-#include <kinetograph/kernels/cuda/sm100/conv2d_gates.hpp>
 #include <kinetograph/kernels/cuda/sm100/entry_launch.hpp>
 #include <kinetograph/kernels/cuda/sm100/gates.hpp>
 #include <kinetograph/kernels/cuda/sm100/halo_plan.hpp>
 #include <kinetograph/kernels/cuda/sm100/pack.hpp>
-#include <kinetograph/kernels/cuda/sm100/shape.hpp>
 #include <kinetograph/kernels/cuda/sm80/cost.hpp>
 #include <kinetograph/kernels/cuda/sm80/passes.hpp>
 
@@ -50,27 +48,27 @@ struct NamedKernel {
 };
 
 /// The entry of that name, or of no name the cheapest one; null if the form of activation has none of that name.
-const Conv2dEntry* find(const ConvProblem& problem, const Conv2dProblemShape& shape, Activation activation,
-                        const conv::Chip& chip, std::string_view kernel) {
+const Conv2dEntry* find(const ConvProblem& problem, Activation activation, const conv::Chip& chip,
+                        std::string_view kernel) {
     const bool sums = kernel.starts_with("conv2d_channel_sums");
     EntryRequest request = request_of(problem, activation, sums ? EntryFunction::ChannelSums : EntryFunction::None);
     request.kernel = kernel;
-    return choose_entry(shape, request, rates_of(chip));
+    return choose_entry(problem, request, rates_of(chip));
 }
 
-const Conv2dEntry& choose(const ConvProblem& problem, const Conv2dProblemShape& shape, Activation activation,
-                          const conv::Chip& chip) {
-    const Conv2dEntry* entry = find(problem, shape, activation, chip, {});
+const Conv2dEntry& choose(const ConvProblem& problem, Activation activation, const conv::Chip& chip) {
+    const Conv2dEntry* entry = find(problem, activation, chip, {});
     assert(entry != nullptr);  // gates admit only what is built
     return *entry;
 }
 
 /// The entries that a caller may name.
-void append_kernels(std::vector<std::string_view>& names, const ConvProblem& problem, const Conv2dProblemShape& shape,
-                    Activation activation, const conv::Chip& chip) {
+void append_kernels(std::vector<std::string_view>& names, const ConvProblem& problem, Activation activation,
+                    const conv::Chip& chip) {
     for (const EntryFunction function : {EntryFunction::None, EntryFunction::ChannelSums}) {
         if (function == EntryFunction::ChannelSums && problem.activation != conv::Activation::None) continue;
-        for (const Conv2dEntry* entry : entries_for(shape, request_of(problem, activation, function), rates_of(chip))) {
+        for (const Conv2dEntry* entry :
+             entries_for(problem, request_of(problem, activation, function), rates_of(chip))) {
             names.emplace_back(entry->name);
             if (problem.filter.k > int64_t{entry->config.mma.n} * entry->config.cluster.y)
                 names.emplace_back(entry->walked);
@@ -83,24 +81,24 @@ struct WalkedEntry {
     const Conv2dEntry* entry;
     uint32_t panel = 0;
 
-    uint32_t panel_of(const Conv2dProblemShape& shape, const ChipRates& rates) const {
-        return panel != 0 ? panel : estimate(entry->config, shape, rates).panel;
+    uint32_t panel_of(const ConvProblem& problem, const ChipRates& rates) const {
+        return panel != 0 ? panel : estimate(entry->config, problem, rates).panel;
     }
 };
 
-ConvStep launch(const WalkedEntry& walked, uint32_t kernel, const ConvProblem& problem, const Conv2dProblemShape& shape,
-                const Frames& frames, const conv::ParameterAddresses& parameters, const ConvTensors& tensors,
-                const ChipRates& rates, const conv::EncodeMap& encode) {
+ConvStep launch(const WalkedEntry& walked, uint32_t kernel, const ConvProblem& problem, const Frames& frames,
+                const conv::ParameterAddresses& parameters, const ConvTensors& tensors, const ChipRates& rates,
+                const conv::EncodeMap& encode) {
     const Conv2dEntry& entry = *walked.entry;
     const auto input = map_addresses(frames.input), residual = map_addresses(frames.residual);
     const auto output = map_addresses(frames.output);
     return entry_launch(entry, kernel,
-                        plan_launch(entry.config, shape,
+                        plan_launch(entry.config, problem,
                                     {.activation = input,
                                      .filter = const_cast<std::byte*>(parameters.filter),
                                      .output = output,
                                      .source = residual,
-                                     .panel = walked.panel_of(shape, rates)}),
+                                     .panel = walked.panel_of(problem, rates)}),
                         {.bias = parameters.bias,
                          .scales = parameters.scales,
                          .alpha = problem.alpha,
@@ -220,11 +218,10 @@ std::span<const conv::KnownDevice> devices() {
 namespace {
 
 /// A call's frames as images.
-Conv2dProblemShape images_of(const ConvProblem& problem) {
-    Conv2dProblemShape shape = shape_of(problem);
-    shape.n *= shape.d;
-    shape.d = 1;
-    return shape;
+ConvProblem images_of(ConvProblem problem) {
+    problem.n *= problem.d;
+    problem.d = 1;
+    return problem;
 }
 
 ConvPlan plan_images(const ConvProblem& problem, const conv::Chip& chip, const WalkedEntry& walked) {
@@ -244,9 +241,9 @@ ConvPlan plan_images(const ConvProblem& problem, const conv::Chip& chip, const W
             size_t count = adjoining(left.input, problem.input_frame_bytes());
             count = std::min(count, adjoining(left.output, problem.output_frame_bytes()));
             if (problem.residual) count = std::min(count, adjoining(left.residual, problem.output_frame_bytes()));
-            Conv2dProblemShape images = images_of(problem);
+            ConvProblem images = images_of(problem);
             images.n = static_cast<int64_t>(count);
-            steps.push_back(launch(walked, 0, problem, images, left.first(), parameters, tensors, rates, encode));
+            steps.push_back(launch(walked, 0, images, left.first(), parameters, tensors, rates, encode));
             left = {left.input.subspan(count), problem.residual ? left.residual.subspan(count) : left.residual,
                     left.output.subspan(count)};
         }
@@ -259,70 +256,64 @@ ConvPlan plan_images(const ConvProblem& problem, const conv::Chip& chip, const W
 ConvPlan plan_volume(const ConvProblem& problem, const conv::Chip& chip, const WalkedEntry& window,
                      const WalkedEntry& volume) {
     const ChipRates rates = rates_of(chip);
-    const Conv2dProblemShape shape = shape_of(problem);
     ConvPlan plan;
     plan.kernels = {kernel_name(*window.entry)};
     if (volume.entry != nullptr) plan.kernels.push_back(kernel_name(*volume.entry));
-    plan.seconds = conv::kLaunchSeconds + estimate(window.entry->config, shape, rates).seconds;
+    plan.seconds = conv::kLaunchSeconds + estimate(window.entry->config, problem, rates).seconds;
     plan.packing = filter_packing(problem);
-    plan.steps = [window, volume, rates, problem, shape](const ConvTensors& tensors,
-                                                         const conv::ParameterAddresses& parameters,
-                                                         const conv::EncodeMap& encode) {
+    plan.steps = [window, volume, rates, problem](const ConvTensors& tensors,
+                                                  const conv::ParameterAddresses& parameters,
+                                                  const conv::EncodeMap& encode) {
         const Frames frames{tensors.input, tensors.residual, tensors.output};
         const bool dense = volume.entry != nullptr && all_adjoin(frames.input, problem.input_frame_bytes()) &&
                            all_adjoin(frames.output, problem.output_frame_bytes()) &&
                            all_adjoin(frames.residual, problem.output_frame_bytes());
         std::vector<ConvStep> steps;
-        steps.push_back(dense ? launch(volume, 1, problem, shape, frames.first(), parameters, tensors, rates, encode)
-                              : launch(window, 0, problem, shape, frames, parameters, tensors, rates, encode));
+        steps.push_back(dense ? launch(volume, 1, problem, frames.first(), parameters, tensors, rates, encode)
+                              : launch(window, 0, problem, frames, parameters, tensors, rates, encode));
         return steps;
     };
     return plan;
 }
 
 /// Whether a map's corners reach.
-bool fits_volume(const ConvProblem& problem) {
-    return declined(gates(Activation::Volume3d), shape_of(problem)).empty();
-}
+bool fits_volume(const ConvProblem& problem) { return declined(gates(Activation::Volume3d), problem).empty(); }
 
 }  // namespace
 
 ConvPlan plan_conv2d(const ConvProblem& problem, const conv::Chip& chip) {
-    return plan_images(problem, chip, {&choose(problem, images_of(problem), Activation::Frames2d, chip)});
+    return plan_images(problem, chip, {&choose(images_of(problem), Activation::Frames2d, chip)});
 }
 
 std::vector<std::string_view> conv2d_kernels(const ConvProblem& problem, const conv::Chip& chip) {
     std::vector<std::string_view> names;
-    append_kernels(names, problem, images_of(problem), Activation::Frames2d, chip);
+    append_kernels(names, images_of(problem), Activation::Frames2d, chip);
     return names;
 }
 
 ConvPlan plan_conv2d_with(const ConvProblem& problem, const conv::Chip& chip, std::string_view kernel) {
     const NamedKernel name(kernel);
-    return plan_images(problem, chip,
-                       {find(problem, images_of(problem), Activation::Frames2d, chip, name.entry), name.panel});
+    return plan_images(problem, chip, {find(images_of(problem), Activation::Frames2d, chip, name.entry), name.panel});
 }
 
 ConvPlan plan_conv3d(const ConvProblem& problem, const conv::Chip& chip) {
-    const Conv2dProblemShape shape = shape_of(problem);
-    return plan_volume(problem, chip, {&choose(problem, shape, Activation::Window3d, chip)},
-                       {fits_volume(problem) ? &choose(problem, shape, Activation::Volume3d, chip) : nullptr});
+    return plan_volume(problem, chip, {&choose(problem, Activation::Window3d, chip)},
+                       {fits_volume(problem) ? &choose(problem, Activation::Volume3d, chip) : nullptr});
 }
 
 std::vector<std::string_view> conv3d_kernels(const ConvProblem& problem, const conv::Chip& chip) {
     std::vector<std::string_view> names;
-    append_kernels(names, problem, shape_of(problem), Activation::Window3d, chip);
-    if (fits_volume(problem)) append_kernels(names, problem, shape_of(problem), Activation::Volume3d, chip);
+    append_kernels(names, problem, Activation::Window3d, chip);
+    if (fits_volume(problem)) append_kernels(names, problem, Activation::Volume3d, chip);
     return names;
 }
 
 ConvPlan plan_conv3d_with(const ConvProblem& problem, const conv::Chip& chip, std::string_view kernel) {
-    const Conv2dProblemShape shape = shape_of(problem);
     const NamedKernel name(kernel);
-    const Conv2dEntry* window = find(problem, shape, Activation::Window3d, chip, name.entry);
+    const Conv2dEntry* window = find(problem, Activation::Window3d, chip, name.entry);
     if (window != nullptr) return plan_volume(problem, chip, {window, name.panel}, {nullptr});
-    return plan_volume(problem, chip, {&choose(problem, shape, Activation::Window3d, chip)},
-                       {find(problem, shape, Activation::Volume3d, chip, name.entry), name.panel});
+    return plan_volume(problem, chip, {&choose(problem, Activation::Window3d, chip)},
+                       {find(problem, Activation::Volume3d, chip, name.entry), name.panel});
 }
 
 }  // namespace kinetograph::sm100

@@ -4,7 +4,6 @@
 #include <kinetograph/kernels/cuda/sm100/pack.hpp>
 #include <kinetograph/kernels/cuda/sm100/plan.hpp>
 #include <kinetograph/kernels/cuda/sm100/qslice_conv3d.hpp>
-#include <kinetograph/kernels/cuda/sm100/shape.hpp>
 #include <kinetograph/kernels/cuda/sm100/slice_passes.hpp>
 #include <kinetograph/kernels/cuda/sm100/sum_entries.hpp>
 #include <kinetograph/kernels/cuda/sm80/cost.hpp>
@@ -77,10 +76,10 @@ ConvStep step_of(const QsliceWork& work, const QsliceTensors& where, const Slice
 }
 
 /// One slice: all output frames as images.
-Conv2dProblemShape slice_of(const ConvProblem& problem) {
-    Conv2dProblemShape image = shape_of(problem);
+ConvProblem slice_of(const ConvProblem& problem) {
+    ConvProblem image = problem;
     image.n *= image.d_out();
-    image.d = image.q = 1;
+    image.d = image.filter.q = 1;
     return image;
 }
 
@@ -101,7 +100,7 @@ SumEntries find(const ConvProblem& problem, const conv::Chip& chip, QsliceForm f
 }
 
 ConvPlan plan_form(const ConvProblem& problem, const conv::Chip& chip, QsliceForm form, const SumEntries& entries) {
-    const Conv2dProblemShape image = slice_of(problem);
+    const ConvProblem image = slice_of(problem);
     SliceKernels kernels{entries.image, entries.first_sum, entries.next_sum, entries.last_sum};
 
     ConvPlan plan;
@@ -136,7 +135,7 @@ ConvPlan plan_form(const ConvProblem& problem, const conv::Chip& chip, QsliceFor
                                   .sums = tensors.workspace,
                                   .slice = tensors.workspace + values_of(problem) * 4};
         const Finisher finisher = problem.activation == conv::Activation::None ? Finisher::LastSum : Finisher::Pass;
-        for (const QsliceWork& work : plan_qslice(kernels.image->config, shape_of(problem), where, form, finisher))
+        for (const QsliceWork& work : plan_qslice(kernels.image->config, problem, where, form, finisher))
             steps.push_back(step_of(work, where, kernels, problem, parameters, encode));
         append_scatter(steps, problem, tensors.output, dense.output);
         return steps;

@@ -7,27 +7,27 @@ namespace {
 struct Strides {
     int64_t frame, sample, filter_slice, pixels;
 
-    explicit Strides(const Conv2dProblemShape& shape)
-        : frame(shape.h * shape.w * shape.c_in * element_bytes(shape.element)),
-          sample(shape.d * frame),
-          filter_slice(shape.r * shape.s * shape.c_in * element_bytes(shape.element)),
-          pixels(shape.d_out() * shape.h_out() * shape.w_out()) {}
+    explicit Strides(const conv::ConvProblem& problem)
+        : frame(problem.h * problem.w * problem.c_in * element_bytes(problem.dtype)),
+          sample(problem.d * frame),
+          filter_slice(problem.filter.r * problem.filter.s * problem.c_in * element_bytes(problem.dtype)),
+          pixels(problem.d_out() * problem.h_out() * problem.w_out()) {}
 };
 
 void* moved(void* address, int64_t bytes) { return address == nullptr ? nullptr : static_cast<char*>(address) + bytes; }
 
 class QslicePlan {
   public:
-    QslicePlan(const Conv2dConfig& base, const Conv2dProblemShape& shape, const QsliceTensors& tensors)
-        : configs_(qslice_configs(base)), shape_(shape), tensors_(tensors), strides_(shape) {}
+    QslicePlan(const Conv2dConfig& base, const conv::ConvProblem& problem, const QsliceTensors& tensors)
+        : configs_(qslice_configs(base)), problem_(problem), tensors_(tensors), strides_(problem) {}
 
     QsliceWork conv(QsliceStep step, int64_t sample, int64_t q) const {
-        Conv2dProblemShape image = shape_;
-        image.n = shape_.d_out();
-        image.d = image.q = 1;
+        conv::ConvProblem image = problem_;
+        image.n = problem_.d_out();
+        image.d = image.filter.q = 1;
         const Conv2dConfig& config = config_of(step);
         void* activation = moved(tensors_.activation, sample * strides_.sample + q * strides_.frame);
-        const int64_t values = sample * strides_.pixels * shape_.c_out;
+        const int64_t values = sample * strides_.pixels * problem_.filter.k;
         void* output = moved(output_of(step), values * element_bytes(config.output));
         void* sums = moved(tensors_.sums, values * 4);
         const std::span<void* const> source(&sums, config.source == Source::None ? 0 : 1);
@@ -35,7 +35,7 @@ class QslicePlan {
                         .launch = plan_launch(config, image,
                                               {.activation = {&activation, 1},
                                                .filter = moved(tensors_.filter, q * strides_.filter_slice),
-                                               .filter_taps = shape_.taps(),
+                                               .filter_taps = problem_.taps(),
                                                .output = {&output, 1},
                                                .source = source})};
         work.launch.geometry.first_pixel = static_cast<uint32_t>(sample * strides_.pixels);
@@ -61,24 +61,24 @@ class QslicePlan {
     }
 
     QsliceConfigs configs_;
-    Conv2dProblemShape shape_;
+    conv::ConvProblem problem_;
     QsliceTensors tensors_;
     Strides strides_;
 };
 
 }  // namespace
 
-std::vector<QsliceWork> plan_qslice(const Conv2dConfig& base, const Conv2dProblemShape& shape,
+std::vector<QsliceWork> plan_qslice(const Conv2dConfig& base, const conv::ConvProblem& problem,
                                     const QsliceTensors& tensors, QsliceForm form, Finisher finisher) {
     std::vector<QsliceWork> steps;
-    if (shape.empty()) return steps;
-    const QslicePlan plan(base, shape, tensors);
-    steps.reserve(static_cast<size_t>((shape.n + 1) * shape.q + 1));
+    if (problem.empty()) return steps;
+    const QslicePlan plan(base, problem, tensors);
+    steps.reserve(static_cast<size_t>((problem.n + 1) * problem.filter.q + 1));
     const bool pass_finishes = tensors.source != nullptr || finisher == Finisher::Pass;
-    for (int64_t q = 0; q < shape.q; ++q) {
-        const bool finishes = q + 1 == shape.q && !pass_finishes;
+    for (int64_t q = 0; q < problem.filter.q; ++q) {
+        const bool finishes = q + 1 == problem.filter.q && !pass_finishes;
         const QsliceStep sum = q == 0 ? QsliceStep::FirstSum : finishes ? QsliceStep::LastSum : QsliceStep::NextSum;
-        for (int64_t sample = 0; sample < shape.n; ++sample) {
+        for (int64_t sample = 0; sample < problem.n; ++sample) {
             steps.push_back(plan.conv(form == QsliceForm::RoundedSlices ? QsliceStep::Slice : sum, sample, q));
         }
         if (form == QsliceForm::RoundedSlices)

@@ -63,7 +63,7 @@ KG_HOST_DEVICE QsliceConfigs qslice_configs(const Conv2dConfig& base) {
 }
 
 /// The steps in order, in one stream. `base` is a Frames2d config without source.
-std::vector<QsliceWork> plan_qslice(const Conv2dConfig& base, const Conv2dProblemShape& shape,
+std::vector<QsliceWork> plan_qslice(const Conv2dConfig& base, const conv::ConvProblem& problem,
                                     const QsliceTensors& tensors, QsliceForm form,
                                     Finisher finisher = Finisher::LastSum);
 

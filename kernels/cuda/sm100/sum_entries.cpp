@@ -15,23 +15,23 @@ SumEntries sums_of(const Conv2dEntry& first) {
 
 }  // namespace
 
-SumEntries choose_sums(const Conv2dProblemShape& image, const ChipRates& rates) {
+SumEntries choose_sums(const conv::ConvProblem& image, const ChipRates& rates) {
     return sums_of(choose_product(image, rates));
 }
 
-std::vector<SumEntries> all_sums(const Conv2dProblemShape& image, const ChipRates& rates) {
+std::vector<SumEntries> all_sums(const conv::ConvProblem& image, const ChipRates& rates) {
     std::vector<SumEntries> all;
     for (const Conv2dEntry* first : all_products(image, rates)) all.push_back(sums_of(*first));
     return all;
 }
 
-const Conv2dEntry& choose_product(const Conv2dProblemShape& product, const ChipRates& rates) {
+const Conv2dEntry& choose_product(const conv::ConvProblem& product, const ChipRates& rates) {
     const Conv2dEntry* entry = choose_entry(product, {.output_bytes = 4}, rates);
     assert(entry != nullptr);
     return *entry;
 }
 
-std::vector<const Conv2dEntry*> all_products(const Conv2dProblemShape& product, const ChipRates& rates) {
+std::vector<const Conv2dEntry*> all_products(const conv::ConvProblem& product, const ChipRates& rates) {
     return entries_for(product, {.output_bytes = 4}, rates);
 }
 

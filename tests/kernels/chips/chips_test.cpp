@@ -1,9 +1,12 @@
 #include <kinetograph/compute/conv/dispatch.hpp>
 #include <kinetograph/compute/conv/known_devices.hpp>
+#include <kinetograph/tests/source_tree.hpp>
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <sstream>
 
 namespace kinetograph::conv {
 namespace {
@@ -16,6 +19,24 @@ ConvProblem problem() {
     p.c_in = 32;
     p.filter = {32, 3, 3, 3};
     return p;
+}
+
+/// Whether the folder has a file of that name; "*_configs.hpp": one that ends so, of any kernel.
+bool has(const std::filesystem::path& folder, std::string_view name) {
+    if (!name.starts_with('*')) return std::filesystem::exists(folder / name);
+    return std::ranges::any_of(std::filesystem::directory_iterator(folder), [&](const auto& entry) {
+        return entry.path().filename().string().ends_with(name.substr(1));
+    });
+}
+
+TEST(Chips, HaveTheSameFiles) {
+    std::istringstream folders(KINETOGRAPH_CHIP_FOLDERS);
+    std::size_t count = 0;
+    for (std::string folder; folders >> folder; ++count)
+        for (const std::string_view name : {"gates.hpp", "gates.cpp", "*_configs.hpp", "cost.hpp", "cost.cpp",
+                                            "plan.hpp", "plan.cpp", "pack.hpp", "pack.cpp"})
+            EXPECT_TRUE(has(test::source_tree() / folder, name)) << folder << " has no " << name;
+    EXPECT_EQ(count + 2, chips().size()) << "sm130 and gfx1300 are only in this test";
 }
 
 TEST(Chips, OfferTheMethodsOfANewFolderToItsDevice) {

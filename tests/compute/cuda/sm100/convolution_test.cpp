@@ -547,8 +547,8 @@ TEST(Sm100Filters, ArePackedChannelsFastestAndRoundedOnce) {
 TEST(Sm100Sums, ArePlannedAsTheirKernelsAreBuilt) {
     for (const std::int64_t channels : {32, 64, 96, 384})
         for (const std::int64_t pixels : {35, 10'000, 900'000}) {
-            const sm100::Conv2dProblemShape shape{.h = 1, .w = pixels, .c_in = channels, .c_out = channels};
-            const sm100::SumEntries entries = sm100::choose_sums(shape, {});
+            const sm100::SumEntries entries =
+                sm100::choose_sums(sm100::matrix_product(pixels, channels, channels, DType::BF16), {});
             const sm100::QsliceConfigs planned = sm100::qslice_configs(entries.image->config);
             const auto expect_same = [](const sm100::Conv2dConfig& a, const sm100::Conv2dConfig& b) {
                 EXPECT_EQ(a.stages, b.stages);

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <iomanip>
 #include <iostream>
-#include <kinetograph/kernels/cuda/sm100/conv2d_entries.hpp>
+#include <kinetograph/kernels/cuda/sm100/conv2d_configs.hpp>
 #include <kinetograph/kernels/cuda/sm100/halo_plan.hpp>
 #include <set>
 #include <sstream>
@@ -51,7 +51,7 @@ Module compile(const std::string& source) {
     return module;
 }
 
-/// A source and its number of kernels: together all rows of conv2d_entries.hpp, and the passes.
+/// A source and its number of kernels: together all rows of conv2d_configs.hpp, and the passes.
 struct SourceFile {
     const char* name;
     size_t kernels;

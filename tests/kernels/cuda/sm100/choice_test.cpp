@@ -1,25 +1,25 @@
 #include <gtest/gtest.h>
 
-#include <kinetograph/kernels/cuda/sm100/conv2d_choice.hpp>
+#include <kinetograph/kernels/cuda/sm100/cost.hpp>
 
 /// Which kernel a problem gets, and its estimate.
 namespace kinetograph::sm100 {
 namespace {
 
-Conv2dProblemShape layer(int64_t h, int64_t w, int64_t c_in, int64_t c_out, int64_t frames = 1, int64_t q = 1) {
+using conv::ConvProblem;
+
+ConvProblem layer(int64_t h, int64_t w, int64_t c_in, int64_t c_out, int64_t frames = 1, int64_t q = 1) {
     return {.d = frames + q - 1,
             .h = h,
             .w = w,
             .c_in = c_in,
-            .c_out = c_out,
-            .q = q,
-            .r = 3,
-            .s = 3,
-            .pad_front = {0, 1, 1},
-            .pad_back = {0, 1, 1}};
+            .filter = {c_out, q, 3, 3},
+            .stride = {},
+            .dilation = {},
+            .pad = {.top = 1, .bottom = 1, .left = 1, .right = 1}};
 }
 
-std::string chosen(const Conv2dProblemShape& shape, Activation activation, Source source = Source::None,
+std::string chosen(const ConvProblem& shape, Activation activation, Source source = Source::None,
                    EntryFunction function = EntryFunction::None) {
     const Conv2dEntry* entry = choose_entry(shape, {.activation = activation, .source = source, .function = function});
     return entry == nullptr ? "none" : entry->name;
@@ -36,39 +36,39 @@ TEST(Choice, GivesEveryLayerOfWan21AWindowKernelThatFitsItsFilters) {
 }
 
 TEST(Choice, UsesNarrowTilesWhereWideOnesWouldLeaveSmsIdle) {
-    const Conv2dProblemShape small = layer(16, 16, 96, 96);
+    const ConvProblem small = layer(16, 16, 96, 96);
     const Conv2dEntry* entry = choose_entry(small, {});
     ASSERT_NE(entry, nullptr);
     EXPECT_EQ(entry->config.mma.n, 64u);
 }
 
 TEST(Choice, FindsKernelsOfOtherElementsAndSaysWhenThereAreNone) {
-    Conv2dProblemShape shape = layer(64, 64, 128, 128);
-    shape.element = Element::F16;
+    ConvProblem shape = layer(64, 64, 128, 128);
+    shape.dtype = Element::F16;
     EXPECT_EQ(chosen(shape, Activation::Frames2d).substr(0, 11), "conv2d_fp16");
-    shape.element = Element::F8E4M3;
+    shape.dtype = Element::F8E4M3;
     EXPECT_EQ(chosen(shape, Activation::Frames2d, Source::Residual).substr(0, 11), "conv2d_e4m3");
     EXPECT_EQ(chosen(shape, Activation::Window3d).substr(0, 20), "conv2d_e4m3_Window3d");
     EXPECT_EQ(chosen(shape, Activation::Window3d, Source::None, EntryFunction::SiluInRegisters), "none");
-    shape.element = Element::F16;
+    shape.dtype = Element::F16;
     EXPECT_EQ(chosen(shape, Activation::Window3d).substr(0, 20), "conv2d_fp16_Window3d");
     EXPECT_EQ(chosen(shape, Activation::Volume3d).substr(0, 20), "conv2d_fp16_Volume3d");
 }
 
 TEST(Choice, FindsKernelsWithSiluOfEveryForm) {
-    const auto with_silu = [](const Conv2dProblemShape& shape, Activation activation, Source source) {
+    const auto with_silu = [](const ConvProblem& shape, Activation activation, Source source) {
         return chosen(shape, activation, source, EntryFunction::SiluInRegisters);
     };
-    const Conv2dProblemShape volume = layer(360, 640, 192, 192, 4, 3), image = layer(720, 1280, 96, 96, 4);
+    const ConvProblem volume = layer(360, 640, 192, 192, 4, 3), image = layer(720, 1280, 96, 96, 4);
     EXPECT_EQ(with_silu(volume, Activation::Window3d, Source::Residual), "conv2d_silu_Window3d_2sm_128b_residual");
     EXPECT_EQ(with_silu(volume, Activation::Volume3d, Source::None), "conv2d_silu_Volume3d_2sm_128b");
     EXPECT_EQ(with_silu(image, Activation::Frames2d, Source::None), "conv2d_silu_Frames2d_2sm_64b");
 }
 
 TEST(Choice, SharesAmongPairsWhatArrivesWhereThatBoundsALayer) {
-    Conv2dProblemShape in_time = layer(176, 320, 384, 384, 2, 3);
-    in_time.r = in_time.s = 1;
-    in_time.pad_front = in_time.pad_back = {0, 0, 0};
+    ConvProblem in_time = layer(176, 320, 384, 384, 2, 3);
+    in_time.filter.r = in_time.filter.s = 1;
+    in_time.pad = {};
     EXPECT_EQ(chosen(in_time, Activation::Window3d), "conv2d_Window3d_2sm_128b_n192_cluster_42");
     ChipRates wide;
     wide.l2_bytes_per_clock = 80;
@@ -78,7 +78,7 @@ TEST(Choice, SharesAmongPairsWhatArrivesWhereThatBoundsALayer) {
 }
 
 TEST(Choice, TakesTilesOf64PixelsForSmallImagesWhereTheModelSaysSo) {
-    Conv2dProblemShape halved = layer(16, 16, 384, 384);
+    ConvProblem halved = layer(16, 16, 384, 384);
     halved.stride = {1, 2, 2};
     const Conv2dEntry* small = choose_entry(halved, {});
     ASSERT_NE(small, nullptr);
@@ -93,7 +93,7 @@ TEST(Choice, TakesTilesOf64PixelsForSmallImagesWhereTheModelSaysSo) {
 }
 
 TEST(Choice, GivesAPairOf64RowsHalfOfTheRateUntilMoreIsMeasured) {
-    const Conv2dProblemShape shape = layer(64, 64, 384, 384);
+    const ConvProblem shape = layer(64, 64, 384, 384);
     const auto pair = small_config(2, 128, 128, Activation::Frames2d, Source::None);
     const auto one = small_config(1, 128, 64, Activation::Frames2d, Source::None);
     ChipRates full;
@@ -106,7 +106,7 @@ TEST(Choice, WalksInPanelsWhereFiltersDoNotStayInTheL2) {
     const Conv2dEntry* entry = choose_entry(layer(256, 256, 384, 384, 4), {});
     ASSERT_NE(entry, nullptr);
     EXPECT_EQ(estimate(entry->config, layer(256, 256, 384, 384, 4)).panel, 1u);
-    const Conv2dProblemShape wide = layer(256, 256, 3072, 3072, 4);  // 170 MB of filters
+    const ConvProblem wide = layer(256, 256, 3072, 3072, 4);  // 170 MB of filters
     const Conv2dEstimate in_panels = estimate(entry->config, wide);
     EXPECT_GT(in_panels.panel, 1u);
     ChipRates larger;
@@ -116,7 +116,7 @@ TEST(Choice, WalksInPanelsWhereFiltersDoNotStayInTheL2) {
 }
 
 TEST(Choice, GivesTheKernelThatIsNamedIfItComputesTheProblem) {
-    const Conv2dProblemShape image = layer(64, 64, 128, 128);
+    const ConvProblem image = layer(64, 64, 128, 128);
     const auto named = [&](std::string_view kernel, EntryFunction function) {
         const Conv2dEntry* entry = choose_entry(image, {.function = function, .kernel = kernel});
         return entry == nullptr ? "none" : std::string(entry->name);

@@ -94,17 +94,18 @@ ConvNumbers::ConvNumbers(const ConvCase& conv) : conv_(conv) {
 }
 
 size_t ConvNumbers::output_bytes() const {
-    return static_cast<size_t>(conv_.shape.pixels() * conv_.shape.c_out) * element_bytes(conv_.output);
+    return static_cast<size_t>(conv_.shape.frames_out() * conv_.shape.pixels_out() * conv_.shape.filter.k) *
+           element_bytes(conv_.output);
 }
 
 void ConvNumbers::fill_inputs() {
-    const Conv2dProblemShape& p = conv_.shape;
-    const auto outputs = static_cast<size_t>(p.pixels() * p.c_out);
-    activation_values_.resize(static_cast<size_t>(p.n * p.d * p.h * p.w * p.c_in));
-    filter_values_.assign(static_cast<size_t>(p.c_out * p.taps() * p.c_in), 0.0f);
+    const ConvProblem& p = conv_.shape;
+    const auto outputs = static_cast<size_t>(p.frames_out() * p.pixels_out() * p.filter.k);
+    activation_values_.resize(static_cast<size_t>(p.frames_in() * p.h * p.w * p.c_in));
+    filter_values_.assign(static_cast<size_t>(p.filter.k * p.taps() * p.c_in), 0.0f);
     source_values_.resize(conv_.source ? outputs : 0);
-    bias.resize(conv_.bias ? static_cast<size_t>(p.c_out) : 0);
-    std::mt19937 dice(static_cast<uint32_t>(p.h * 131 + p.w * 17 + p.c_in + p.c_out * 3 + p.taps()));
+    bias.resize(conv_.bias ? static_cast<size_t>(p.filter.k) : 0);
+    std::mt19937 dice(static_cast<uint32_t>(p.h * 131 + p.w * 17 + p.c_in + p.filter.k * 3 + p.taps()));
     std::normal_distribution<float> normal;
     std::uniform_int_distribution<int> small(-4, 4);
     const auto draw = [&] { return conv_.numbers == Numbers::Random ? normal(dice) : static_cast<float>(small(dice)); };
@@ -119,21 +120,21 @@ void ConvNumbers::fill_inputs() {
         activation_values_[i] = activation_values_[i - left - i / row % 2 * row];
     }
     for (size_t i = 0; i < filter_values_.size() && conv_.numbers != Numbers::Coded; ++i) filter_values_[i] = draw();
-    for (int64_t k = 0; k < p.c_out && conv_.numbers == Numbers::Coded; ++k) {
+    for (int64_t k = 0; k < p.filter.k && conv_.numbers == Numbers::Coded; ++k) {
         filter_values_[static_cast<size_t>((k * p.taps() + k % p.taps()) * p.c_in + k * 7 % p.c_in)] = 1;
     }
     std::generate(source_values_.begin(), source_values_.end(), draw);
     std::generate(bias.begin(), bias.end(), draw);
-    scales.resize(conv_.scales ? static_cast<size_t>(p.c_out) : 0);
+    scales.resize(conv_.scales ? static_cast<size_t>(p.filter.k) : 0);
     for (size_t k = 0; k < scales.size(); ++k) scales[k] = std::ldexp(1.0f, static_cast<int>(k * 7 % 5) - 2);
 
-    const uint32_t bytes = element_bytes(p.element);
+    const uint32_t bytes = element_bytes(p.dtype);
     const auto store = [&](std::vector<float>& values, std::vector<uint8_t>& stored) {
         stored.resize(values.size() * bytes);
         for (size_t i = 0; i < values.size(); ++i) {
-            const uint32_t bits = to_bits(p.element, values[i]);
+            const uint32_t bits = to_bits(p.dtype, values[i]);
             std::memcpy(stored.data() + i * bytes, &bits, bytes);
-            values[i] = from_bits(p.element, bits);
+            values[i] = from_bits(p.dtype, bits);
         }
     };
     store(activation_values_, activation);
@@ -146,10 +147,10 @@ void ConvNumbers::fill_inputs() {
 }
 
 void ConvNumbers::fill_expected() {
-    const Conv2dProblemShape& p = conv_.shape;
-    const auto outputs = static_cast<size_t>(p.pixels() * p.c_out);
+    const ConvProblem& p = conv_.shape;
+    const auto outputs = static_cast<size_t>(p.frames_out() * p.pixels_out() * p.filter.k);
     std::vector<double> sums(outputs, 0.0), magnitudes(outputs, 0.0), slices(outputs, 0.0);
-    const auto channels = static_cast<size_t>(p.c_in), filters = static_cast<size_t>(p.c_out);
+    const auto channels = static_cast<size_t>(p.c_in), filters = static_cast<size_t>(p.filter.k);
     // [tap][c_in][c_out]: the innermost loop runs over filters.
     std::vector<float> by_tap(filter_values_.size());
     for (size_t k = 0; k < filters; ++k) {
@@ -157,7 +158,7 @@ void ConvNumbers::fill_expected() {
             by_tap[i * filters + k] = filter_values_[k * static_cast<size_t>(p.taps()) * channels + i];
         }
     }
-    for (int64_t pixel = 0; pixel < p.pixels(); ++pixel) {
+    for (int64_t pixel = 0; pixel < p.frames_out() * p.pixels_out(); ++pixel) {
         const int64_t w = pixel % p.w_out(), h = pixel / p.w_out() % p.h_out();
         const int64_t d = pixel / (p.w_out() * p.h_out()) % p.d_out(), n = pixel / (p.w_out() * p.h_out() * p.d_out());
         double* sum = sums.data() + static_cast<size_t>(pixel) * filters;
@@ -168,10 +169,10 @@ void ConvNumbers::fill_expected() {
             for (size_t k = 0; k < filters; ++k) slice[k] += std::abs(sum[k] - std::exchange(before[k], sum[k]));
         };
         for (int64_t tap = 0; tap < p.taps(); ++tap) {
-            if (tap % (p.r * p.s) == 0) end_slice();
-            const int64_t in_d = d * p.stride.d - p.pad_front.d + tap / (p.r * p.s) * p.dilation.d;
-            const int64_t in_h = h * p.stride.h - p.pad_front.h + tap / p.s % p.r * p.dilation.h;
-            const int64_t in_w = w * p.stride.w - p.pad_front.w + tap % p.s * p.dilation.w;
+            if (tap % (p.filter.r * p.filter.s) == 0) end_slice();
+            const int64_t in_d = d * p.stride.d - p.pad.front + tap / (p.filter.r * p.filter.s) * p.dilation.d;
+            const int64_t in_h = h * p.stride.h - p.pad.top + tap / p.filter.s % p.filter.r * p.dilation.h;
+            const int64_t in_w = w * p.stride.w - p.pad.left + tap % p.filter.s * p.dilation.w;
             if (in_d < 0 || in_d >= p.d || in_h < 0 || in_h >= p.h || in_w < 0 || in_w >= p.w) continue;
             const float* a = activation_values_.data() +
                              static_cast<size_t>(((n * p.d + in_d) * p.h + in_h) * p.w + in_w) * channels;
@@ -207,7 +208,7 @@ void ConvNumbers::fill_expected() {
 
 std::string ConvNumbers::judge(const Guarded& output) const {
     if (!output.intact()) return "bytes outside the output were written";
-    const auto filters = static_cast<size_t>(conv_.shape.c_out);
+    const auto filters = static_cast<size_t>(conv_.shape.filter.k);
     double error = 0, norm = 0, largest = 0, worst = 0;
     for (size_t i = 0; i < expected_.size(); ++i) {
         const double found = load_value(conv_.output, output.data(), i);

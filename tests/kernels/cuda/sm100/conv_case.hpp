@@ -4,13 +4,15 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
-#include <kinetograph/kernels/cuda/sm100/conv2d_problem.hpp>
+#include <kinetograph/kernels/conv/problem.hpp>
 #include <kinetograph/kernels/isa/convert.hpp>
 #include <string>
 #include <vector>
 
 /// One convolution with its data and its fp64 result, the same for the host model and for a chip.
 namespace kinetograph::sm100 {
+
+using conv::ConvProblem;
 
 enum class Numbers : uint8_t {
     Random,    ///< normal, rounded to the element; judged by tolerance
@@ -19,7 +21,7 @@ enum class Numbers : uint8_t {
 };
 
 struct ConvCase {
-    Conv2dProblemShape shape;
+    ConvProblem shape;  ///< its sizes, steps, padding and element type: the rest of the case is below
     Numbers numbers = Numbers::Random;
     bool doubled = false;  ///< activation is an image of half the rows and columns, each pixel as a 2x2 block
     bool bias = true;

@@ -7,7 +7,6 @@
 #include <kinetograph/kernels/cuda/sm100/entry_launch.hpp>
 #include <kinetograph/kernels/cuda/sm100/halo_plan.hpp>
 #include <kinetograph/kernels/cuda/sm100/plan.hpp>
-#include <kinetograph/kernels/cuda/sm100/shape.hpp>
 
 namespace kinetograph::sm100 {
 namespace {
@@ -55,7 +54,7 @@ Conv2dEstimate DecoderRow::parts(const ChipRates& rates) const {
         return estimate(tile->config, problem, rates);
     }
     const Conv2dEntry* entry = find_entry(kernel);
-    return entry == nullptr ? Conv2dEstimate{} : estimate(entry->config, shape_of(problem), rates);
+    return entry == nullptr ? Conv2dEstimate{} : estimate(entry->config, problem, rates);
 }
 
 double DecoderRow::seconds(const ChipRates& rates) const {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <kinetograph/kernels/conv/plan.hpp>
-#include <kinetograph/kernels/cuda/sm100/conv2d_choice.hpp>
+#include <kinetograph/kernels/cuda/sm100/cost.hpp>
 #include <kinetograph/tools/decoder_step/step_passes.hpp>
 
 /// What a step of Wan 2.1's decoder (dim 96, bf16) runs on a B200: the passes that it declares, the kernels that the

@@ -1,4 +1,4 @@
-#include <kinetograph/kernels/cuda/sm100/conv2d_entries.hpp>
+#include <kinetograph/kernels/cuda/sm100/conv2d_configs.hpp>
 #include <random>
 
 #include "model_conv.hpp"
@@ -22,9 +22,9 @@ class Draw {
 ConvCase drawn_image(Draw& draw) {
     ConvCase conv{same2d(draw.between(1, 2), draw.between(3, 13), draw.between(3, 17), 32 * draw.between(1, 4),
                          8 * draw.between(1, 26), draw.between(1, 3), draw.between(1, 3))};
-    Conv2dProblemShape& shape = conv.shape;
+    ConvProblem& shape = conv.shape;
     shape.stride = {1, draw.between(1, 4) == 1 ? 2 : 1, draw.between(1, 4) == 1 ? 2 : 1};
-    if (draw.between(1, 4) == 1) shape.dilation.w = shape.pad_front.w = shape.pad_back.w = 2;
+    if (draw.between(1, 4) == 1) shape.dilation.w = shape.pad.left = shape.pad.right = 2;
     conv.numbers = draw.between(1, 3) == 1 ? Numbers::Coded : Numbers::Random;
     conv.bias = draw.between(1, 4) != 1;
     conv.beta = 0.5f;
@@ -34,9 +34,9 @@ ConvCase drawn_image(Draw& draw) {
 /// The same of up to four frames under up to three taps in time.
 ConvCase drawn_clip(Draw& draw) {
     ConvCase conv = drawn_image(draw);
-    conv.shape.q = draw.between(1, 3);
-    conv.shape.d = conv.shape.q + draw.between(0, 1);
-    conv.shape.pad_front.d = draw.between(0, conv.shape.q - 1);
+    conv.shape.filter.q = draw.between(1, 3);
+    conv.shape.d = conv.shape.filter.q + draw.between(0, 1);
+    conv.shape.pad.front = draw.between(0, conv.shape.filter.q - 1);
     return conv;
 }
 

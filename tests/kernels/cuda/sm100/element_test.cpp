@@ -1,4 +1,4 @@
-#include <kinetograph/kernels/cuda/sm100/conv2d_entries.hpp>
+#include <kinetograph/kernels/cuda/sm100/conv2d_configs.hpp>
 #include <random>
 
 #include "model_conv.hpp"
@@ -49,9 +49,9 @@ ConvCase drawn_clip(uint32_t seed) {
     };
     const int64_t side = 2 * draw(0, 1) + 1;
     ConvCase conv{same2d(1, draw(3, 9), draw(5, 19), 32 * draw(1, 5), 8 * draw(1, 19), side, side)};
-    conv.shape.q = draw(1, 3);
-    conv.shape.d = conv.shape.q + draw(0, 3);
-    conv.shape.pad_front.d = draw(0, conv.shape.q - 1);
+    conv.shape.filter.q = draw(1, 3);
+    conv.shape.d = conv.shape.filter.q + draw(0, 3);
+    conv.shape.pad.front = draw(0, conv.shape.filter.q - 1);
     conv.beta = 0.5f;
     return conv;
 }

@@ -12,7 +12,7 @@ using SiluAfterSharedMemory = Silu<EpilogueForm::AfterSharedMemory>;
 
 constexpr Conv2dConfig kPlain = one_sm_128b(), kResidual = one_sm_128b({.source = Source::Residual});
 constexpr Conv2dConfig kPairResidual = two_sm_128b({.filters = 128, .source = Source::Residual});
-const Conv2dProblemShape kShape = same2d(2, 9, 17, 64, 136, 3, 3);
+const ConvProblem kShape = same2d(2, 9, 17, 64, 136, 3, 3);
 
 TEST(Conv2dResidual, AddsBetaTimesC) { expect_agrees<kResidual>({.shape = kShape, .beta = 0.5f}); }
 TEST(Conv2dResidual, AddsC) { expect_agrees<kResidual>({.shape = kShape, .numbers = Numbers::Integers, .beta = 1}); }
@@ -89,7 +89,7 @@ void expect_right_places() {
     const Conv2dLaunch launch = launch_of<kConfig>(numbers, output);
     using Function = AddsItsPlace<kWhere>;
     const Conv2dEpilogueArguments<Function> after{
-        .function = {reinterpret_cast<const float*>(numbers.source.data()), static_cast<uint32_t>(kShape.c_out)}};
+        .function = {reinterpret_cast<const float*>(numbers.source.data()), static_cast<uint32_t>(kShape.filter.k)}};
     for (uint64_t seed = 0; seed < kSchedules; ++seed) {
         output.poison();
         const std::string fault = run_once<kConfig, Fault::None, Function>(launch, after, seed);
@@ -117,10 +117,11 @@ void expect_witness(float beta) {
     Guarded output(numbers.output_bytes());
     const Conv2dLaunch launch = launch_of<kConfig>(numbers, output);
     for (uint64_t seed = 0; seed < kSchedules; ++seed) {
-        std::vector<float> seen(static_cast<size_t>(kShape.pixels() * kShape.c_out), -77);
+        std::vector<float> seen(static_cast<size_t>(kShape.frames_out() * kShape.pixels_out() * kShape.filter.k), -77);
         output.poison();
-        const Conv2dEpilogueArguments<Witness> after{
-            .bias = numbers.bias.data(), .beta = beta, .function = {seen.data(), static_cast<uint32_t>(kShape.c_out)}};
+        const Conv2dEpilogueArguments<Witness> after{.bias = numbers.bias.data(),
+                                                     .beta = beta,
+                                                     .function = {seen.data(), static_cast<uint32_t>(kShape.filter.k)}};
         const std::string fault = run_once<kConfig, Fault::None, Witness>(launch, after, seed);
         ASSERT_EQ(fault, "");
         ASSERT_EQ(numbers.judge(output), "");
@@ -136,7 +137,7 @@ TEST(Conv2dEpilogue, SumsTheStoredValuesOfEveryChannel) {
     ConvNumbers numbers({.shape = kShape, .numbers = Numbers::Integers});
     Guarded output(numbers.output_bytes());
     const Conv2dLaunch launch = launch_of<kPlain>(numbers, output);
-    std::vector<float> sums(static_cast<size_t>(kShape.c_out), 0.0f);
+    std::vector<float> sums(static_cast<size_t>(kShape.filter.k), 0.0f);
     const Conv2dEpilogueArguments<ChannelSums> after{.bias = numbers.bias.data(), .function = {sums.data()}};
     const std::string fault = run_once<kPlain, Fault::None, ChannelSums>(launch, after, 0);
     ASSERT_EQ(fault, "");

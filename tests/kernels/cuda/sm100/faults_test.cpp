@@ -13,7 +13,7 @@ enum class Luck : uint8_t { Always, Sometimes };
 /// a broken hand-over is reported.
 template <Conv2dConfig kConfig, Fault kFault>
 void expect_caught(ConvCase conv, const std::vector<std::string>& sentences, Luck luck = Luck::Always) {
-    conv.shape.element = kConfig.element;
+    conv.shape.dtype = kConfig.element;
     conv.source = kConfig.source != Source::None;
     ConvNumbers numbers(conv);
     Guarded output(numbers.output_bytes());
@@ -134,7 +134,7 @@ TEST(Conv2dFaults, ALoadWarpThatLeavesBeforeItsStagesAreReleasedIsCaught) {
 /// Faults that break no rule of the chip: the results are wrong, and right without them.
 template <Conv2dConfig kConfig, Fault kFault>
 void expect_wrong(ConvCase conv) {
-    conv.shape.element = kConfig.element;
+    conv.shape.dtype = kConfig.element;
     conv.output = kConfig.output;
     conv.source_value = kConfig.source_value;
     conv.source = kConfig.source != Source::None;
@@ -176,7 +176,7 @@ TEST(Conv2dFaults, SumsThatAreScaledTwiceAreCaught) {
 ConvCase clip_case() {
     ConvCase conv{same2d(1, 5, 7, 64, 72, 3, 3)};
     conv.shape.d = 4;
-    conv.shape.q = 3;
+    conv.shape.filter.q = 3;
     return conv;
 }
 constexpr Conv2dConfig half(Activation activation) {
@@ -214,10 +214,10 @@ TEST(Conv2dFaults, PanelsThatOverlapAreCaught) { expect_missed_tiles<Fault::Pane
 /// The order in cuda.h's comment: the same numbers with the axes reversed.
 TEST(Conv2dFaults, CornersInDepthFirstOrderAreCaught) {
     constexpr Conv2dConfig kVolume = one_sm_128b({.filters = 64, .activation = Activation::Volume3d});
-    Conv2dProblemShape shape = same2d(1, 6, 9, 64, 64, 3, 3);
+    ConvProblem shape = same2d(1, 6, 9, 64, 64, 3, 3);
     shape.d = 4;
-    shape.q = 3;
-    shape.pad_front.d = 2;
+    shape.filter.q = 3;
+    shape.pad.front = 2;
     ConvNumbers numbers({.shape = shape});
     Guarded output(numbers.output_bytes());
     Conv2dLaunch launch = launch_of<kVolume>(numbers, output);

@@ -1,4 +1,4 @@
-#include <kinetograph/kernels/cuda/sm100/conv2d_gates.hpp>
+#include <kinetograph/kernels/cuda/sm100/gates.hpp>
 #include <kinetograph/kernels/cuda/sm100/im2col_product.hpp>
 
 #include "model_conv.hpp"
@@ -18,7 +18,7 @@ template <Conv2dConfig kBase>
 void expect_product_agrees(ConvCase conv, uint64_t workspace = 1 << 20) {
     constexpr uint32_t kElementBytes = element_bytes(kBase.element);
     constexpr Conv2dConfig kProduct = im2col_config(kBase);
-    conv.shape.element = kBase.element;
+    conv.shape.dtype = kBase.element;
     ConvNumbers numbers(conv);
     Guarded output(numbers.output_bytes());
     const Im2colSizes sizes = im2col_sizes(conv.shape, workspace);
@@ -57,7 +57,7 @@ void expect_product_agrees(ConvCase conv, uint64_t workspace = 1 << 20) {
 constexpr Conv2dConfig kBase = one_sm_64b({.filters = 64});
 
 TEST(Im2colProduct, AgreesOnTheHeadWithThreeFilters) {
-    const Conv2dProblemShape head = same2d(1, 9, 17, 96, 3, 3, 3);
+    const ConvProblem head = same2d(1, 9, 17, 96, 3, 3, 3);
     EXPECT_NE(declined(gates(Activation::Frames2d), head), "");
     expect_product_agrees<kBase>({head});
 }
@@ -66,11 +66,10 @@ TEST(Im2colProduct, AgreesWith100ChannelsInSeveralChunks) {
     expect_product_agrees<kBase>({same2d(2, 9, 17, 100, 40, 3, 3), Numbers::Coded}, 300000);
 }
 TEST(Im2colProduct, AgreesOnCausal3dWithStrideAndDilation) {
-    Conv2dProblemShape shape = same2d(1, 9, 11, 16, 20, 3, 3);
+    ConvProblem shape = same2d(1, 9, 11, 16, 20, 3, 3);
     shape.d = 5;
-    shape.q = 3;
-    shape.pad_front = {2, 1, 2};
-    shape.pad_back = {0, 1, 2};
+    shape.filter.q = 3;
+    shape.pad = {2, 0, 1, 1, 2, 2};
     shape.stride = {1, 2, 1};
     shape.dilation = {1, 1, 2};
     expect_product_agrees<kBase>({.shape = shape, .numbers = Numbers::Coded});
@@ -87,7 +86,7 @@ TEST(Im2colProduct, TreatsGroupsAsADenseFilterWithZerosBetweenThem) {
     constexpr int64_t kGroups = 4, kChannels = 24, kFilters = 12;
     ConvNumbers dense(
         {.shape = same2d(1, 7, 9, kChannels, kFilters, 3, 3), .numbers = Numbers::Integers, .bias = false});
-    Conv2dProblemShape grouped = dense.conv().shape;
+    ConvProblem grouped = dense.conv().shape;
     grouped.groups = kGroups;
     std::vector<uint8_t> filter;  // [c_out][taps][c_in / groups]: the part of each row that belongs to its group
     for (int64_t f = 0; f < kFilters; ++f) {

@@ -7,7 +7,6 @@
 #include <kinetograph/kernels/cuda/sm100/conv2d_presets.hpp>
 
 #include <kinetograph/tests/kernels/cuda/model_schedules.hpp>
-#include <kinetograph/tests/kernels/cuda/same_padding.hpp>
 
 #include "conv_case.hpp"
 #if KG_HOST_MODEL
@@ -32,7 +31,7 @@ inline std::vector<void*> parts(uint8_t* bytes, size_t size, size_t count) {
 /// The launch of `numbers` into `output`, one address per tensor or per frame as the config requires.
 template <Conv2dConfig kConfig>
 Conv2dLaunch launch_of(ConvNumbers& numbers, Guarded& output) {
-    const Conv2dProblemShape& shape = numbers.conv().shape;
+    const ConvProblem& shape = numbers.conv().shape;
     const bool window = kConfig.activation == Activation::Window3d;
     const auto frames = [&](int64_t each) { return static_cast<size_t>(window ? shape.n * each : 1); };
     const auto activation = parts(numbers.activation.data(), numbers.activation.size(), frames(shape.d));
@@ -49,7 +48,7 @@ Conv2dLaunch launch_of(ConvNumbers& numbers, Guarded& output) {
 /// Agreement with the fp64 reference under every schedule.
 template <Conv2dConfig kConfig, class Epilogue = NoEpilogue>
 void expect_agrees(ConvCase conv, const Epilogue& function = {}) {
-    conv.shape.element = kConfig.element;
+    conv.shape.dtype = kConfig.element;
     conv.output = kConfig.output;
     conv.source_value = kConfig.source_value;
     conv.source = kConfig.source != Source::None;
@@ -73,9 +72,16 @@ void expect_agrees(ConvCase conv, const Epilogue& function = {}) {
     }
 }
 
-/// A square 2-D convolution with "same" padding.
-inline Conv2dProblemShape same2d(int64_t n, int64_t h, int64_t w, int64_t c_in, int64_t c_out, int64_t r, int64_t s) {
-    return same_padding<Conv2dProblemShape>(n, h, w, c_in, c_out, r, s);
+/// A 2-D convolution of n images [h, w, c_in] with "same" padding; for an even filter the larger half comes last.
+inline ConvProblem same2d(int64_t n, int64_t h, int64_t w, int64_t c_in, int64_t c_out, int64_t r, int64_t s) {
+    return {.n = n,
+            .h = h,
+            .w = w,
+            .c_in = c_in,
+            .filter = {c_out, 1, r, s},
+            .stride = {},
+            .dilation = {},
+            .pad = {.top = (r - 1) / 2, .bottom = r / 2, .left = (s - 1) / 2, .right = s / 2}};
 }
 
 }  // namespace kinetograph::sm100

@@ -47,8 +47,8 @@ TEST(Conv2dOneSm, AgreesWith256FiltersATile) {
     expect_agrees<one_sm_128b({.filters = 256})>({same2d(1, 9, 17, 64, 232, 3, 3)});
 }
 
-Conv2dProblemShape stepped(int64_t step, int64_t dilation) {
-    Conv2dProblemShape shape = same2d(2, 15, 18, 64, 64, 3, 3);
+ConvProblem stepped(int64_t step, int64_t dilation) {
+    ConvProblem shape = same2d(2, 15, 18, 64, 64, 3, 3);
     shape.stride = {1, step, step};
     shape.dilation = {1, dilation, dilation};
     return shape;
@@ -56,14 +56,13 @@ Conv2dProblemShape stepped(int64_t step, int64_t dilation) {
 TEST(Conv2dOneSm, AgreesWithStrideTwo) { expect_agrees<k128b>({stepped(2, 1)}); }
 TEST(Conv2dOneSm, AgreesWithStrideThreeAndDilationTwo) { expect_agrees<k128b>({stepped(3, 2)}); }
 TEST(Conv2dOneSm, AgreesWithPaddingOnOneSideOnly) {
-    Conv2dProblemShape shape = same2d(1, 16, 17, 64, 64, 3, 3);
+    ConvProblem shape = same2d(1, 16, 17, 64, 64, 3, 3);
     shape.stride = {1, 2, 2};
-    shape.pad_front = {0, 0, 0};
-    shape.pad_back = {0, 1, 1};
+    shape.pad = {0, 0, 0, 1, 0, 1};
     expect_agrees<k128b>({shape});
 }
 TEST(Conv2dOneSm, AgreesWithDifferentStepsAlongRowsAndColumns) {
-    Conv2dProblemShape shape = same2d(2, 13, 22, 64, 64, 3, 5);
+    ConvProblem shape = same2d(2, 13, 22, 64, 64, 3, 5);
     shape.stride = {1, 1, 2};
     shape.dilation = {1, 2, 1};
     expect_agrees<k128b>({.shape = shape, .numbers = Numbers::Coded});
@@ -113,8 +112,8 @@ TEST(Conv2dOneSm, LaunchesNothingForAProblemOfSizeZero) {
          {same2d(0, 8, 8, 64, 64, 3, 3), same2d(1, 0, 8, 64, 64, 3, 3), same2d(1, 8, 8, 64, 0, 3, 3)}) {
         EXPECT_TRUE(plan_launch(k128b, shape, {}).empty());
     }
-    Conv2dProblemShape larger = same2d(1, 4, 4, 64, 64, 7, 7);
-    larger.pad_front = larger.pad_back = {0, 0, 0};
+    ConvProblem larger = same2d(1, 4, 4, 64, 64, 7, 7);
+    larger.pad = {};
     EXPECT_TRUE(plan_launch(k128b, larger, {}).empty());
 }
 

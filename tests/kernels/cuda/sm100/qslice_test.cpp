@@ -1,5 +1,5 @@
 #include <cmath>
-#include <kinetograph/kernels/cuda/sm100/conv2d_gates.hpp>
+#include <kinetograph/kernels/cuda/sm100/gates.hpp>
 #include <kinetograph/kernels/cuda/sm100/qslice_conv3d.hpp>
 #include <kinetograph/kernels/cuda/sm100/slice_passes.hpp>
 
@@ -9,10 +9,10 @@
 namespace kinetograph::sm100 {
 namespace {
 
-Conv2dProblemShape padded3d(int64_t n, int64_t d, int64_t h, int64_t w, int64_t c_in, int64_t c_out, int64_t q) {
-    Conv2dProblemShape shape = same2d(n, h, w, c_in, c_out, 3, 3);
+ConvProblem padded3d(int64_t n, int64_t d, int64_t h, int64_t w, int64_t c_in, int64_t c_out, int64_t q) {
+    ConvProblem shape = same2d(n, h, w, c_in, c_out, 3, 3);
     shape.d = d;
-    shape.q = q;
+    shape.filter.q = q;
     return shape;
 }
 
@@ -29,7 +29,7 @@ std::string run_steps(const std::vector<QsliceWork>& steps, const QsliceTensors&
                       const Epilogue& function, uint64_t seed) {
     constexpr QsliceConfigs kConfigs = qslice_configs(kBase);
     const ConvCase& conv = numbers.conv();
-    const auto values = static_cast<uint64_t>(conv.shape.pixels() * conv.shape.c_out);
+    const auto values = static_cast<uint64_t>(conv.shape.frames_out() * conv.shape.pixels_out() * conv.shape.filter.k);
     const float* bias = numbers.bias.empty() ? nullptr : numbers.bias.data();
     auto* sums = static_cast<float*>(tensors.sums);
     for (const QsliceWork& work : steps) {
@@ -60,7 +60,7 @@ std::string run_steps(const std::vector<QsliceWork>& steps, const QsliceTensors&
                                                           static_cast<const uint32_t*>(tensors.source),
                                                           static_cast<uint32_t*>(tensors.output),
                                                           values,
-                                                          static_cast<uint32_t>(conv.shape.c_out),
+                                                          static_cast<uint32_t>(conv.shape.filter.k),
                                                           conv.beta,
                                                           function};
                 fault = run_pass(values, seed, [&params] { finish_slices(params); });
@@ -155,8 +155,8 @@ TEST(Qslice, FusedSumsSurviveACancellationThatRoundedSlicesDoNot) {
         const auto steps = plan_qslice(k128b, conv.shape, tensors, form);
         ASSERT_EQ((run_steps<k128b>(steps, tensors, numbers, NoEpilogue{}, 0)), "");
         double sum = 0;
-        const Conv2dProblemShape& p = conv.shape;
-        for (int64_t pixel = 0; pixel < p.pixels(); ++pixel) {
+        const ConvProblem& p = conv.shape;
+        for (int64_t pixel = 0; pixel < p.frames_out() * p.pixels_out(); ++pixel) {
             double exact = 0;  // filter 0
             for (int64_t tap = 0; tap < 27; ++tap) {
                 const int64_t h = pixel / p.w + tap / 3 % 3 - 1, w = pixel % p.w + tap % 3 - 1;
@@ -170,7 +170,7 @@ TEST(Qslice, FusedSumsSurviveACancellationThatRoundedSlicesDoNot) {
             const double found = load_value(Element::BF16, output.data(), static_cast<size_t>(pixel * 64));
             sum += (found - exact) * (found - exact);
         }
-        error[static_cast<size_t>(form)] = std::sqrt(sum / static_cast<double>(p.pixels()));
+        error[static_cast<size_t>(form)] = std::sqrt(sum / static_cast<double>(p.frames_out() * p.pixels_out()));
     }
     // In bf16, 4096 has steps of 16 to 32; the remainder is about 24, whose step is 1/8.
     EXPECT_LT(error[static_cast<size_t>(QsliceForm::FusedSums)], 0.1);

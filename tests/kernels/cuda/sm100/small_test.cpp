@@ -1,5 +1,5 @@
 #include <cmath>
-#include <kinetograph/kernels/cuda/sm100/conv2d_entries.hpp>
+#include <kinetograph/kernels/cuda/sm100/conv2d_configs.hpp>
 
 #include "model_conv.hpp"
 
@@ -22,7 +22,7 @@ TEST(Conv2dSmallOne, AgreesOnASinglePixel) { expect_agrees<kOne>({same2d(1, 1, 1
 TEST(Conv2dSmallOne, AgreesOnRaggedPixelsAndFilters) { expect_agrees<kOne>({same2d(2, 7, 11, 128, 104, 3, 3)}); }
 TEST(Conv2dSmallOne, AgreesOnManyTiles) { expect_agrees<kOne>({same2d(3, 10, 14, 64, 136, 1, 1)}); }
 TEST(Conv2dSmallOne, AgreesWithStrideAndDilation) {
-    Conv2dProblemShape shape = same2d(2, 15, 18, 64, 64, 3, 3);
+    ConvProblem shape = same2d(2, 15, 18, 64, 64, 3, 3);
     shape.stride = {1, 2, 1};
     shape.dilation = {1, 1, 2};
     expect_agrees<kOne>({shape});
@@ -72,11 +72,11 @@ TEST(Conv2dSmallPair, AgreesInClustersThatShareTiles) {
     expect_agrees<kShared>({same2d(3, 9, 17, 64, 264, 1, 3), Numbers::Coded});
 }
 
-Conv2dProblemShape causal(int64_t c_in, int64_t c_out) {
-    Conv2dProblemShape shape = same2d(1, 5, 9, c_in, c_out, 3, 3);
+ConvProblem causal(int64_t c_in, int64_t c_out) {
+    ConvProblem shape = same2d(1, 5, 9, c_in, c_out, 3, 3);
     shape.d = 4;
-    shape.q = 3;
-    shape.pad_front.d = 2;
+    shape.filter.q = 3;
+    shape.pad.front = 2;
     return shape;
 }
 TEST(Conv2dSmall, AgreesInThreeDimensions) {

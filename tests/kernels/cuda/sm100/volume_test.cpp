@@ -5,12 +5,11 @@ namespace kinetograph::sm100 {
 namespace {
 
 /// 3-D with `front` zero frames before the first and "same" padding of rows and columns.
-Conv2dProblemShape causal(int64_t n, int64_t d, int64_t h, int64_t w, int64_t c_in, int64_t c_out, int64_t q,
-                          int64_t front) {
-    Conv2dProblemShape shape = same2d(n, h, w, c_in, c_out, 3, 3);
+ConvProblem causal(int64_t n, int64_t d, int64_t h, int64_t w, int64_t c_in, int64_t c_out, int64_t q, int64_t front) {
+    ConvProblem shape = same2d(n, h, w, c_in, c_out, 3, 3);
     shape.d = d;
-    shape.q = q;
-    shape.pad_front.d = front;
+    shape.filter.q = q;
+    shape.pad.front = front;
     return shape;
 }
 
@@ -26,16 +25,15 @@ TEST(Causal3d, KeepsEveryPositionApart) {
 TEST(Causal3d, AgreesWith96ChannelsAndFilters) { expect_agrees<kVolume64b>({causal(1, 3, 6, 9, 96, 96, 3, 2)}); }
 TEST(Causal3d, AgreesAsAPairOverTwoSamples) { expect_agrees<kVolumePair>({causal(2, 3, 5, 11, 64, 64, 3, 2)}); }
 TEST(Causal3d, AgreesOnATemporalFilterAlone) {
-    Conv2dProblemShape shape = causal(1, 5, 7, 9, 128, 64, 3, 2);
-    shape.r = shape.s = 1;
-    shape.pad_front = {2, 0, 0};
-    shape.pad_back = {0, 0, 0};
+    ConvProblem shape = causal(1, 5, 7, 9, 128, 64, 3, 2);
+    shape.filter.r = shape.filter.s = 1;
+    shape.pad = {2, 0, 0, 0, 0, 0};
     expect_agrees<kVolume>({shape});
 }
 TEST(Causal3d, AgreesWithTemporalStrideAndDilation) {
-    Conv2dProblemShape shape = causal(1, 9, 5, 7, 64, 64, 3, 2);
+    ConvProblem shape = causal(1, 9, 5, 7, 64, 64, 3, 2);
     shape.stride.d = shape.dilation.d = 2;
-    shape.pad_back.d = 1;
+    shape.pad.back = 1;
     expect_agrees<kVolume>({.shape = shape, .numbers = Numbers::Coded});
 }
 TEST(Causal3d, AgreesWithResidualAndFp8) {
@@ -66,7 +64,7 @@ TEST(Window3d, KeepsTwoSamplesApart) { expect_agrees<kWindow>({causal(2, 3, 9, 1
 /// Ring order: the clip's first frame has the last address.
 TEST(Window3d, FollowsARingAroundItsSeam) {
     ConvNumbers numbers({.shape = causal(1, 4, 9, 15, 64, 64, 3, 0), .numbers = Numbers::Coded});
-    const Conv2dProblemShape& shape = numbers.conv().shape;
+    const ConvProblem& shape = numbers.conv().shape;
     const size_t frame = numbers.activation.size() / 4;
     std::vector<uint8_t> ring(numbers.activation.size());
     std::vector<void*> frames;

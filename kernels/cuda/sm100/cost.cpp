@@ -1,32 +1,32 @@
 #include <algorithm>
 #include <kinetograph/kernels/conv/cheapest.hpp>
 #include <kinetograph/kernels/conv/counts.hpp>
-#include <kinetograph/kernels/cuda/sm100/conv2d_choice.hpp>
+#include <kinetograph/kernels/cuda/sm100/cost.hpp>
 #include <utility>
 
 namespace kinetograph::sm100 {
 namespace {
 
 using conv::ceil_div;
+using conv::ConvProblem;
 
 /// Clusters along the pixels: a window's are tiled frame by frame, otherwise all frames together.
-uint64_t cluster_columns(const Conv2dConfig& config, const Conv2dProblemShape& shape) {
-    const auto pixels = static_cast<uint64_t>(shape.pixels());
+uint64_t cluster_columns(const Conv2dConfig& config, const ConvProblem& p) {
+    const auto pixels = static_cast<uint64_t>(p.frames_out() * p.pixels_out());
     const uint64_t each = uint64_t{config.block.m} * config.cluster.x;
     if (config.activation != Activation::Window3d) return ceil_div(pixels, each);
-    const auto frames = static_cast<uint64_t>(shape.n * shape.d_out());
+    const auto frames = static_cast<uint64_t>(p.frames_out());
     return frames * ceil_div(pixels / frames, each);
 }
 
 /// Bytes that a walk in panels takes from HBM. Clusters that run at once share what they read; the filters are read
 /// again for every panel, and a panel's activations for every row of clusters, unless both stay in L2.
-double operand_bytes(const Conv2dConfig& config, const Conv2dProblemShape& shape, const ChipRates& chip,
-                     uint64_t panel) {
-    const double element = element_bytes(shape.element);
-    const double activation = element * static_cast<double>(shape.n * shape.d * shape.h * shape.w * shape.c_in);
-    const double filter = element * static_cast<double>(shape.c_out * shape.taps() * shape.c_in);
-    const uint64_t columns = cluster_columns(config, shape);
-    const uint64_t rows = ceil_div(static_cast<uint64_t>(shape.c_out), uint64_t{config.mma.n} * config.cluster.y);
+double operand_bytes(const Conv2dConfig& config, const ConvProblem& p, const ChipRates& chip, uint64_t panel) {
+    const double element = element_bytes(p.dtype);
+    const double activation = element * static_cast<double>(p.frames_in() * p.h_seen() * p.w_seen() * p.c_in);
+    const double filter = element * static_cast<double>(p.filter.k * p.taps() * p.c_in);
+    const uint64_t columns = cluster_columns(config, p);
+    const uint64_t rows = ceil_div(static_cast<uint64_t>(p.filter.k), uint64_t{config.mma.n} * config.cluster.y);
     const uint64_t at_once = ceil_div(uint64_t{std::max(chip.sms / config.cluster.size(), 1U)}, rows);
     const uint64_t width = std::min(std::max(panel, at_once), columns);
     const double of_panel = activation * static_cast<double>(width) / static_cast<double>(columns);
@@ -36,16 +36,16 @@ double operand_bytes(const Conv2dConfig& config, const Conv2dProblemShape& shape
     return filter * panels + activation * (stays ? 1.0 : static_cast<double>(rows));
 }
 
-double result_bytes(const Conv2dConfig& config, const Conv2dProblemShape& shape) {
+double result_bytes(const Conv2dConfig& config, const ConvProblem& p) {
     const double source = config.source == Source::None ? 0.0 : element_bytes(config.source_value);
-    return static_cast<double>(shape.pixels() * shape.c_out) * (element_bytes(config.output) + source);
+    return static_cast<double>(p.frames_out() * p.pixels_out() * p.filter.k) * (element_bytes(config.output) + source);
 }
 
 /// Clusters beyond an MMA's own CTAs leave SMs idle that the model does not count: they have to win by more than that.
-double cost(const Conv2dEntry& entry, const Conv2dProblemShape& shape, const ChipRates& chip) {
+double cost(const Conv2dEntry& entry, const ConvProblem& p, const ChipRates& chip) {
     constexpr double kOfLargerClusters = 1.02;
     const bool larger = entry.config.cluster.size() > entry.config.cta_group;
-    return (larger ? kOfLargerClusters : 1) * estimate(entry.config, shape, chip).cost();
+    return (larger ? kOfLargerClusters : 1) * estimate(entry.config, p, chip).cost();
 }
 
 bool computes(const Conv2dEntry& entry, const EntryRequest& request) {
@@ -54,22 +54,22 @@ bool computes(const Conv2dEntry& entry, const EntryRequest& request) {
            entry.function == EntryFunction::SiluAfterSharedMemory;
 }
 
-bool serves(const Conv2dEntry& entry, const Conv2dProblemShape& shape, const EntryRequest& request) {
+bool serves(const Conv2dEntry& entry, const ConvProblem& p, const EntryRequest& request) {
     const Conv2dConfig& c = entry.config;
     return computes(entry, request) && (request.kernel.empty() || request.kernel == entry.name) &&
-           c.element == shape.element && c.activation == request.activation && c.source == request.source &&
+           c.element == p.dtype && c.activation == request.activation && c.source == request.source &&
            element_bytes(c.output) == request.output_bytes;
 }
 
 }  // namespace
 
-Conv2dEstimate estimate(const Conv2dConfig& config, const Conv2dProblemShape& shape, const ChipRates& chip) {
+Conv2dEstimate estimate(const Conv2dConfig& config, const ConvProblem& p, const ChipRates& chip) {
     Conv2dEstimate result;
-    if (shape.empty()) return result;
-    const auto filters = static_cast<uint64_t>(shape.c_out), channels = static_cast<uint64_t>(shape.c_in);
-    const auto taps = static_cast<uint64_t>(shape.taps());
+    if (p.empty()) return result;
+    const auto filters = static_cast<uint64_t>(p.filter.k), channels = static_cast<uint64_t>(p.c_in);
+    const auto taps = static_cast<uint64_t>(p.taps());
     const uint32_t cluster = config.cluster.size();
-    const uint64_t columns = cluster_columns(config, shape);
+    const uint64_t columns = cluster_columns(config, p);
     const uint64_t clusters = columns * ceil_div(filters, uint64_t{config.mma.n} * config.cluster.y);
     result.tiles = clusters * cluster / config.cta_group;
     result.rounds = ceil_div(clusters, std::max(chip.sms / cluster, 1U));
@@ -91,12 +91,12 @@ Conv2dEstimate estimate(const Conv2dConfig& config, const Conv2dProblemShape& sh
     result.shared_seconds = clocks *
                             (static_cast<double>(steps) * step_bytes + static_cast<double>(blocks) * arriving) /
                             chip.shared_bytes_per_clock;
-    double fewest = operand_bytes(config, shape, chip, 1);
+    double fewest = operand_bytes(config, p, chip, 1);
     for (uint32_t panel = 2; panel / 2 < columns; panel *= 2) {
-        const double bytes = operand_bytes(config, shape, chip, panel);
+        const double bytes = operand_bytes(config, p, chip, panel);
         if (bytes < fewest) fewest = bytes, result.panel = panel;
     }
-    result.hbm_seconds = (fewest + result_bytes(config, shape)) / chip.hbm_bytes_per_second;
+    result.hbm_seconds = (fewest + result_bytes(config, p)) / chip.hbm_bytes_per_second;
     result.find_limit();
     return result;
 }
@@ -112,21 +112,20 @@ void Conv2dEstimate::find_limit() {
     limit = longest->second;
 }
 
-const Conv2dEntry* choose_entry(const Conv2dProblemShape& shape, const EntryRequest& request, const ChipRates& chip) {
+const Conv2dEntry* choose_entry(const ConvProblem& p, const EntryRequest& request, const ChipRates& chip) {
     return conv::cheapest(
-        kConv2dEntries, [&](const Conv2dEntry& entry) { return serves(entry, shape, request); },
-        [&](const Conv2dEntry& entry) { return cost(entry, shape, chip); });
+        kConv2dEntries, [&](const Conv2dEntry& entry) { return serves(entry, p, request); },
+        [&](const Conv2dEntry& entry) { return cost(entry, p, chip); });
 }
 
-std::vector<const Conv2dEntry*> entries_for(const Conv2dProblemShape& shape, const EntryRequest& request,
-                                            const ChipRates& chip) {
+std::vector<const Conv2dEntry*> entries_for(const ConvProblem& p, const EntryRequest& request, const ChipRates& chip) {
     std::vector<const Conv2dEntry*> entries;
     for (const Conv2dEntry& entry : kConv2dEntries) {
         EntryRequest named = request;
         named.kernel = entry.name;
-        if (serves(entry, shape, named)) entries.push_back(&entry);
+        if (serves(entry, p, named)) entries.push_back(&entry);
     }
-    std::ranges::stable_sort(entries, {}, [&](const Conv2dEntry* entry) { return cost(*entry, shape, chip); });
+    std::ranges::stable_sort(entries, {}, [&](const Conv2dEntry* entry) { return cost(*entry, p, chip); });
     return entries;
 }
 

@@ -1,12 +1,12 @@
 #pragma once
 
-#include <kinetograph/kernels/cuda/sm100/conv2d_entries.hpp>
-#include <kinetograph/kernels/cuda/sm100/conv2d_problem.hpp>
+#include <kinetograph/kernels/conv/gate.hpp>
+#include <kinetograph/kernels/cuda/sm100/conv2d_configs.hpp>
 #include <string_view>
 #include <vector>
 
-/// Which of the built kernels a problem gets, from what would limit each. A function of problem and chip; an estimate
-/// from data sheets, not a measurement.
+/// Which of the built 2-D kernels a problem gets, from what would limit each. A function of problem and chip; an
+/// estimate from data sheets, not a measurement. Of a problem to upsample, that of the doubled image.
 namespace kinetograph::sm100 {
 
 /// B200: 148 SMs, 2250 TFLOP/s dense bf16 and 8 TB/s of HBM by its data sheet. The rates inside the chip have not been
@@ -46,9 +46,9 @@ struct Conv2dEstimate {
     /// What choices compare: among entries limited by HBM alone, the one that needs less of L2 wins.
     double cost() const { return seconds + 1e-3 * (mma_seconds + l2_seconds); }
 };
-Conv2dEstimate estimate(const Conv2dConfig& config, const Conv2dProblemShape& shape, const ChipRates& chip = {});
+Conv2dEstimate estimate(const Conv2dConfig& config, const conv::ConvProblem& problem, const ChipRates& chip = {});
 
-/// What a launch needs of an entry, in addition to the shape's element.
+/// What a launch needs of an entry, in addition to the problem's element.
 struct EntryRequest {
     Activation activation = Activation::Frames2d;
     Source source = Source::None;
@@ -57,13 +57,13 @@ struct EntryRequest {
     std::string_view kernel = {};  ///< that one alone; SiLU may then be the one on the staged tile
 };
 
-/// The entry of least cost among those that match the request; null if none of them is built. `shape` has passed
-/// gates(activation).
-const Conv2dEntry* choose_entry(const Conv2dProblemShape& shape, const EntryRequest& request,
+/// The entry of least cost among those that match the request; null if none of them is built. `problem` has
+/// passed gates(activation).
+const Conv2dEntry* choose_entry(const conv::ConvProblem& problem, const EntryRequest& request,
                                 const ChipRates& chip = {});
 
 /// The entries that a request may name, cheapest first.
-std::vector<const Conv2dEntry*> entries_for(const Conv2dProblemShape& shape, const EntryRequest& request,
+std::vector<const Conv2dEntry*> entries_for(const conv::ConvProblem& problem, const EntryRequest& request,
                                             const ChipRates& chip = {});
 
 }  // namespace kinetograph::sm100
