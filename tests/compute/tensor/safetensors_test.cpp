@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include <chrono>
 #include <cstring>
+#include <ctime>
 #include <kinetograph/compute/tensor/file_contents.hpp>
 #include <kinetograph/compute/tensor/safetensors.hpp>
 #include <kinetograph/tests/compute/tensor/safetensors_bytes.hpp>
@@ -306,11 +306,11 @@ TEST(Safetensors, RefusesAHostileHeaderOf99MegabytesWithinSeconds) {
         header += fmt::format(R"("{}":{{"dtype":"F32","shape":[0],"data_offsets":[0,0]}},)", i);
     header.back() = '}';
     const std::string bytes = safetensors_bytes(header);
-    const auto begin = std::chrono::steady_clock::now();
+    const std::clock_t begin = std::clock();  // of the processor: others use it too
     const auto file = SafetensorsFile::parse(std::as_bytes(std::span(bytes)), "hostile.safetensors");
     ASSERT_FALSE(file);
     EXPECT_EQ(file.error().message, "hostile.safetensors: more than 100000 tensors");
-    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
+    EXPECT_LT(std::clock() - begin, 5 * CLOCKS_PER_SEC);
 }
 
 TEST(Safetensors, RefusesMoreMetadataThanAnyToolWrites) {

@@ -33,22 +33,29 @@ TEST_P(DriverEvents, LieOnTheHostsAxisAlthoughTheDevicesClockDrifts) {
     const auto first = *device->create_event(), second = *device->create_event();
     std::this_thread::sleep_for(400ms);  // the clock has had readings enough for a slope
     Nanoseconds worst{};
-    for (int i = 0; i < 20; ++i) {
-        const Nanoseconds before = host_now();
-        stream->record(first);
-        stream->enqueue("pause", []() -> Result<void> {
-            std::this_thread::sleep_for(5ms);
-            return {};
-        });
-        stream->record(second);
-        ASSERT_TRUE(stream->synchronize());
-        const Nanoseconds after = host_now();
-        ASSERT_TRUE(first->time() && second->time());
-        EXPECT_GE(*second->time() - *first->time(), 4900us);
-        worst = std::max({worst, before - *first->time(), *second->time() - after});
-    }
-    // A stand-in's clock reads a second less than the host's; a loaded machine interrupts the readings.
-    EXPECT_LT(worst, 5ms);
+    const auto measure = [&] {
+        worst = {};
+        for (int i = 0; i < 20; ++i) {
+            const Nanoseconds before = host_now();
+            stream->record(first);
+            stream->enqueue("pause", []() -> Result<void> {
+                std::this_thread::sleep_for(5ms);
+                return {};
+            });
+            stream->record(second);
+            ASSERT_TRUE(stream->synchronize());
+            const Nanoseconds after = host_now();
+            ASSERT_TRUE(first->time() && second->time());
+            EXPECT_GE(*second->time() - *first->time(), 4900us);
+            worst = std::max({worst, before - *first->time(), *second->time() - after});
+        }
+    };
+    // A stand-in's clock reads a second less than the host's. A loaded machine interrupts readings, but not all.
+    constexpr Nanoseconds kClose = 5ms;
+    ASSERT_NO_FATAL_FAILURE(measure());
+    for (const Nanoseconds end = host_now() + 30s; worst >= kClose && host_now() < end;)
+        ASSERT_NO_FATAL_FAILURE(measure());
+    EXPECT_LT(worst, kClose);
     std::printf("worst distance from the host's axis: %lld ns\n", static_cast<long long>(worst.count()));
 }
 

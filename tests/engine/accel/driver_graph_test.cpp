@@ -111,7 +111,7 @@ TEST_P(DriverGraphs, WhatACaptureDoesNotForbidMayBeDoneMeanwhile) {
 
 TEST_P(DriverGraphs, EventsInAGraphAreStampedAnewByEveryReplay) {
     using namespace std::chrono_literals;
-    constexpr auto kClockError = 20ms;  // a stand-in's clock reads a second less; a loaded machine interrupts readings
+    constexpr auto kClockError = 200ms;  // a stand-in's clock reads a second less; a loaded machine interrupts readings
     const auto begin = *device->create_event(), middle = *device->create_event(), end = *device->create_event();
     ASSERT_TRUE(stream->begin_capture());
     stream->record(begin);

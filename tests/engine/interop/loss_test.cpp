@@ -97,7 +97,7 @@ class Losses : public testing::ScaleCrossing, public ::testing::WithParamInterfa
 
 TEST_P(Losses, OfTheAcceleratorEndEveryWaitWithTheSentence) {
     for (const std::uint32_t launch : {1U, 3U, 30U, 75U, 130U, 170U}) {
-        const testing::Watchdog watchdog(fmt::format("a fault in launch {}", launch), std::chrono::seconds(10));
+        const testing::Watchdog watchdog(fmt::format("a fault in launch {}", launch), std::chrono::seconds(60));
         ASSERT_NO_FATAL_FAILURE(start({.faulting_launch = launch}));
         const auto lost = run_until_lost(60);
         ASSERT_TRUE(lost) << "launch " << launch;
@@ -157,7 +157,7 @@ TEST_P(Losses, AtDrawnMomentsLeaveNothingBehind) {
     for (std::uint32_t round = 0; round < rounds(); ++round) {
         const std::uint32_t launch = 1 + static_cast<std::uint32_t>(random()) % 100;
         const testing::Watchdog watchdog(fmt::format("round {}, a fault in launch {}", round, launch),
-                                         std::chrono::seconds(10));
+                                         std::chrono::seconds(60));
         ASSERT_NO_FATAL_FAILURE(start({.faulting_launch = launch, .jitter_seed = 1 + round}));
         const auto lost = run_until_lost(60);
         ASSERT_TRUE(lost);
@@ -203,7 +203,7 @@ TEST_P(Losses, OfVulkanEndTheAcceleratorsWaitsToo) {
     for (std::uint32_t round = 0; round < rounds(); ++round) {
         const std::uint32_t submissions = 1 + static_cast<std::uint32_t>(random()) % 30;
         const testing::Watchdog watchdog(fmt::format("round {}, Vulkan lost after {} submissions", round, submissions),
-                                         std::chrono::seconds(20));
+                                         std::chrono::seconds(60));
         ASSERT_NO_FATAL_FAILURE(start({.jitter_seed = 1 + round}));
         vulkan::testing::faults().submissions_left = static_cast<int>(submissions);
         const auto lost = run_until_lost(60);

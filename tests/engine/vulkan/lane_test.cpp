@@ -5,6 +5,7 @@
 
 #include <condition_variable>
 #include <cstring>
+#include <regex>
 #include <stdexcept>
 #include <thread>
 
@@ -446,18 +447,21 @@ TEST_F(Lanes, AreDescribedWhereTheirQueueIsBlocked) {
                     {.lanes = {&lane(graph::Lane::Graphics)},
                      .memory = {{graph::MemoryDomain::Graphics, memory_.get()}},
                      .compile = {},
-                     .report_after = std::chrono::milliseconds(300),
+                     .report_after = std::chrono::milliseconds(500),
                      .log = Log([&](LogLevel, std::string_view message) { reports.emplace_back(message); })})
                     .value();
     graph::FrameGraph frame = make_graph();
     copy_out(frame, graph::Lane::Graphics, fill(frame, graph::Lane::Graphics, "fill", 9));
     const auto execution = executor_->execute(frame);
     ASSERT_TRUE(execution) << execution.error().message;
-    const auto waited = executor_->wait(*execution, std::chrono::seconds(1));
+    const auto waited = executor_->wait(*execution, std::chrono::seconds(3));
     gate->signal(1);
     ASSERT_TRUE(waited) << waited.error().message;
     EXPECT_FALSE(*waited);
-    EXPECT_EQ(reports, std::vector<std::string>{"waiting for 0 s:\nlane graphics: submitted 1, reached 0"});
+    ASSERT_EQ(reports.size(), 1U);
+    EXPECT_TRUE(
+        std::regex_match(reports.front(), std::regex("waiting for [0-9]+ s:\nlane graphics: submitted 1, reached 0")))
+        << reports.front();
     ASSERT_TRUE(executor_->wait(*execution));
     expect_result(9);
     executor_.reset();
@@ -533,7 +537,7 @@ TEST_F(Lanes, TellAtTheirEndThatTheirValuesDoNotCome) {
                               .signal = 1}));
     const Nanoseconds begin = host_now();
     made.reset();
-    EXPECT_LT(host_now() - begin, 3 * graph::kPatience);
+    EXPECT_LT(host_now() - begin, graph::kWorkPatience / 2);
     const auto waited = graph::wait_for({timeline, 1});
     ASSERT_FALSE(waited);
     EXPECT_EQ(waited.error().code, ErrorCode::Cancelled);
