@@ -130,6 +130,7 @@ class DecodingStream final : public FrameStream {
     Result<void> wait_for_frame(Nanoseconds timeout);
     Result<std::optional<FrameRecord>> with_good_status(const std::optional<FrameRecord>& record);
     std::optional<Error> ended_with() const;
+    bool is_over(const interop::TimelinePoint& point, Nanoseconds timeout) const;
     bool is_cancelled() const;
 
     const std::shared_ptr<interop::Bridge> bridge_;
@@ -232,12 +233,7 @@ DecodingStream::~DecodingStream() {
     changed_.notify_all();
     if (thread_.joinable()) thread_.join();
     if (!decoder_) return;
-    // A lost device no longer reads.
-    const auto is_read = [this](const interop::TimelinePoint& read) {
-        const auto reached = bridge_->wait(read, graph::kPatience);
-        if (!reached && reached.error().code == ErrorCode::Cancelled) return bridge_->has_reached(read);
-        return !reached || *reached;
-    };
+    const auto is_read = [this](const interop::TimelinePoint& read) { return is_over(read, graph::kPatience); };
     if (std::ranges::all_of(decoder_->ring().reusable(), is_read)) return;
     bridge_->accelerator().log().error(
         "at the end of a stream: what reads its frames does not end, and their memory is never released");
@@ -523,12 +519,15 @@ bool DecodingStream::close(Nanoseconds timeout) {
         const auto stopped = [&]() KG_REQUIRES(mutex_) { return has_stopped_ || !thread_.joinable(); };
         if (!changed_.wait_for(lock, left(), stopped)) return false;
     }
-    // A wait that fails has ended: a lost device's values are signalled.
-    const auto is_over = [&](const interop::TimelinePoint& point) {
-        const auto reached = bridge_->wait(point, left());
-        return !reached || *reached;
-    };
-    return is_over(decoder_->newest()) && std::ranges::all_of(decoder_->ring().reusable(), is_over);
+    const auto is_over_by_then = [&](const interop::TimelinePoint& point) { return is_over(point, left()); };
+    return is_over_by_then(decoder_->newest()) && std::ranges::all_of(decoder_->ring().reusable(), is_over_by_then);
+}
+
+/// Whether the point is reached within `timeout`, or is of a lost device, which no longer reads.
+bool DecodingStream::is_over(const interop::TimelinePoint& point, Nanoseconds timeout) const {
+    const auto reached = bridge_->wait(point, timeout);
+    if (!reached && reached.error().code == ErrorCode::Cancelled) return bridge_->has_reached(point);
+    return !reached || *reached;
 }
 
 void DecodingStream::set_loop(bool loop) {

@@ -6,8 +6,8 @@
 
 namespace kinetograph::stream {
 
-/// Latent frames where kernels of the accelerator address it: memory that accel::Device has made or imported, or any
-/// other allocation of the same context.
+/// One latent frame or several where kernels of the accelerator address them: memory that accel::Device has made or
+/// imported, or any other allocation of the same context.
 struct LatentFrame {
     const std::byte* address = nullptr;        ///< [count, z_dim, h, w], untouched until the step has read it
     std::uint64_t bytes = 0;                   ///< at least of that much

@@ -52,6 +52,8 @@ void copy_to_image(const vulkan::BufferRange& from, const vulkan::Image& image, 
 
 Result<std::unique_ptr<RingDecoder>> RingDecoder::create(interop::Bridge& bridge, std::shared_ptr<vae::Model> model,
                                                          vae::LatentSize size, const RingDecoderOptions& options) {
+    if (options.max_latent_frames < 1)
+        return fail(ErrorCode::InvalidArgument, "steps of {} latent frames", options.max_latent_frames);
     vae::StepFrames frames = model->step_frames(size);
     frames.most *= options.max_latent_frames;
     if (options.slots <= frames.most)
@@ -303,8 +305,12 @@ Result<void> RingDecoder::copy_to_host() {
     return {};
 }
 
+/// Steps, then the copies of their frames; only then memory: a driver that releases some waits for every stream that
+/// was not given up.
 RingDecoder::~RingDecoder() {
     if (ring_) abandon();
+    if (runner_) runner_->end_lane();
+    host_copies_.reset();
 }
 
 void RingDecoder::leak_frames() {
@@ -337,6 +343,9 @@ void RingDecoder::abandon() {
 }
 
 Result<Stepped> RingDecoder::step(const LatentFrame& latent, Nanoseconds timeout) {
+    const std::int64_t most = first_ ? 1 : options_.max_latent_frames;
+    if (latent.count < 1 || latent.count > most)
+        return fail(ErrorCode::InvalidArgument, "{} latent frames: this step takes 1 to {}", latent.count, most);
     const Nanoseconds until = host_now() + timeout;
     if (const Stepped acquired = acquire(latent.count, timeout); acquired != Stepped::Enqueued) return acquired;
     if (!bridge_.has_reached(before_last_)) {

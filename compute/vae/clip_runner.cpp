@@ -26,6 +26,11 @@ Result<std::unique_ptr<ClipRunner>> ClipRunner::create(std::shared_ptr<Model> mo
 
 ClipRunner::~ClipRunner() = default;
 
+void ClipRunner::end_lane() {
+    executor_.reset();
+    lane_.reset();
+}
+
 Result<EnqueuedStep> ClipRunner::execute(const graph::FrameGraph& step, std::int64_t latent_frames) {
     KG_CHECK(status());
     KG_CHECK(clip_.next(latent_frames));

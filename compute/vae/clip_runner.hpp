@@ -57,6 +57,9 @@ class ClipRunner {
     /// lane's state, once it has not moved for graph::kWorkPatience.
     Result<void> reset();
 
+    /// Before the end: waits for the steps or gives them up, as executors and lanes do. What they use stays.
+    void end_lane();
+
     /// For what it says of the last graph: its plan, and when its exports are ready.
     const graph::Executor& executor() const { return *executor_; }
     std::uint64_t peak_device_bytes() const { return clip_.model().device().peak_bytes(); }

@@ -98,9 +98,10 @@ Result<std::optional<interop::FrameRecord>> next_frame(stream::FrameStream& stre
 
 /// What to say of the step of `first`, whose frames hold values that are not finite; `stream` is at its end then.
 Error not_finite_error(const session::Session& session, stream::FrameStream& stream, const vae::Latents& clip,
-                       std::int64_t latent_frames, const interop::FrameRecord& first) {
+                       const interop::FrameRecord& first) {
     const std::uint64_t step = first.label.step;
-    std::int64_t last = first.label.index, values = count_not_finite(values_of(first));
+    const std::int64_t index = first.label.index;
+    std::int64_t last = index, values = count_not_finite(values_of(first));
     static_cast<void>(stream.release(first));
     while (const auto frame = next_frame(stream).value_or(std::nullopt)) {
         const bool belongs = frame->label.step == step;
@@ -112,18 +113,13 @@ Error not_finite_error(const session::Session& session, stream::FrameStream& str
     stream.cancel();
     const auto module = [&]() -> Result<std::string> {
         KG_TRY(const auto decoder, vae::Decoder::create_for(session.model(), clip));
-        const std::int64_t begin = step == 1 ? 0 : 1 + (static_cast<std::int64_t>(step) - 2) * latent_frames;
-        const std::int64_t end = step == 1 ? 1 : std::min(begin + latent_frames, clip.frames);
-        std::string found;
-        for (std::int64_t latent = begin; latent < end && found.empty(); ++latent) {
-            KG_TRY(found, vae::first_module_not_finite(*decoder, clip, latent));
-        }
-        return found;
+        const std::int64_t latent = index == 0 ? 0 : 1 + (index - 1) / session.model()->factors().time;
+        return vae::first_module_not_finite(*decoder, clip, latent);
     }();
     return {ErrorCode::OutOfRange,
             fmt::format("{}: {} values of frames {} to {} are not finite; {}; --allow-not-finite writes them all the "
                         "same",
-                        clip.name, values, first.label.index, last,
+                        clip.name, values, index, last,
                         module ? "the first are made by " + *module : module.error().message)};
 }
 
@@ -198,8 +194,7 @@ Result<void> decode_all(const DecodeArguments& arguments, const session::Session
         if (!frame) return {};
         const auto values = values_of(*frame);
         const std::int64_t bad = frame->is_finite ? 0 : count_not_finite(values);
-        if (bad > 0 && !arguments.allow_not_finite)
-            return fail(not_finite_error(session, stream, clip, arguments.latent_frames, *frame));
+        if (bad > 0 && !arguments.allow_not_finite) return fail(not_finite_error(session, stream, clip, *frame));
         KG_CHECK(write_frame(stream, *frame, bad, outputs, profiled, decoded));
         progress.show(decoded.frames);
     }
@@ -222,7 +217,7 @@ Result<void> decode_incoming(stream::FrameStream& stream, const live::Incoming& 
     }
 }
 
-/// Slots for two steps of four frames.
+/// Slots for two steps of four frames for each latent one.
 session::StreamOptions stream_options(std::int64_t latent_frames = 1) {
     return {.storage = interop::FrameRingDesc::Storage::Host,
             .format = vae::FrameFormat::Float32,

@@ -104,7 +104,7 @@ Clip::Clip(std::shared_ptr<const Model> model, const ClipOptions& options, std::
 Clip::~Clip() {
     stop();
     if (const auto ended = streams_.end(); !ended)
-        model_->root->log.error("at the end of a clip: {}; what is released until then is leaked",
+        model_->root->log.error("at the end of a clip: {}; what is released before that is leaked",
                                 ended.error().message);
 }
 

@@ -8,8 +8,8 @@
 
 namespace kinetograph::accel::gpu {
 
-/// Of one context. While such work has not ended, memory and modules are leaked instead of released: the work may use
-/// it, and a driver would wait for the work. Thread-safe.
+/// Of one context. While such work has not ended, memory, modules and graphs are leaked instead of released: the work
+/// may use them, and a driver would wait for the work. Thread-safe.
 class GivenUpWork {
   public:
     /// `has_ended` is asked until it says so; it blocks on nothing.

@@ -13,6 +13,8 @@ Result<std::shared_ptr<GpuGraph>> GpuGraph::instantiate(std::shared_ptr<Context>
     return std::shared_ptr<GpuGraph>(new GpuGraph(std::move(context), *handle, *nodes, std::move(events)));
 }
 
-GpuGraph::~GpuGraph() { context_->release(handle_); }
+GpuGraph::~GpuGraph() {
+    if (context_->given_up().has_ended()) context_->release(handle_);
+}
 
 }  // namespace kinetograph::accel::gpu

@@ -58,7 +58,8 @@ void GpuStream::give_up_promises() {
     const auto* const kept = new (std::nothrow) decltype(references_)(std::move(references_));
     context_->given_up().add([kept] {
         return kept != nullptr && std::ranges::all_of(*kept, [](const auto& entry) {
-                   return entry.second.owed || entry.first->value() >= entry.second.promised;
+                   const auto& [timeline, reference] = entry;
+                   return reference.promised == 0 || reference.owed || timeline->value() >= reference.promised;
                });
     });
 }

@@ -44,6 +44,7 @@ uint64_t sum_bytes(const ConvProblem& p) {
 }
 /// Output frames at a time.
 int64_t frames_together(const ConvProblem& p) {
+    if (p.empty()) return 1;
     return std::clamp<int64_t>(static_cast<int64_t>(sm80::kQSliceSumBytes / sum_bytes(p)), 1, p.frames_out());
 }
 

@@ -3,6 +3,7 @@
 #include "stream_fixture.hpp"
 
 #include <kinetograph/compute/stream/frame_stream.hpp>
+#include <kinetograph/engine/graph/timeline.hpp>
 #include <kinetograph/tests/engine/interop/cuda_side.hpp>
 #include <kinetograph/tests/engine/interop/watchdog.hpp>
 
@@ -38,13 +39,13 @@ class HostFrames : public testing::StreamTest {
         StreamTest::TearDown();
         EXPECT_EQ(cuda_.complaints(), "");
     }
-    void start_stream() {
+    void start_stream(std::int64_t latent_frames = 2, std::uint32_t slots = 12) {
         ASSERT_NO_FATAL_FAILURE(open_with_copies_held());
         if (IsSkipped()) return;
         FrameStreamOptions options;
         options.storage = testing::FrameRingDesc::Storage::Host;
-        options.slots = 12;
-        auto stream = FrameStream::create(bridge(), model_, testing::small_clip(2, 1), options);
+        options.slots = slots;
+        auto stream = FrameStream::create(bridge(), model_, testing::small_clip(latent_frames, 1), options);
         ASSERT_TRUE(stream) << stream.error().message;
         stream_ = std::move(*stream);
         const Nanoseconds until = host_now() + kSoon;
@@ -60,6 +61,20 @@ class HostFrames : public testing::StreamTest {
         decoder_ = std::move(*decoder);
         for (int i = 0; i < 2; ++i) ASSERT_TRUE(decoder_->enqueue(latent_));
         ASSERT_NO_FATAL_FAILURE(expect_steps_done(decoder_->runner()));
+    }
+    /// Ends the process, with 0 if the stream ends although copies to memory that a reader never stops reading wait.
+    void end_a_stream_whose_reader_reads_on() {
+        start_stream(3, 5);
+        go_on();
+        const auto never = std::make_shared<graph::HostTimeline>("a reader");
+        for (int i = 0; i < 5; ++i) {
+            const auto record = stream_->take(kSoon);
+            if (!record || !*record || !stream_->release(**record, {VK_NULL_HANDLE, never, 1})) std::_Exit(2);
+        }
+        while (stream_->health().lanes.back().submitted < 3) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        stream_.reset();
+        model_.reset();
+        std::_Exit(HasFailure() ? 1 : 0);
     }
     static void expect_steps_done(vae::ClipRunner& runner) {
         ASSERT_TRUE(runner.lane().timeline()->wait(runner.lane().state().submitted, kSoon));
@@ -151,6 +166,12 @@ TEST_F(HostFrames, AreWaitedForWhenAStreamIsClosed) {
     EXPECT_FALSE(stream_->close(kMoment));
     go_on();
     EXPECT_TRUE(stream_->close(kSoon));
+}
+
+TEST_F(HostFrames, OfWhichOneIsReadForEverLetTheirStreamEnd) {
+    if (cuda_.real()) GTEST_SKIP() << "a real driver holds no copies back";
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    EXPECT_EXIT(end_a_stream_whose_reader_reads_on(), ::testing::ExitedWithCode(0), "never released");
 }
 
 TEST_F(HostFrames, OfABlockingDecoderAreWaitedForAsLongAsItsCallerSays) {

@@ -85,6 +85,43 @@ TEST_P(RingDecoders, HandAStepsFramesOutAtOnceAndSayWhenReadersHoldTooMany) {
     for (std::size_t i = 5; i < 9; ++i) EXPECT_EQ(read(take()), expected_[i]);
 }
 
+TEST_P(RingDecoders, TakeAsManyLatentFramesAStepAsTheyWereMadeFor) {
+    ASSERT_NO_FATAL_FAILURE(set_up());
+    if (IsSkipped()) return;
+    decoder_.reset();
+    const auto create = [&](std::int64_t latent_frames) {
+        return RingDecoder::create(*bridge_, small_model(*accelerator_), {testing::kHeight, testing::kWidth},
+                                   {.storage = GetParam().storage, .slots = 16, .max_latent_frames = latent_frames});
+    };
+    const auto is_refused = [](const auto& made) { return !made && made.error().code == ErrorCode::InvalidArgument; };
+    EXPECT_TRUE(is_refused(create(0)));
+    EXPECT_TRUE(is_refused(create(4))) << "16 frames of a step, and one that is held";
+    auto decoder = create(3);
+    ASSERT_TRUE(decoder) << decoder.error().message;
+    decoder_ = std::move(*decoder);
+    std::int64_t next = 0;
+    const auto step_of = [&](std::int64_t count) -> Result<void> {
+        KG_TRY(const Stepped stepped,
+               decoder_->step({.address = at(next), .bytes = 3 * kLatentBytes, .count = count}, kSlotWait));
+        EXPECT_EQ(stepped, Stepped::Enqueued);
+        next += count;
+        return {};
+    };
+    std::size_t frame = 0;
+    for (const std::int64_t count : {1, 3, 2}) {
+        for (const std::int64_t wrong : {-1, 0, count == 1 ? 2 : 4}) EXPECT_TRUE(is_refused(step_of(wrong))) << wrong;
+        const auto stepped = step_of(count);
+        ASSERT_TRUE(stepped) << stepped.error().message;
+        for (const std::size_t end = frame + (count == 1 ? 1 : 4 * static_cast<std::size_t>(count)); frame < end;
+             ++frame) {
+            const FrameRecord record = take();
+            EXPECT_EQ(record.label.index, static_cast<std::int64_t>(frame));
+            EXPECT_EQ(read(record), expected_[frame]) << frame;
+            give_back(record);
+        }
+    }
+}
+
 TEST_P(RingDecoders, WaitForTheLatentsOnTheDevice) {
     ASSERT_NO_FATAL_FAILURE(set_up());
     if (IsSkipped()) return;
