@@ -5,7 +5,7 @@
 
 namespace kinetograph::conv {
 
-/// What gates, costs and plans read of a device, whether present or only described.
+/// What gates, cost models and plans know of a device, whether it is present or only described.
 struct Chip {
     std::string kind;          ///< of its driver: "cuda", "hip", "cpu"
     std::string architecture;  ///< "sm_90", "gfx950"
@@ -14,14 +14,14 @@ struct Chip {
     std::uint32_t shared_bytes_per_block = 0;
     double clocks_per_second = 0;
     double memory_bytes_per_second = 0;
-    std::uint32_t shared_bytes_per_clock = 0;  ///< that a unit reads; 0: what the chip's own cost model assumes
+    std::uint32_t shared_bytes_per_clock = 0;  ///< that a compute unit reads; 0: the cost model's default
 
     /// 90 for "sm_90"; 0 if this is not a CUDA device.
     int cuda_architecture() const;
 };
 
 /// The fixed cost of a launch in predictions: the shortest layer measured on an H200 (docs/performance.md), with almost
-/// nothing to compute, took 4 us. It separates plans of several launches from plans of one; other chips' is unknown.
+/// nothing to compute, took 4 us. It separates plans of several launches from plans of one. Other chips: not measured.
 inline constexpr double kLaunchSeconds = 4e-6;
 
 }  // namespace kinetograph::conv

@@ -21,10 +21,10 @@ struct KnownDevice {
 struct ChipKernels {
     std::span<const ConvMethod> (*methods)();                 ///< best first
     std::span<const AttentionMethod> (*attention_methods)();  ///< the same
-    std::span<const KnownDevice> (*devices)();  ///< one for each architecture that the folder's costs are written for
+    std::span<const KnownDevice> (*devices)();  ///< one for each architecture that the folder's cost model covers
 };
 
-/// In the list's order.
+/// In the order of kernels/chips.cmake.
 std::span<const ChipKernels> chips();
 
 }  // namespace kinetograph::conv

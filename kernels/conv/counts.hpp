@@ -12,13 +12,13 @@ constexpr Count ceil_div(Count value, std::type_identity_t<Count> by) {
     return (value + by - 1) / by;
 }
 
-/// The multiple of `of` at or above value. Neither is negative, of is not zero.
+/// The smallest multiple of `of` that is at least value. Neither is negative, of is not zero.
 template <std::integral Count>
 constexpr Count round_up(Count value, std::type_identity_t<Count> of) {
     return ceil_div(value, of) * of;
 }
 
-/// Counts as launches and tensor maps take them. What plans accept fits.
+/// Counts in the types that launches and tensor maps take. Every count of a problem that passes the gates fits.
 constexpr std::uint32_t u32(std::int64_t count) { return static_cast<std::uint32_t>(count); }
 constexpr std::uint64_t u64(std::int64_t count) { return static_cast<std::uint64_t>(count); }
 

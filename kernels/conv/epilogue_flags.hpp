@@ -16,8 +16,8 @@ enum EpilogueFlags : std::uint32_t {
     kConvNorm = 16,   ///< their RMS norm is stored; one tile holds all channels
     kConvNormSilu = 32,
     kConvFloat32 = 64,  ///< output, residual and normed are fp32
-    kConvAddend = 128,  ///< fp32 frames are added to the sums first: a launch's own input, no part of a problem
-    kConvRelu = 256,    ///< of the params' negative_slope
+    kConvAddend = 128,  ///< fp32 frames are added to the sums first: set by methods of several launches alone
+    kConvRelu = 256,    ///< leaky, with the params' negative_slope
 };
 
 /// The flags that the problem asks for.

@@ -14,8 +14,8 @@ struct Subject {
 };
 
 struct Gate {
-    std::string_view requirement;          ///< "groups 1": what must hold
-    bool (*holds)(const Subject&);         ///<
+    std::string_view requirement;  ///< "groups 1": what must hold
+    bool (*holds)(const Subject&);
     std::string (*value)(const Subject&);  ///< "4": what was met
 };
 

@@ -22,7 +22,7 @@ std::vector<float> dense_filter(const Im2colMatrix& matrix, std::span<const floa
     return dense;
 }
 
-/// The plan of one part's product; its kernels' indices follow the gathering kernel's.
+/// The plan of one part's product, and where its kernels begin in the whole plan's list.
 struct Product {
     ConvPlan plan;
     std::uint32_t first_kernel = 0;

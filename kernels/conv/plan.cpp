@@ -27,7 +27,7 @@ PackedParameters packed_with(std::vector<std::byte> filter, const ConvParameters
 }
 
 double expected_error(Rounding rounding, Element element) {
-    const double one = 0.42 * std::ldexp(1.0, -significant_bits(element));  // of one rounding: 1.65e-3 in bf16
+    const double one = 0.42 * std::ldexp(1.0, -significant_bits(element));  // error of one rounding: 1.65e-3 in bf16
     switch (rounding) {
         case Rounding::Operands:  // measured for F(2,3) along time on video: 2.9e-3 in bf16
             return 1.76 * one;

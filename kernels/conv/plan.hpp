@@ -17,7 +17,7 @@ namespace kinetograph::conv {
 
 /// A kernel's single parameter, by value.
 struct alignas(64) Arguments {
-    std::array<std::byte, 4096> storage;  ///< 4 KiB: what every driver takes
+    std::array<std::byte, 4096> storage;  ///< 4 KiB: accepted by every driver
     std::uint32_t bytes = 0;
 
     template <class Params>
@@ -45,8 +45,8 @@ struct ConvLaunch {
     std::uint32_t kernel = 0;                       ///< index into ConvPlan::kernels
     std::array<std::uint32_t, 3> grid{1, 1, 1};     ///< CTAs
     std::array<std::uint32_t, 3> cluster{1, 1, 1};  ///< CTAs
-    std::uint32_t threads = 0;                      ///< of a CTA
-    std::uint32_t shared_bytes = 0;                 ///< dynamic, of a CTA
+    std::uint32_t threads = 0;                      ///< per CTA
+    std::uint32_t shared_bytes = 0;                 ///< dynamic, per CTA
     Arguments arguments;
 
     bool empty() const { return grid[0] == 0 || grid[1] == 0 || grid[2] == 0; }
@@ -74,7 +74,7 @@ struct ParameterPacking {
 };
 
 struct ConvPlan {
-    std::vector<KernelName> kernels;  ///< that the steps launch, by index
+    std::vector<KernelName> kernels;  ///< indexed by ConvLaunch::kernel
     std::uint64_t workspace_bytes = 0;
     double seconds = 0;  ///< predicted
     ParameterPacking packing;
@@ -82,17 +82,17 @@ struct ConvPlan {
     std::function<std::vector<ConvStep>(const ConvTensors&, const ParameterAddresses&, const EncodeMap&)> steps;
 };
 
-/// What a method rounds besides the result: to the problem's element, once a number.
+/// Which intermediate values a method rounds to the problem's element type, once each, in addition to the result.
 enum class Rounding : std::uint8_t {
-    Once,      ///< nothing, as ConvProblem promises
-    Operands,  ///< sums and differences of inputs, which it multiplies instead of them (Winograd)
-    Between,   ///< sums on their way to the result; such a method runs only when asked for by name
+    Once,      ///< none, as ConvProblem promises
+    Operands,  ///< sums and differences of inputs, which Winograd methods multiply in place of the inputs
+    Between,   ///< partial sums of the result; such a method runs only when asked for by name
 };
 /// Expected ||result - exact|| / ||exact|| of a convolution without norm and residual, whose filter is given as
 /// float32.
 double expected_error(Rounding rounding, Element element);
 
-/// The kernels of a method that has several, for those who ask for one by name. For problems that pass its gates.
+/// The kernels of a method that has several, so that a caller can name one. Only for problems that pass its gates.
 struct KernelChoice {
     /// Entry points that compute the problem, cheapest first.
     std::vector<std::string_view> (*kernels)(const ConvProblem&, const Chip&) = nullptr;

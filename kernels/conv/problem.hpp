@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-/// ConvProblem: a complete description of one convolution: shapes, steps, padding, element types, epilogue; no
+/// ConvProblem: a complete description of one convolution: shapes, strides, padding, element types, epilogue; no
 /// addresses. The only such description, from the command line to the kernels' host code.
 namespace kinetograph::conv {
 
@@ -31,7 +31,7 @@ struct Filter {
 enum class Activation : std::uint8_t {
     None,
     Silu,  ///< x / (1 + exp(-x)) of the scaled sum + bias, before the residual
-    Relu,  ///< of the sum with the residual: x, below zero negative_slope * x
+    Relu,  ///< after the residual is added: x if x >= 0, else negative_slope * x
 };
 std::string_view to_string(Activation activation);
 
@@ -43,9 +43,9 @@ enum class Norm : std::uint8_t {
     Instead,  ///< the output itself is not stored
 };
 
-/// output = relu(silu(alpha * scale * conv(input, filter) + bias) + beta * residual), of which it has one function or
-/// none: a cross-correlation with zero padding, as PyTorch's conv2d and conv3d compute it. Sums in float32 or better,
-/// one rounding to `output_dtype` at the end.
+/// output = relu(silu(alpha * scale * conv(input, filter) + bias) + beta * residual), with relu or silu or
+/// neither: a cross-correlation with zero padding, as PyTorch's conv2d and conv3d compute it. Sums in float32 or
+/// better, one rounding to `output_dtype` at the end.
 ///
 /// input     [n, d, h, w, c_in]                  dtype
 /// filter    [k, c_in / groups, q, r, s]         dtype (given as float32, rounded once)
@@ -73,7 +73,7 @@ struct ConvProblem {
     Norm norm = Norm::None;
     Activation norm_activation = Activation::Silu;
 
-    /// 0 if the filter does not fit once, and for sizes below 1.
+    /// 0 if the padded input is smaller than the dilated filter, or an input size is below 1.
     std::int64_t d_out() const;
     std::int64_t h_out() const;
     std::int64_t w_out() const;

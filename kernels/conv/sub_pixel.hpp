@@ -8,7 +8,7 @@
 /// the output's position.
 namespace kinetograph::conv {
 
-/// Of the three taps on the doubled axis: first, and one past the last.
+/// A range of the three taps on the doubled axis: [first, end).
 struct FoldedTaps {
     std::int64_t first, end;
 };
@@ -32,9 +32,9 @@ inline bool is_sub_pixel(const ConvProblem& p) {
     return p.upsample && p.filter.r == 3 && p.filter.s == 3 && plain && around;
 }
 
-/// One weight of the 2 x 2 filter for outputs of a parity.
+/// The place of one weight in the 2 x 2 filter for outputs of a parity.
 struct SubPixelTap {
-    std::int64_t parity = 0;  ///< 2 * the row's + the column's
+    std::int64_t parity = 0;  ///< 2 * the row's parity + the column's
     std::int64_t k = 0, c = 0, q = 0, r = 0, s = 0;
 };
 /// The sum in float32 of the taps that read the same stored pixel. `filter` is [k][c_in / groups][q][3][3].
