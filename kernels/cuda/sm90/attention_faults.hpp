@@ -14,10 +14,10 @@ enum class AttentionFault : uint8_t {
     ReleasesEarly,       ///< a stage is released while its products may still read it
     NoEmptyWait,         ///< a stage is loaded again before all warps have released it
     NoFinalWait,         ///< scores are read while products are unfinished
-    WrongValueStride,    ///< spans of a value's channels are taken for packed groups of keys
+    WrongValueStride,    ///< the stride between spans of channels is set to that between groups of 8 keys
     NoWeightFence,       ///< no proxy fence between the weights and their product
-    KeysNotMasked,       ///< keys past the last count
-    NotRescaled,         ///< sums under an older maximum are kept as they are
+    KeysNotMasked,       ///< keys past the last get weights
+    NotRescaled,         ///< sums are not rescaled when the maximum grows
     NoResultFence,       ///< no proxy fence between the results and their store
     NoResultBarrier,     ///< results are stored before all warps have staged them
 };

@@ -3,9 +3,9 @@
 #include <kinetograph/kernels/cuda/sm90/attention_load.hpp>
 #include <kinetograph/kernels/cuda/sm90/attention_softmax.hpp>
 
-/// softmax(Q K^T / sqrt(C)) V on Hopper without the matrix of tokens by tokens: TMA brings keys and values in tiles;
-/// one warpgroup multiplies while the other weighs. Dao et al. 2022 (FlashAttention); Shah et al. 2024
-/// (FlashAttention-3, its warpgroups in ping-pong).
+/// softmax(Q K^T / sqrt(C)) V on Hopper without storing the tokens x tokens matrix: TMA loads keys and values in tiles;
+/// one warpgroup multiplies while the other computes its softmax. Dao et al. 2022 (FlashAttention); Shah et al. 2024
+/// (FlashAttention-3: two warpgroups in ping-pong).
 namespace kinetograph::sm90 {
 
 /// Grid: tiles of 128 queries, frames; kAttentionThreads threads.
@@ -26,7 +26,7 @@ struct AttentionKernel {
 
   private:
     KG_DEVICE static void initialise_barriers(Smem& smem) {
-        constexpr uint32_t kWarps = 4;  // of a warpgroup, each of which arrives once
+        constexpr uint32_t kWarps = 4;  // per warpgroup; each arrives once
         for (auto& barrier : smem.query_full) isa::mbarrier::init(barrier, 1);
         for (auto& barrier : smem.stage_full) isa::mbarrier::init(barrier, 1);
         for (auto& barrier : smem.stage_empty) isa::mbarrier::init(barrier, kAttentionConsumers * kWarps);

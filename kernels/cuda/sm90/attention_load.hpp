@@ -6,7 +6,8 @@
 #include <kinetograph/kernels/isa/thread.hpp>
 #include <kinetograph/kernels/isa/tma.hpp>
 
-/// What one thread loads: the queries once, then stages of keys and values in the order in which turns read them.
+/// The loads, issued by one thread: the queries once, then stages of keys and values in the order in which turns of
+/// attention_multiply.hpp read them.
 /// Channels past the head's last and tokens past the frame's last are zeros.
 namespace kinetograph::sm90 {
 
@@ -18,7 +19,7 @@ class AttentionLoad {
 
     KG_DEVICE AttentionLoad(const AttentionParams& params, Smem& smem) : p_(params), smem_(smem) {}
 
-    /// All queries, and as many stages as there are.
+    /// All queries, and a stage into every slot of the ring.
     KG_DEVICE void first() {
         const isa::TensorMap& map = p_.query[isa::block_index().y];
         for (uint32_t consumer = 0; consumer < kAttentionConsumers; ++consumer) {
@@ -33,7 +34,8 @@ class AttentionLoad {
         for (uint32_t number = 0; number < attention_stages(c); ++number) stage(number, number);
     }
 
-    /// Stage `number` into `slot`, which is free. Turns read keys 0 | values 0, keys 1 | values 1, keys 2 | ...
+    /// Loads stage `number` into `slot`, which is free. Stages in order: keys 0 | values 0, keys 1 | values 1, keys 2 |
+    /// ...
     KG_DEVICE void stage(uint32_t number, uint32_t slot) {
         constexpr uint32_t kMissing = kFault == AttentionFault::ExpectsTooFewBytes ? kSpanBytes : 0;
         const uint32_t run = number / tile_stages(c), tile = run / 2;

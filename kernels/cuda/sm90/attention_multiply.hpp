@@ -5,12 +5,12 @@
 #include <kinetograph/kernels/isa/thread.hpp>
 #include <kinetograph/kernels/isa/wgmma.hpp>
 
-/// The products of one warpgroup: scores of its queries and a tile of keys, and values under its weights.
+/// The two products of one warpgroup: scores = queries * keys^T of a tile, and sums += weights * values of a tile.
 namespace kinetograph::sm90 {
 
-/// Of 64 queries and a tile of keys, laid out as wgmma.hpp says.
+/// A thread's scores of 64 queries and a tile of keys, laid out as wgmma.hpp says.
 using Scores = float[kKeyTile / 2];
-/// Sums of 64 queries: [stage of channels][accumulators of one product].
+/// A thread's sums of 64 queries: [stage of channels][accumulators of one product].
 template <AttentionConfig kConfig>
 using Sums = float[tile_stages(kConfig)][stage_channels(kConfig) / 2];
 
@@ -32,7 +32,7 @@ class AttentionMultiply {
     }
 
     // A turn's products follow one another without a gap; between two turns a warpgroup computes weights while the
-    // other multiplies. s: scores of tile i, v: values of tile i.
+    // other multiplies. si: scores of key tile i; vi: sums += weights * values of key tile i.
     //
     //   warpgroup 0   s0 | weights 0 | v0 s1 | weights 1 | v1 s2 |  ...  | vn | store
     //   warpgroup 1        s0        | weights 0 | v0 s1 | weights 1 |   ...       | vn | store
@@ -64,10 +64,12 @@ class AttentionMultiply {
         for (uint32_t i = 0; i < tile_stages(c); ++i) isa::wgmma::take(sums[i]);
     }
 
-    /// Scores of this warpgroup's queries and the tile's keys, a stage of channels at a time. `first` of its turn.
+    /// Scores of this warpgroup's queries and the tile's keys, a stage of channels at a time. `first`: its turn begins
+    /// with them.
     KG_DEVICE void multiply_keys(Scores& scores, bool first) {
         const uint32_t queries = isa::recomputed(query_);
-        // Zeros to add to, so that no weight of the tile before is kept in its place.
+        // Zeros for the first product to add to: the compiler need not keep the previous tile's weights alive as its
+        // input.
         KG_UNROLL
         for (float& score : scores) score = 0;
         isa::wgmma::pin(scores);
@@ -90,7 +92,7 @@ class AttentionMultiply {
         }
     }
 
-    /// Adds the values under the stored weights. A value's row is a row of K: its channels lie along N.
+    /// sums += stored weights * values. The keys of a tile are K and the channels N: B is stored [K][N], MN-major.
     KG_DEVICE void multiply_values(Sums<c>& sums) {
         constexpr uint32_t kChunk = kFault == AttentionFault::WrongValueStride ? 8 * kSpanBytes : kKeyBlockBytes;
         const uint32_t weights = isa::recomputed(weights_);
@@ -112,14 +114,14 @@ class AttentionMultiply {
         }
     }
 
-    /// Where the next stage lies, once it has landed.
+    /// The shared address of the next stage, after it has landed.
     KG_DEVICE uint32_t await_stage() {
         if constexpr (kFault != AttentionFault::NoStageWait)
             isa::mbarrier::wait(smem_.stage_full[ring_.slot], ring_.parity);
         return isa::shared_address(smem_.stage[ring_.slot]);
     }
 
-    /// Releases the stage before, whose products are over when only this one's are pending.
+    /// Releases the previous stage of the turn: its products are complete once only this stage's are pending.
     KG_DEVICE void finish_stage(bool first_of_turn) {
         isa::wgmma::commit();
         if constexpr (kFault == AttentionFault::ReleasesEarly) {
@@ -134,8 +136,8 @@ class AttentionMultiply {
         if constexpr (kFault != AttentionFault::NoFinalWait) isa::wgmma::wait<0>();
         if constexpr (kFault != AttentionFault::ReleasesEarly) release();
     }
-    /// Hands back the oldest stage that is not yet released, one arrival a warp. A warp of the second warpgroup, which
-    /// starts after the first, waits for all of them and loads what comes next into the stage.
+    /// Releases the oldest stage that is not yet released, one arrival per warp. Warp 4, of the second warpgroup, which
+    /// starts after the first, waits for the arrivals of all warps and loads the next stage into the slot.
     KG_DEVICE void release() {
         isa::mbarrier::Barrier& empty = smem_.stage_empty[released_.slot];
         if (isa::lane_index() == 0) isa::mbarrier::arrive(empty);

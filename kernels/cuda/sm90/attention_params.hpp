@@ -5,10 +5,10 @@
 #include <type_traits>
 
 /// What one launch of AttentionKernel reads, by value, as a `const __grid_constant__` parameter; filled in by
-/// attention_launch.cpp.
+/// attention_plan.cpp.
 namespace kinetograph::sm90 {
 
-/// Frames that one launch takes; more are several launches.
+/// The most frames of one launch; more take several launches.
 inline constexpr uint32_t kMaxAttentionFrames = 8;
 
 struct AttentionParams {

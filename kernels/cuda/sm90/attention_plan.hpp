@@ -2,28 +2,29 @@
 
 #include <kinetograph/kernels/conv/attention.hpp>
 
-/// The attention of frames on Hopper, and what SM100's shares with it.
+/// Attention within frames on Hopper, and the host code that SM100's attention shares with it.
 namespace kinetograph::sm90 {
 
-/// The width of the kernel that takes so many channels; 0 where none does.
+/// The least width of a kernel that takes so many channels; 0 if none does.
 uint32_t attention_width(int64_t channels);
 
-/// Why the kernels of the fat binary `image`, called `build`, do not take the problem.
+/// Why the kernels of the fat binary `image` do not take the problem; "" if they do. `build` names the condition that
+/// this build holds the binary.
 std::string attention_reasons(const conv::AttentionProblem& problem, std::string_view image, std::string_view build);
 
-/// What a kernel's CTA takes: kQueryTile queries whatever the chip.
+/// The size of a kernel's CTA, which handles kQueryTile queries on either chip.
 struct AttentionCta {
     uint32_t threads, shared_bytes;
 };
 AttentionCta attention_cta(uint32_t channels);
 
 /// Frames [tokens, 3 * channels], query, key and value of a token in this order, into as many frames [tokens,
-/// channels]; all 16-byte aligned. Each launch takes kMaxAttentionFrames of them.
+/// channels]; all 16-byte aligned. Each launch takes up to kMaxAttentionFrames.
 std::vector<conv::ConvLaunch> attention_launches(const conv::AttentionProblem& problem, const AttentionCta& cta,
                                                  std::span<const std::byte* const> qkv,
                                                  std::span<std::byte* const> output, const conv::EncodeMap& encode);
 
-/// One kernel whose launches are these; a CTA takes `clocks` for a tile of keys.
+/// The plan of one kernel, with attention_launches(); a CTA takes `clocks` for a tile of keys.
 conv::AttentionPlan plan_attention(const conv::AttentionProblem& problem, const conv::Chip& chip,
                                    conv::KernelName kernel, const AttentionCta& cta, double clocks);
 

@@ -10,7 +10,7 @@ template <AttentionConfig kConfig>
 struct AttentionSmem {
     static constexpr AttentionConfig c = CheckedAttentionConfig<kConfig>::c;
 
-    /// Of a warpgroup: its queries, in the end its results.
+    /// A warpgroup's queries; after its last product, its results.
     alignas(1024) uint8_t query[kAttentionConsumers][width_blocks(c)][kQueryBlockBytes];
     alignas(1024) uint8_t weights[kAttentionConsumers][kQueryBlockBytes];  ///< [query][key of the tile]
     alignas(1024) uint8_t stage[attention_stages(c)][stage_bytes(c)];

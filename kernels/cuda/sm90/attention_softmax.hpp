@@ -8,8 +8,8 @@
 #include <kinetograph/kernels/isa/shuffle.hpp>
 #include <kinetograph/kernels/isa/tma.hpp>
 
-/// From scores to weights, and from sums to results. A thread has two rows of its warpgroup's 64 queries, lane / 4 and
-/// 8 more, of which four lanes share the columns.
+/// From scores to weights, and from sums to results. A row is a query; a warp has 16 of its warpgroup's 64, and a
+/// thread two of these, lane / 4 and lane / 4 + 8. The four lanes of a row share its columns.
 namespace kinetograph::sm90 {
 
 /// Online softmax, of this thread's two rows: Milakov and Gimelshein 2018. Weights are 2^(scale * (score - maximum)).
@@ -28,8 +28,8 @@ class AttentionSoftmax {
     KG_DEVICE AttentionSoftmax(const AttentionParams& params, Smem& smem, uint32_t consumer)
         : p_(params), smem_(smem), consumer_(consumer) {}
 
-    /// Stores the weights of a tile for its product with the values, and rescales what was summed under an older
-    /// maximum. `keys`: from the tile's first to the last.
+    /// Stores the weights of a tile for the product with its values, and rescales the sums if the maximum grew.
+    /// `keys`: how many keys the frame has from the tile's first on.
     KG_DEVICE void weigh(Scores& scores, Sums<c>& sums, uint32_t keys) {
         if (kFault != AttentionFault::KeysNotMasked && keys < kKeyTile) mask(scores, keys);
         float rescale[2];
@@ -47,7 +47,7 @@ class AttentionSoftmax {
         sync();
     }
 
-    /// Divides by the weights' sums and stores, through the memory of the queries.
+    /// Divides the sums by the sums of the weights and stores them, staged in the queries' shared memory.
     KG_DEVICE void store(Sums<c>& sums) {
         float inverse[2];
         KG_UNROLL
@@ -73,7 +73,7 @@ class AttentionSoftmax {
     }
 
   private:
-    /// Scores of keys past the last get no weight.
+    /// Keys past the frame's last get scores whose weight is 0.
     KG_DEVICE static void mask(Scores& scores, uint32_t keys) {
         KG_UNROLL
         for (uint32_t i = 0; i < kKeyTile / 2; ++i) {
@@ -81,7 +81,7 @@ class AttentionSoftmax {
         }
     }
 
-    /// Turns one row's scores into weights; returns by what older sums are to be multiplied.
+    /// Turns one row's scores into weights; returns the factor that rescales the row's sums so far.
     KG_DEVICE float weigh_row(Scores& scores, uint32_t half) {
         float maximum = softmax_.maximum[half];
         KG_UNROLL
@@ -104,7 +104,7 @@ class AttentionSoftmax {
     }
     KG_DEVICE static float larger(float a, float b) { return a > b ? a : b; }
 
-    /// A warp's rows were read by its own products alone, and those are over.
+    /// Needs no barrier: only a warp's own products read its rows, and the previous ones are complete.
     KG_DEVICE void store_weights(const Scores& scores) {
         const uint32_t first = first_word();
         KG_UNROLL
@@ -112,13 +112,13 @@ class AttentionSoftmax {
             isa::store_shared(word(smem_.weights[consumer_], first, i), isa::pack_word<kValue>(scores + i));
     }
 
-    /// Where the 4 bytes of this thread's first two columns lie in a block, in row lane / 4 of its warp's 16. Eight
-    /// rows further on the swizzle repeats, and 8 columns are a chunk of 16 bytes: bits of the XOR alone.
+    /// Offset in a block of this thread's first two columns (4 bytes), in row lane / 4 of its warp's 16. word() derives
+    /// the others: the swizzle repeats every 8 rows, and 8 columns are a 16-byte chunk, whose index is XORed in.
     KG_DEVICE static uint32_t first_word() {
         const uint32_t row = isa::thread_index() % 128 / 32 * 16 + isa::lane_index() / 4;
         return isa::recomputed(isa::swizzled(kAttentionSwizzle, row * kSpanBytes) + isa::lane_index() % 4 * 4);
     }
-    /// Accumulators i and i + 1 of a product of 64 columns.
+    /// The word of accumulators i and i + 1 of a product of 64 columns.
     KG_DEVICE static uint32_t* word(uint8_t* block, uint32_t first, uint32_t i) {
         return reinterpret_cast<uint32_t*>(block + (first ^ (i / 4 * 16)) + i / 2 % 2 * 8 * kSpanBytes);
     }

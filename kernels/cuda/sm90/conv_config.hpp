@@ -18,7 +18,7 @@ struct ConvConfig {
     uint32_t side = 3;                    ///< taps along rows and along columns: 1, 2 or 3
     uint32_t stage_taps = 1;              ///< taps whose filters share a stage
     uint32_t input_stages = 0, filter_stages = 0;
-    bool fp32_sums = false;  ///< its launches may begin with sums in memory, and store sums in place of results
+    bool fp32_sums = false;  ///< launches may first add fp32 sums from memory, and store fp32 sums as their results
 
     friend bool operator==(const ConvConfig&, const ConvConfig&) = default;
 };
@@ -35,7 +35,7 @@ KG_HOST_DEVICE uint32_t row_bytes(const ConvConfig& c) { return c.channels * 2; 
 KG_HOST_DEVICE uint32_t blocks(const ConvConfig& c) { return c.blocks_y * c.blocks_x; }
 KG_HOST_DEVICE uint32_t tile_rows(const ConvConfig& c) { return c.blocks_y * kBlockSide; }
 KG_HOST_DEVICE uint32_t tile_columns(const ConvConfig& c) { return c.blocks_x * kBlockSide; }
-/// Pixels under the taps of a tile: its own and those beyond its edges.
+/// Pixels that the taps of a tile read: its own and those beyond its edges.
 KG_HOST_DEVICE uint32_t halo_rows(const ConvConfig& c) { return tile_rows(c) + c.side - 1; }
 KG_HOST_DEVICE uint32_t halo_columns(const ConvConfig& c) { return tile_columns(c) + c.side - 1; }
 KG_HOST_DEVICE uint32_t halo_bytes(const ConvConfig& c) { return halo_rows(c) * halo_columns(c) * row_bytes(c); }
@@ -43,8 +43,8 @@ KG_HOST_DEVICE uint32_t input_stage_bytes(const ConvConfig& c) { return (halo_by
 KG_HOST_DEVICE uint32_t filter_stage_bytes(const ConvConfig& c) { return c.stage_taps * c.bn * row_bytes(c); }
 /// Filter stages of one block of K: all its taps.
 KG_HOST_DEVICE uint32_t tap_groups(const ConvConfig& c) { return c.side * c.side / c.stage_taps; }
-/// One block's results on their way out: 64 pixels of bn channels, in pieces of one swizzle span. 48 channels are most
-/// of one piece, whose rest TMA clips: no problem of such a tile has more filters.
+/// One block's results in shared memory, before TMA stores them: 64 pixels of bn channels, in pieces of one swizzle
+/// span. A tile of 48 filters fills part of a 64-channel piece; it takes no problem of more, so TMA clips the rest.
 KG_HOST_DEVICE uint32_t piece_channels(const ConvConfig& c) { return c.bn % 64 == 32 ? 32 : 64; }
 KG_HOST_DEVICE bool has_part_of_a_piece(const ConvConfig& c) { return c.bn % piece_channels(c) != 0; }
 KG_HOST_DEVICE uint32_t staging_pieces(const ConvConfig& c) {
@@ -56,7 +56,7 @@ KG_HOST_DEVICE uint32_t staging_bytes(const ConvConfig& c) {
 KG_HOST_DEVICE isa::Swizzle staging_swizzle(const ConvConfig& c) {
     return piece_channels(c) == 64 ? isa::Swizzle::Span128 : isa::Swizzle::Span64;
 }
-/// A buffer for each block, and one more so that raw and normed results leave together.
+/// A buffer for each block, and one more so that a block's raw and normed results can be stored together.
 KG_HOST_DEVICE uint32_t staging_buffers(const ConvConfig& c) { return blocks(c) + 1; }
 KG_HOST_DEVICE uint32_t shared_bytes(const ConvConfig& c) {
     return c.input_stages * input_stage_bytes(c) + c.filter_stages * filter_stage_bytes(c) +

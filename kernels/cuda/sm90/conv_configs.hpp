@@ -6,7 +6,7 @@
 namespace kinetograph::sm90 {
 
 /// A tile of `bn` filters and blocks_y x blocks_x blocks of 8 x 8 pixels under side x side taps, with as many stages as
-/// fit beside its staging buffers: filters first, four of each, then filters again.
+/// fit beside its staging buffers: the filters' ring grows to 4 first, then the input's to 4, then the filters' to 8.
 KG_HOST_DEVICE ConvConfig tile_config(Element element, uint32_t bn, uint32_t blocks_y, uint32_t blocks_x, uint32_t side,
                                       uint32_t channels) {
     ConvConfig c{.element = element,
@@ -25,8 +25,8 @@ KG_HOST_DEVICE ConvConfig tile_config(Element element, uint32_t bn, uint32_t blo
 }
 
 // X(kernel, its ConvConfig). A row: name, filters, blocks along rows, along columns, taps a side, channels of a block
-// of K. A name says filters x pixels, taps, channels. Where a tile of fewer filters exists beside a wider one, it is
-// for images whose tiles would not fill the SMs evenly.
+// of K. A name says filters x pixels, taps, channels. A tile of fewer filters or pixels than a
+// similar one is for images whose larger tiles would not fill the SMs evenly.
 #define KG_SM90_TILE(X, word, element, name, ...) \
     X(sm90_conv_##word##_##name, tile_config(Element::element, __VA_ARGS__))
 #define KG_SM90_TILES(X, word, element)                              \
@@ -49,7 +49,7 @@ KG_HOST_DEVICE ConvConfig tile_config(Element element, uint32_t bn, uint32_t blo
     KG_SM90_TILE(X, word, element, n96_32x8_1_32, 96, 4, 1, 1, 32)   \
     KG_SM90_TILE(X, word, element, n128_24x8_1_64, 128, 3, 1, 1, 64) \
     KG_SM90_TILE(X, word, element, n192_16x8_1_64, 192, 2, 1, 1, 64)
-// The same as kernels of Q-slice.
+// The tiles that are also built for Q-slice, with fp32 sums.
 KG_HOST_DEVICE ConvConfig with_sums(ConvConfig c) {
     c.fp32_sums = true;
     return c;

@@ -8,16 +8,16 @@
 #include <kinetograph/kernels/isa/shuffle.hpp>
 #include <kinetograph/kernels/isa/tma.hpp>
 
-/// From one warpgroup's accumulators to memory: [+ fp32 sums of launches before] + bias -> SiLU -> + beta * residual ->
-/// ReLU -> round -> store, and the RMS norm of the rounded values -> SiLU -> store. Block by block through shared
+/// From one warpgroup's accumulators to memory: [+ fp32 sums of earlier launches] + bias -> SiLU -> + beta * residual
+/// -> ReLU -> round -> store, and the RMS norm of the rounded values -> SiLU -> store. Block by block through shared
 /// memory; TMA moves residuals in and results out, and clips them at the edges of the image.
 ///
-/// Staging buffers are handed from tile to tile. The residual of the next tile arrives in the buffers that the results
-/// of the one before have left:
+/// Staging buffers pass from tile to tile: once TMA has read a tile's results from them, the next tile's residual is
+/// loaded into them. Block i of 4 uses buffer i. If raw and normed results are both stored, normed ones use another:
 ///
 ///   buffer      0        1        2        3        4
 ///   raw         block 0  block 1  block 2  block 3
-///   normed      block 1  block 2  block 3           block 0     with both; in place of raw when it is not stored
+///   normed      block 1  block 2  block 3           block 0     raw block i - 1 has been read by the time i is normed
 namespace kinetograph::sm90 {
 
 template <ConvConfig kConfig, ConvFault kFault>
@@ -27,12 +27,12 @@ class EpilogueRole {
     static constexpr ConvConfig c = kConfig;
     static constexpr Element kValue = c.element;
 
-    /// `ready`: of warpgroup `consumer`, that the buffers are its to use.
+    /// `ready` completes a phase when warpgroup `consumer` may use the buffers.
     KG_DEVICE EpilogueRole(const ConvParams& params, Staging& staging, isa::mbarrier::Barrier& ready, uint32_t consumer)
         : p_(params), staging_(staging), ready_(ready), consumer_(consumer) {}
 
-    /// Hands the staging buffers to the warpgroup of `ready`, for `tile`: its residual is on its way when there is one.
-    /// One thread.
+    /// Hands the staging buffers to the warpgroup that waits for `ready`, and starts the load of the residual of
+    /// `tile`, if there is one. Called by one thread.
     KG_DEVICE static void prepare(const ConvParams& p, Staging& staging, isa::mbarrier::Barrier& ready,
                                   const ConvTile& tile) {
         if ((p.flags & kConvResidual) == 0) return isa::mbarrier::arrive(ready);
@@ -84,8 +84,8 @@ class EpilogueRole {
                  tile.y + static_cast<int32_t>(block / c.blocks_x * kBlockSide)}};
     }
 
-    /// Where the 4 bytes of this thread's two channels of group 0 lie in a piece, in row lane / 4 of its warp's 16.
-    /// Eight rows further on the swizzle repeats, and a group is a chunk of 16 bytes: bits of the XOR alone.
+    /// Offset in a piece of this thread's two channels of group 0 (4 bytes), in row lane / 4 of its warp's 16. staged()
+    /// derives the others: the swizzle repeats every 8 rows, and a group is a 16-byte chunk, whose index is XORed in.
     KG_DEVICE static uint32_t first_word() {
         const uint32_t row = isa::thread_index() % 128 / 32 * 16 + isa::lane_index() / 4;
         return isa::recomputed(isa::swizzled(staging_swizzle(c), row * kPieceRow) + isa::lane_index() % 4 * 4);
@@ -102,7 +102,7 @@ class EpilogueRole {
     /// and functions overlap.
     KG_DEVICE void finish_block(Sums& sums, const ConvTile& tile, uint32_t block) {
         const bool raw = has(kConvOutput), norm = has(kConvNorm);
-        if (raw && norm && block > 0) {  // the buffer that raw results of the block before have left
+        if (raw && norm && block > 0) {  // until the previous raw block, whose buffer normed results take, is read
             if (stores()) isa::tma::wait_stores_read<1>();
             sync();
         }
@@ -110,7 +110,7 @@ class EpilogueRole {
             if (has(kConvAddend) && kFault != ConvFault::NoAddend) add_sums(sums, tile, block);
             if (has(kConvFloat32)) {
                 store_sums(sums, tile, block);
-                return sync();  // the buffers go to the next tile when all have waited for them, and not before
+                return sync();  // all threads have waited for ready_ before the buffers are handed on
             }
         }
         if (has(kConvBias)) add_bias(sums, tile.n);
@@ -133,7 +133,7 @@ class EpilogueRole {
         if (norm) store(p_.normed[tile.frame], tile, block, normed);
     }
 
-    /// Straight between registers and memory: four lanes have 32 neighbouring bytes of a pixel.
+    /// Directly between registers and global memory: four lanes have 32 contiguous bytes of a pixel.
     KG_DEVICE void add_sums(Sums& sums, const ConvTile& tile, uint32_t block) {
         KG_UNROLL
         for (uint32_t half = 0; half < 2; ++half) {
@@ -204,7 +204,7 @@ class EpilogueRole {
         }
     }
 
-    /// What storing keeps of the values.
+    /// Rounds as stage() will, so that the norm is that of the stored values.
     KG_DEVICE static void round(Sums& sums) {
         KG_UNROLL
         for (uint32_t i = 0; i < c.bn / 2; i += 2) isa::unpack_word<kValue>(isa::pack_word<kValue>(sums + i), sums + i);

@@ -9,7 +9,7 @@ namespace kinetograph::sm90 {
 enum class ConvFault : uint8_t {
     None,
     NoBarrierInitFence,      ///< barriers are initialised but not published to the async proxy
-    ProducerStartsAtPhase0,  ///< the load warps wait for a release that never was
+    ProducerStartsAtPhase0,  ///< the load warps wait for a release that never comes
     NoInputWait,             ///< products begin before the halo has landed
     NoFilterWait,            ///< products begin before the filters have landed
     WrongFilterPhase,        ///< the consumers take the previous lap's filters for full
@@ -28,10 +28,10 @@ enum class ConvFault : uint8_t {
     NoOperandWait,       ///< products begin before the transform has ended
     WrongOperandPhase,   ///< the consumers take the previous lap's operands for full
     NoTransformFence,    ///< no proxy fence between a transformed halo and its products
-    WrongTransformSign,  ///< differences are the wrong way round
-    ReleasesOperand,     ///< the transform releases its result in place of the frame that it has spent
+    WrongTransformSign,  ///< first - second in place of second - first
+    ReleasesOperand,     ///< the transform releases the operand's stage in place of the spent frame's
 
-    ReleasesOwnStage,  ///< filters are released in the consumer's own CTA alone
+    ReleasesOwnStage,  ///< filters are released in the consumer's own CTA only
     EveryCtaLoads,     ///< each CTA of a cluster loads each stage for all
 };
 

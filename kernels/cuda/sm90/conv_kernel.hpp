@@ -6,9 +6,12 @@
 /// The implicit-GEMM forward convolution on Hopper: D[pixels, c_out] = A[pixels, taps * c_in] * B[c_out, taps *
 /// c_in]^T, A never stored. Persistent and warp-specialised; one source for the chip and for host_model.
 ///
-/// The input of a tile arrives once for all taps of the image: a rectangle of pixels with its halo, whose rows a tap's
-/// matrix descriptor addresses at a shifted start. Two consumer warpgroups take tiles in turn, so that one's epilogue
-/// hides behind the other's products. Chetlur et al. 2014, arXiv 1410.0759 (implicit GEMM); PTX ISA, wgmma, Strides.
+/// For each block of K, TMA loads a tile's pixels with their halo once for all taps of the image: tap (r, s) is the
+/// same shared memory read r rows and s pixels later, by its matrix descriptor. Two consumer warpgroups take tiles in
+/// turn: one's epilogue overlaps the other's products. Chetlur et al. 2014, arXiv 1410.0759; PTX ISA, wgmma, Strides.
+///
+///   warp 0  halos    --> input_full, input_empty   <--> warpgroups 1 and 2: wgmma, epilogue
+///   warp 1  filters  --> filter_full, filter_empty <--> (turn: whose main loop; staging_ready: whose epilogue)
 namespace kinetograph::sm90 {
 
 /// Grid: any number of CTAs up to the number of tiles, along x; kThreads threads.
@@ -37,7 +40,7 @@ struct ConvKernel {
 
   private:
     KG_DEVICE static void initialise_barriers(Smem& smem) {
-        constexpr uint32_t kWarps = 4;  // of a warpgroup, each of which arrives once
+        constexpr uint32_t kWarps = 4;  // per warpgroup; each arrives once
         for (auto& barrier : smem.input_full) isa::mbarrier::init(barrier, 1);
         for (auto& barrier : smem.input_empty) isa::mbarrier::init(barrier, kWarps);
         for (auto& barrier : smem.filter_full) isa::mbarrier::init(barrier, 1);
@@ -71,7 +74,7 @@ struct ConvKernel {
     KG_DEVICE static void prepare(const ConvParams& params, Smem& smem, uint32_t index, uint32_t consumer) {
         Epilogue::prepare(params, smem.staging, smem.staging_ready[consumer], tile_at<kConfig>(params, index));
     }
-    /// The warpgroup whose tile comes next; not kept in a register through the epilogue, which needs them all.
+    /// The warpgroup whose tile comes next; recomputed, because the epilogue needs all registers.
     KG_DEVICE static uint32_t other_consumer() { return kConsumers - isa::recomputed(isa::thread_index()) / 128; }
 };
 

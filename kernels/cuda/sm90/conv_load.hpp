@@ -3,8 +3,8 @@
 #include <kinetograph/kernels/cuda/sm90/conv_tiles.hpp>
 #include <kinetograph/kernels/isa/tma.hpp>
 
-/// The two load warps, one thread each: halos of the input, and filters. K runs over frames under the taps, then blocks
-/// of channels, then taps of the image.
+/// The two load warps, one thread each: halos of the input, and filters. Order of K: temporal taps outermost, then
+/// blocks of channels, then taps of the image.
 namespace kinetograph::sm90 {
 
 template <ConvConfig kConfig, ConvFault kFault>
@@ -13,7 +13,7 @@ struct LoadRole {
     static constexpr ConvConfig c = kConfig;
     static constexpr uint32_t kFirstParity = kFault == ConvFault::ProducerStartsAtPhase0 ? 0u : 1u;
 
-    /// One halo a block of K; pixels outside the image and channels past the last are zeros.
+    /// One halo per block of K; pixels outside the image and channels past the last are zeros.
     KG_DEVICE static void input(const ConvParams& p, Smem& smem) {
         constexpr uint32_t kMissing = kFault == ConvFault::ExpectsTooFewBytes ? halo_columns(c) * row_bytes(c) : 0;
         Ring<c.input_stages> ring{0, kFirstParity};
@@ -35,7 +35,7 @@ struct LoadRole {
         }
     }
 
-    /// stage_taps taps of bn filters a stage.
+    /// A stage is stage_taps taps of bn filters.
     KG_DEVICE static void filter(const ConvParams& p, Smem& smem) {
         Ring<c.filter_stages> ring{0, kFirstParity};
         const uint32_t tiles = tile_count(p), step = isa::grid_size().x;

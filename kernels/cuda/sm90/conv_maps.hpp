@@ -4,11 +4,11 @@
 #include <kinetograph/kernels/cuda/sm90/conv_config.hpp>
 #include <kinetograph/kernels/cuda/sm90/conv_params.hpp>
 
-/// From a problem in one tile to what its launches read. Pure host code.
+/// Tensor maps and parameters of the launches of a problem in one tile configuration. Pure host code.
 namespace kinetograph::sm90 {
 
-/// What of a kernel its tensor maps and parameters depend on: the tile that its grid walks, a block of K with the halo
-/// that arrives at once, a stage of filters, and the piece of a result that leaves at once.
+/// The part of a kernel's configuration that its tensor maps and parameters depend on: the tile that its grid walks, a
+/// block of K with the halo of one load, a stage of filters, and the piece of a result of one store.
 struct TileShape {
     Element element;
     uint32_t rows, columns, filters;  ///< of a tile
@@ -29,7 +29,7 @@ class ConvMaps {
 
     isa::TensorMap input(const std::byte* frame) const;
     isa::TensorMap filter(const std::byte* packed) const;
-    /// Of `count` output frames from `first` on, and of their residuals and norms.
+    /// Sets the maps of `count` output frames from `first` on, and of their residuals and norms.
     void stored(ConvParams& params, const conv::ConvTensors& tensors, int64_t first, int64_t count) const;
 
   private:
@@ -41,7 +41,7 @@ class ConvMaps {
     const conv::EncodeMap& encode_;
 };
 
-/// All but frames and maps.
+/// All parameters except frames and maps.
 ConvParams shape_params(const TileShape& tile, const conv::ConvProblem& problem,
                         const conv::ParameterAddresses& parameters);
 

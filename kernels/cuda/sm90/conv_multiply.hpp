@@ -36,7 +36,7 @@ class MultiplyRole {
             for (uint32_t i = 0; i < blocks(c); ++i) isa::wgmma::take(sums[i]);
             return;
         }
-        uint32_t done_filter = 0, done_input = 0;  // slots of the batch before, to be released when it is over
+        uint32_t done_filter = 0, done_input = 0;  // slots of the previous batch, released once it is complete
         for (uint32_t block = 0; block < k_blocks; ++block) {
             if constexpr (kFault != ConvFault::NoInputWait) {
                 isa::mbarrier::wait(smem_.input_full[input_.slot], input_.parity);
@@ -78,7 +78,7 @@ class MultiplyRole {
         if (isa::lane_index() == 0) isa::mbarrier::arrive(empty);
     }
 
-    /// Every stage of this tile has been waited for, by every lane: what lands next is the other warpgroup's.
+    /// Passes the main loop on. Every lane has waited for every stage of this tile: the next ones are the other's.
     KG_DEVICE void hand_over() {
         isa::sync_warp();
         if (isa::lane_index() == 0) isa::mbarrier::arrive(smem_.turn[consumer_ ^ 1u]);

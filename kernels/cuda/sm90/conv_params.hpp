@@ -5,7 +5,7 @@
 #include <type_traits>
 
 /// What one launch of ConvKernel reads, by value, as a `const __grid_constant__` parameter; filled in by
-/// conv_launch.cpp.
+/// conv_maps.cpp and plan.cpp.
 namespace kinetograph::sm90 {
 
 /// Frames of one launch: outputs, the inputs under them (2 of history and as many new ones), taps in time.
@@ -13,15 +13,15 @@ inline constexpr uint32_t kMaxOutputs = 6, kMaxInputs = 8, kMaxTemporalTaps = 3;
 
 using enum conv::EpilogueFlags;
 
-/// Where an output frame's taps in time read: only those that meet a frame are listed.
+/// The input frames under an output frame's temporal taps; taps in the padding are left out.
 struct FrameTaps {
     uint32_t count = 0;
     uint8_t input[kMaxTemporalTaps] = {};  ///< index into ConvParams::input
     uint8_t q[kMaxTemporalTaps] = {};
 };
 
-/// Maps of stored results have the axes {c, px, x, py, y}: one parity (px, py) of the pixels, whole images with parity
-/// axes of size 1.
+/// Maps of stored results have the axes {c, px, x, py, y}: pixel (2 x + px, 2 y + py) of an upsampled frame; otherwise
+/// the parity axes px and py have size 1.
 struct ConvParams {
     isa::TensorMap input[kMaxInputs];      ///< {c_in, w, h} of one frame; box: a tile's halo of one block of K
     isa::TensorMap filter;                 ///< {c_in, c_out, taps (q, r, s), parities}; box: one stage
@@ -30,12 +30,12 @@ struct ConvParams {
     isa::TensorMap normed[kMaxOutputs];    ///< as output
     FrameTaps taps[kMaxOutputs];
     const float* bias;   ///< [c_out rounded up to whole tiles], or null
-    const float* gamma;  ///< likewise, of the norm
+    const float* gamma;  ///< likewise, for the norm
     uint32_t frames;     ///< outputs
     uint32_t tiles_x, tiles_y, tiles_n;
     uint32_t parities;          ///< 1, or 4: sub-pixel positions, each with filters of its own
     uint32_t channel_blocks;    ///< blocks of K under one tap
-    int32_t pad_top, pad_left;  ///< of parity (0, 0); a parity's own offset is subtracted
+    int32_t pad_top, pad_left;  ///< of parity (0, 0); parity (px, py) pads px and py less
     uint32_t flags;             ///< EpilogueFlags
     float beta;
     float negative_slope;  ///< of kConvRelu
@@ -43,7 +43,7 @@ struct ConvParams {
 };
 static_assert(std::is_trivially_copyable_v<ConvParams> && sizeof(ConvParams) <= 4096, "4 KiB of kernel parameters");
 
-/// What a launch reads of a kernel whose config has fp32_sums.
+/// What a launch of a kernel with fp32_sums reads.
 struct SumConvParams : ConvParams {
     float* sums[kMaxOutputs];  ///< [h, w, c_out]: added first with kConvAddend, stored in place of output with
                                ///< kConvFloat32

@@ -10,7 +10,7 @@ namespace kinetograph::sm90 {
 template <ConvConfig kConfig>
 using Accumulators = float[blocks(kConfig)][kConfig.bn / 2];
 
-/// Zeros to add to, so that no value of the tile before is kept in its place until the first product.
+/// Zeros for the first product to add to: the compiler need not keep the previous tile's values alive as its input.
 template <ConvConfig kConfig>
 KG_DEVICE void clear(Accumulators<kConfig>& sums) {
     KG_UNROLL
@@ -21,8 +21,8 @@ KG_DEVICE void clear(Accumulators<kConfig>& sums) {
     }
 }
 
-/// The products of one filter stage. A tap's rows of the halo begin (r * pitch + s) rows further on; groups of 8 pixels
-/// are one pitch apart: the halo's columns, of which this warpgroup's pixels may need some only.
+/// The products of one filter stage. Tap (r, s) reads the halo from pixel r * pitch + s on; its groups of 8 pixels are
+/// one pitch apart. The pitch is the width of the halo in memory, also where this warpgroup reads only part of it.
 template <ConvConfig kConfig, ConvFault kFault, uint32_t kHaloColumns = halo_columns(kConfig)>
 KG_DEVICE void multiply_stage(Accumulators<kConfig>& sums, uint32_t halo, uint32_t filters, uint32_t group) {
     constexpr ConvConfig c = kConfig;

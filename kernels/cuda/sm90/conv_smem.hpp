@@ -16,8 +16,8 @@ struct ConvSmem {
 
     isa::mbarrier::Barrier input_full[c.input_stages], input_empty[c.input_stages];      // load <-> multiply
     isa::mbarrier::Barrier filter_full[c.filter_stages], filter_empty[c.filter_stages];  // load <-> multiply
-    isa::mbarrier::Barrier turn[kConsumers];           ///< of a warpgroup: the main loop is its own
-    isa::mbarrier::Barrier staging_ready[kConsumers];  ///< likewise: buffers are free, and hold its tile's residual
+    isa::mbarrier::Barrier turn[kConsumers];           ///< [w]: warpgroup w may enter its main loop
+    isa::mbarrier::Barrier staging_ready[kConsumers];  ///< [w]: buffers are free for w and hold its tile's residual
 };
 
 }  // namespace kinetograph::sm90

@@ -17,8 +17,8 @@ struct ConvTile {
     KG_DEVICE int32_t py() const { return static_cast<int32_t>(parity >> 1); }
 };
 
-/// Tiles of a launch. `kTogether`: CTAs of a cluster, whose tiles differ in their place alone; where places run out,
-/// the last of them lie below the image.
+/// Tiles of a launch. `kTogether`: CTAs of a cluster, whose tiles differ only in their place in the image. Places are
+/// rounded up to whole clusters; the surplus ones lie below the image.
 template <uint32_t kTogether = 1>
 KG_DEVICE uint32_t tile_count(const ConvParams& p) {
     const uint32_t places = (p.tiles_x * p.tiles_y + kTogether - 1) / kTogether * kTogether;
@@ -36,7 +36,7 @@ KG_DEVICE ConvTile tile_at(const ConvParams& p, uint32_t index) {
             static_cast<int32_t>(place / p.tiles_x * tile_rows(kConfig))};
 }
 
-/// Blocks of K of a tile: what it takes of the input ring; of the filter ring it takes tap_groups as many.
+/// Blocks of K of a tile. Each takes one stage of the input ring and tap_groups stages of the filter ring.
 KG_DEVICE uint32_t k_blocks(const ConvParams& p, const ConvTile& tile) {
     return p.taps[tile.frame].count * p.channel_blocks;
 }

@@ -21,13 +21,13 @@ constexpr double kDescribedClocksPerSecond = 1.8e9, kLoadedClocksPerSecond = 1.5
 constexpr double kIssueEfficiency = 0.97;
 // Clocks of an epilogue for each filter of a block.
 constexpr double kStoreClocks = 13.5, kNormClocks = 18, kResidualClocks = 3;
-constexpr double kStartSeconds = 2e-6;  // of a launch, before its first tile and after its last
+constexpr double kStartSeconds = 2e-6;  // per launch, before its first tile and after its last
 
 using conv::ceil_div;
 
 int64_t side_of(const conv::ConvProblem& p) { return p.upsample ? 2 : p.filter.r; }
 
-/// Read and written once each.
+/// Input, residual and outputs, each moved once.
 double traffic_bytes(const conv::ConvProblem& p) {
     const auto outputs = static_cast<double>(p.frames_out()) * static_cast<double>(p.output_frame_bytes());
     const double stores = p.norm == conv::Norm::Beside ? 2 : 1, loads = p.residual ? 1 : 0;
@@ -77,7 +77,7 @@ double conv_seconds(const ConvConfig& c, const conv::ConvProblem& p, const conv:
     const int64_t steps = p.filter.q * side * side * ceil_div(p.c_in, c.channels) * (c.channels / 16);
     const double products = static_cast<double>(steps) * blocks(c) * product_clocks(c.bn) / kIssueEfficiency;
     const double epilogue = epilogue_clocks(c, p);
-    // The two warpgroups overlap: a tile takes the longer of its halves, the last one both.
+    // One warpgroup's products overlap the other's epilogue: a tile takes the longer of the two, the last tile both.
     const auto turns = static_cast<double>(ceil_div(conv_tiles(c, p), std::max<int64_t>(chip.compute_units, 1)));
     return launch_seconds(turns * std::max(products, epilogue) + std::min(products, epilogue), p, chip);
 }

@@ -26,22 +26,22 @@ Walk walk_of(const conv::ConvProblem& problem);
 /// Tiles of the whole problem.
 int64_t conv_tiles(const ConvConfig& config, const conv::ConvProblem& problem);
 
-/// Clocks of a product of 64 pixels, 16 channels and so many filters: its multiplications, or its operands out of
-/// shared memory at 128 bytes a clock.
+/// Clocks of a product of 64 pixels, 16 channels and so many filters: the longer of its multiplications and reading its
+/// operands from shared memory at 128 bytes a clock.
 double product_clocks(uint32_t filters);
 /// Seconds of so many clocks of an SM whose tensor cores are busy.
 double clock_seconds(double clocks, const conv::Chip& chip);
 /// Clocks that one warpgroup's epilogue takes for the blocks of that tile.
 double epilogue_clocks(const ConvConfig& config, const conv::ConvProblem& problem);
-/// Seconds of a launch whose longest CTA takes so many clocks: those, or the problem's traffic.
+/// Seconds of a launch whose longest CTA takes so many clocks: the longer of those and the problem's memory traffic.
 double launch_seconds(double clocks, const conv::ConvProblem& problem, const conv::Chip& chip);
 
-/// Seconds that the problem takes with that tile, without a norm pass after it: the longer of its tiles in turn and of
-/// its traffic; by constants that were fitted to measurements on an H200.
+/// Seconds that the problem takes with that tile, without a norm pass after it: the longer of its tiles in sequence
+/// and its memory traffic; with constants fitted to measurements on an H200.
 double conv_seconds(const ConvConfig& config, const conv::ConvProblem& problem, const conv::Chip& chip);
 
-/// Whether that tile can do it: its element, its taps, its blocks of channels, and all filters for a norm or if it has
-/// part of a piece. Blocks of channels follow from c_in alone, so that every tile adds in the same order.
+/// Whether the tile takes the problem: element, taps and channels of a block of K are equal, and bn holds all filters
+/// if there is a norm or a partial piece. Channels follow from c_in alone, so that every tile adds in the same order.
 bool fits(const ConvConfig& config, const conv::ConvProblem& problem);
 
 /// The cheapest tile that fits; null if none does.

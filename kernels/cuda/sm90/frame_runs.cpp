@@ -4,7 +4,7 @@
 namespace kinetograph::sm90 {
 namespace {
 
-/// Of a sample's output frames t to t + count, whose frames begin at the run's firsts.
+/// Sets the taps of a run whose first output frame is t of its sample and whose first input frame is `first` of it.
 void place_taps(FrameRun& run, const conv::ConvProblem& p, int64_t t, int64_t first) {
     for (int64_t i = 0; i < run.count; ++i) {
         FrameTaps& taps = run.taps[static_cast<size_t>(i)];

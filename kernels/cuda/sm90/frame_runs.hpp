@@ -9,7 +9,7 @@ namespace kinetograph::sm90 {
 
 /// Output frames of one launch and the input frames under their taps: as many as its parameters have room for.
 struct FrameRun {
-    int64_t first_output = 0, count = 0;  ///< of all samples' frames
+    int64_t first_output = 0, count = 0;  ///< index among all samples' frames
     int64_t first_input = 0, inputs = 0;  ///< likewise
     std::array<FrameTaps, kMaxOutputs> taps{};
 };

@@ -12,11 +12,11 @@ using conv::Subject;
 
 constexpr Gate kOnSm90{"an sm_90 device", [](const Subject& s) { return s.chip.cuda_architecture() == 90; },
                        [](const Subject& s) { return conv::met_chip(s, "cuda"); }};
-// Builds carry them where their architectures say so.
+// A build has the kernels if its CUDA architectures include sm_90a.
 constexpr Gate kInBuild{"kernels for sm_90a in this build",
                         [](const Subject&) { return !cuda::fat_binary("narrow_conv").empty(); },
                         [](const Subject&) { return std::string(cuda::fat_binary_compiler()); }};
-// Tensor maps want pixels that begin at multiples of 16 bytes.
+// Tensor maps require strides of multiples of 16 bytes: 8 channels.
 constexpr Gate kInputChannels{"input channels a multiple of 8",
                               [](const Subject& s) { return s.problem.c_in % 8 == 0; },
                               [](const Subject& s) { return std::to_string(s.problem.c_in); }};

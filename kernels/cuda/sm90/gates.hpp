@@ -2,7 +2,7 @@
 
 #include <kinetograph/kernels/conv/gate.hpp>
 
-/// What the methods of this folder take, with reasons.
+/// The gates of this folder's methods.
 namespace kinetograph::sm90 {
 
 std::span<const conv::Gate> implicit_gemm_gates();

@@ -26,16 +26,17 @@ KG_HOST_DEVICE uint32_t channels_together(const NarrowConfig& c) { return c.colu
 
 KG_HOST_DEVICE uint32_t input_stage_bytes(const NarrowConfig& c) { return pixels(c) * kNarrowChannels * 2; }
 KG_HOST_DEVICE uint32_t filter_stage_bytes(const NarrowConfig& c) { return c.columns * kNarrowChannels * 2; }
-/// From one column of a tile's sums to the next: 8 rows of 4 pairs of columns meet 32 banks.
+/// Floats from one column of a tile's sums to the next: + 4, so that a warp's store (8 pixels of columns 0, 2, 4 and 6)
+/// hits 32 different banks.
 KG_HOST_DEVICE uint32_t sums_pitch(const NarrowConfig& c) { return pixels(c) + 4; }
 KG_HOST_DEVICE uint32_t shared_bytes(const NarrowConfig& c) {
     return kNarrowStages * (input_stage_bytes(c) + filter_stage_bytes(c)) + c.columns * sums_pitch(c) * 4 +
            1024;  // the barriers
 }
 
-/// Of a head of 3 channels, or of one tap and up to 32.
+/// For up to 3 output channels under 3x3 taps (a decoder's last layer), or up to 32 under one tap.
 KG_HOST_DEVICE NarrowConfig narrow_config(Element element, uint32_t side) { return {element, side, 32, 16, 32}; }
-/// Of 4, 8 or 12 channels under 3x3 taps; the sums of all columns of a tile's pixels have to fit into shared memory.
+/// For 4, 8 or 12 output channels under 3x3 taps. Fewer pixels, because all their sums must fit into shared memory.
 KG_HOST_DEVICE NarrowConfig wide_narrow_config(Element element) { return {element, 3, 112, 16, 16}; }
 
 // Every instance that is built. X(kernel, its NarrowConfig)

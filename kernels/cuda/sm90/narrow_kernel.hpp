@@ -11,8 +11,8 @@
 #include <kinetograph/kernels/isa/wgmma.hpp>
 
 /// A convolution with so few output channels that the taps of the image become columns of the matrix product: a pixel's
-/// channels are read once instead of once a tap. 96 > 3 under 3 x 3 taps is a product with 27 columns, and an output
-/// pixel the sum of one column of each of its 9 neighbours:
+/// channels are read once instead of once per tap. 96 -> 3 channels under 3 x 3 taps are a product with 27 columns, and
+/// an output value is the sum of 9 of its elements, one from each pixel under the taps:
 ///
 ///   Y[pixel][tap, k] = sum over q, c of input[t + q][pixel][c] * filter[k][c][q][tap]        wgmma, N = columns
 ///   output[y, x][k]  = sum over taps (r, s) of Y[y + r, x + s][(r, s), k]                    shared memory
@@ -35,7 +35,7 @@ struct NarrowConvKernel {
     static constexpr Element kElement = c.element;
     static constexpr isa::Swizzle kSwizzle = isa::Swizzle::Span64;
     static constexpr uint32_t kRow = kNarrowChannels * 2, kConsumerThreads = 128 * kConsumers;
-    static constexpr uint32_t kBlocks = pixels(c) / kBlockPixels / kConsumers;  ///< of 64 pixels, a warpgroup's
+    static constexpr uint32_t kBlocks = pixels(c) / kBlockPixels / kConsumers;  ///< of 64 pixels, per warpgroup
     static constexpr uint32_t kStageBytes = (pixels(c) + c.columns) * kRow;
     using Smem = NarrowSmem<kConfig>;
     using Sums = float[kBlocks][c.columns / 2];
@@ -46,7 +46,7 @@ struct NarrowConvKernel {
         auto& smem = isa::shared_as<Smem>();
         if (isa::thread_index() == 0) {
             for (auto& barrier : smem.full) isa::mbarrier::init(barrier, 1);
-            for (auto& barrier : smem.empty) isa::mbarrier::init(barrier, 4 * kConsumers);  // a warp each
+            for (auto& barrier : smem.empty) isa::mbarrier::init(barrier, 4 * kConsumers);  // one arrival per warp
             if constexpr (kFault != ConvFault::NoBarrierInitFence) isa::fence_barrier_init();
         }
         isa::sync_cta();
@@ -97,7 +97,7 @@ struct NarrowConvKernel {
             const Place at = place(p, index);
             Sums sums;
             multiply(smem, ring, p.taps[at.frame].count * p.channel_blocks, consumer, sums);
-            isa::sync_named(1, kConsumerThreads);  // the tile before has been read out of y
+            isa::sync_named(1, kConsumerThreads);  // the previous tile's sums have been read from y
             stage(smem, consumer, sums);
             if constexpr (kFault != ConvFault::NoStagingBarrier) isa::sync_named(1, kConsumerThreads);
             gather(p, smem, at);
@@ -139,7 +139,7 @@ struct NarrowConvKernel {
         for (uint32_t i = 0; i < kBlocks; ++i) isa::wgmma::take(sums[i]);
     }
 
-    /// Columns of Y lie one after the other, so that neighbouring lanes gather neighbouring pixels.
+    /// Y is stored column by column, so that neighbouring lanes gather neighbouring pixels.
     KG_DEVICE static void stage(Smem& smem, uint32_t consumer, const Sums& sums) {
         const uint32_t row = isa::thread_index() % 128 / 32 * 16 + isa::lane_index() / 4;
         const uint32_t column = isa::lane_index() % 4 * 2;

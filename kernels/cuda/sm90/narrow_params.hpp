@@ -18,7 +18,7 @@ struct NarrowConvParams {
     uint32_t c_out;
     uint32_t h_out, w_out;
     int32_t pad_top, pad_left;
-    uint32_t silu, relu;   ///< 1: of the result
+    uint32_t silu, relu;   ///< 1: applied to the result
     uint32_t float32;      ///< 1: output and residual are fp32; otherwise of the input's element
     float beta;            ///< factor of the residual
     float negative_slope;  ///< of the ReLU

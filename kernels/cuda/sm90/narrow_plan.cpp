@@ -46,10 +46,10 @@ TensorMapDesc filter_map(const NarrowConfig& c, const ConvProblem& p, const std:
 int64_t tiles_x(const NarrowConfig& c, const ConvProblem& p) { return ceil_div(p.w_out(), tile_columns(c)); }
 int64_t tiles_y(const NarrowConfig& c, const ConvProblem& p) { return ceil_div(p.h_out(), tile_rows(c)); }
 
-/// The pixels of a tile come out of the second-level cache once a temporal tap, at this rate on an H200.
+/// A tile's pixels are read from the L2 once per temporal tap, at this rate on an H200.
 constexpr double kCacheBytesPerSecond = 8.5e12;
-/// Sums of a tile that go through shared memory in a clock, which nothing hides: those that are stored and those that
-/// are gathered. Fitted to the head in bench/results/conv_h200_*.json.
+/// Sums of a tile that are stored to or gathered from shared memory in one clock. Nothing overlaps this.
+/// Fitted to the head in bench/results/conv_h200_*.json.
 constexpr double kSumsAClock = 7.6;
 
 }  // namespace

@@ -9,17 +9,17 @@ struct NamedNarrowConfig {
     std::string_view kernel;  ///< entry point in the fat binary: "sm90_narrow_bf16_3"
     NarrowConfig config;
 };
-/// Of the problem's element and taps with room for its columns; null if there is none.
+/// An instance of the problem's element and taps that has room for its columns; null if there is none.
 const NamedNarrowConfig* choose_narrow_config(const conv::ConvProblem& problem);
 
-/// Seconds that the problem takes: the longer of its loads out of the cache and its products, and then its sums; or its
-/// traffic.
+/// Seconds that the problem takes: max(loads from the L2, products) + sums through shared memory, or its memory
+/// traffic if that takes longer.
 double narrow_seconds(const NarrowConfig& config, const conv::ConvProblem& problem, const conv::Chip& chip);
 
-/// narrow-gemm-sm90: NarrowConvKernel, one launch a run of frames.
+/// narrow-gemm-sm90: NarrowConvKernel, one launch per run of frames (frame_runs.hpp).
 conv::ConvPlan plan_narrow_gemm(const conv::ConvProblem& problem, const conv::Chip& chip);
 
-/// One launch a run of frames. Arguments: NarrowConvParams, whose maps `encode` makes; `sms` CTAs share the tiles.
+/// One launch per run of frames. Arguments: NarrowConvParams, whose maps `encode` makes; `sms` CTAs share the tiles.
 std::vector<conv::ConvLaunch> narrow_launches(const NarrowConfig& config, const conv::ConvProblem& problem,
                                               const conv::ConvTensors& tensors,
                                               const conv::ParameterAddresses& parameters, uint32_t sms,

@@ -9,10 +9,10 @@ namespace kinetograph::sm90 {
 /// the end of the widest tile.
 conv::PackedParameters pack_parameters(const conv::ConvProblem& problem, const conv::ConvParameters& parameters);
 
-/// That filter with bias and gamma as the kernels of this folder read them.
+/// A packed filter with bias and gamma padded like those of pack_parameters().
 conv::PackedParameters pack_with_filter(std::vector<std::byte> filter, const conv::ConvParameters& parameters);
 
-/// What distinguishes its results: plans with equal layouts share them.
+/// The name of the layout of pack_parameters(): plans with equal layouts share its results.
 std::string packing_layout(const conv::ConvProblem& problem);
 
 }  // namespace kinetograph::sm90

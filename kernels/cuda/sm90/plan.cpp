@@ -22,7 +22,7 @@ using conv::ConvTensors;
 using conv::EncodeMap;
 using conv::ParameterAddresses;
 
-/// `finish(params, run)`: what a kernel reads besides ConvParams.
+/// `finish(params, run)` sets what a kernel reads besides ConvParams.
 template <class Params, class Finish>
 std::vector<ConvLaunch> launches_of(const ConvConfig& config, const ConvProblem& problem, const ConvTensors& tensors,
                                     const ParameterAddresses& parameters, uint32_t sms, const EncodeMap& encode,
@@ -72,7 +72,7 @@ ConvPlan plan_implicit_gemm(const ConvProblem& problem, const Chip& chip) {
     return plan_implicit_gemm_in(*taken.tile, problem, chip);
 }
 
-/// Tiles by name: of `kTiles()`, planned by `kPlanIn`.
+/// The choice by name among `kTiles()`, planned by `kPlanIn`.
 template <auto kTiles, auto kPlanIn>
 constexpr conv::KernelChoice kTileChoice{
     [](const ConvProblem& problem, const Chip& chip) {

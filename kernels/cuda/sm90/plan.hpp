@@ -13,7 +13,7 @@ std::span<const conv::ConvMethod> methods();
 std::span<const conv::AttentionMethod> attention_methods();
 std::span<const conv::KnownDevice> devices();
 
-/// What a tile does of a problem: all, or without a norm over more filters than it holds, which a pass does then.
+/// What a tile's kernel computes: all of the problem if it `fits`, else all but the norm, which a pass computes then.
 inline conv::ConvProblem without_norm_unless(bool fits, conv::ConvProblem problem) {
     if (!fits) problem.norm = conv::Norm::None;
     return problem;
@@ -27,8 +27,8 @@ std::vector<conv::ConvLaunch> conv_launches(const ConvConfig& config, const conv
                                             const conv::ParameterAddresses& parameters, uint32_t sms,
                                             const conv::EncodeMap& encode);
 
-/// The same of a kernel with fp32_sums: `sums`, a frame an output frame, is added first if `adds`, and takes the
-/// results if the problem's output is fp32, whose tensors have no output then. Arguments: SumConvParams.
+/// The same for a kernel with fp32_sums. `sums` has one frame per output frame; it is added first if `adds`. If the
+/// problem's output is fp32, `sums` takes the results and `tensors` has no output. Arguments: SumConvParams.
 std::vector<conv::ConvLaunch> sum_launches(const ConvConfig& config, const conv::ConvProblem& problem,
                                            const conv::ConvTensors& tensors, std::span<std::byte* const> sums,
                                            bool adds, const conv::ParameterAddresses& parameters, uint32_t sms,

@@ -18,7 +18,7 @@ namespace {
 using conv::ConvLaunch;
 using conv::ConvProblem;
 
-/// The slice of a temporal tap into the sums of `frames` output frames, each from an input frame of its own.
+/// The slice of one temporal tap: a 2-D convolution of each of `frames` input frames into fp32 sums, no epilogue.
 ConvProblem sums_of(const ConvProblem& problem, int64_t frames) {
     ConvProblem slice = problem;
     slice.n = 1;
@@ -42,7 +42,7 @@ ConvProblem finish_of(const ConvProblem& problem, int64_t frames) {
 uint64_t sum_bytes(const ConvProblem& p) {
     return conv::workspace_part(conv::u64(p.h_out() * p.w_out() * p.filter.k * 4));
 }
-/// Output frames at a time.
+/// Output frames of one group; see q_slice_plan.hpp.
 int64_t frames_together(const ConvProblem& p) {
     if (p.empty()) return 1;
     return std::clamp<int64_t>(static_cast<int64_t>(sm80::kQSliceSumBytes / sum_bytes(p)), 1, p.frames_out());
@@ -57,7 +57,7 @@ conv::PackedParameters pack_slices(const ConvProblem& problem, const conv::ConvP
     return pack_with_filter(std::move(packed), parameters);
 }
 
-/// Each slice of some frames waits for the one before. Residuals and results of those frames only.
+/// The slices of output frames [first, first + count), in order. The last one has the residuals and the results.
 void append_slices(std::vector<ConvLaunch>& launches, const ConvConfig& config, const ConvProblem& problem,
                    const conv::ConvTensors& tensors, int64_t first, int64_t count,
                    const conv::ParameterAddresses& parameters, uint32_t sms, const conv::EncodeMap& encode) {
@@ -95,7 +95,7 @@ conv::ConvPlan plan_q_slice_in(const NamedConvConfig& tile, const ConvProblem& p
     const int64_t together = frames_together(problem);
     const auto rounds = static_cast<double>(conv::ceil_div(problem.frames_out(), together));
     const auto slices = static_cast<double>(problem.filter.q);
-    // Sums are read once a slice but the first; that they are written counts as a slice's output.
+    // Every slice but the first reads the sums. Writing them is counted as the slices' output.
     const double read = static_cast<double>(sum_bytes(problem)) * static_cast<double>(together) * (slices - 1);
     conv::ConvPlan plan = sm80::plan_tiled(
         problem, chip,

@@ -14,7 +14,7 @@ struct Ring {
             parity ^= 1u;
         }
     }
-    /// `count` stages ago, at most a lap.
+    /// The slot `count` stages back, at most a lap.
     KG_DEVICE uint32_t slot_before(uint32_t count = 1) const {
         return slot >= count ? slot - count : slot + kStages - count;
     }

@@ -6,7 +6,7 @@
 /// `bn` filters.
 namespace kinetograph::sm90 {
 
-/// How the two consumer warpgroups go about it.
+/// How the two consumer warpgroups divide the tiles.
 enum class Consumers : uint8_t {
     Together,  ///< one tile, half of its rows or columns each: reads its filters once for both
     InTurn,    ///< a tile each: the epilogue of one hides behind the products of the other
@@ -24,7 +24,7 @@ struct WinogradConfig {
 };
 
 inline constexpr uint32_t kTransformWarps = 2;
-/// CTAs of a cluster. They take the same filters at the same time, and each stage of these is loaded once for both.
+/// CTAs of a cluster. Both use the same filters at the same time, and each filter stage is loaded once, by multicast.
 inline constexpr uint32_t kClusterCtas = 2;
 
 /// The whole tile, of one frame: what is loaded.
@@ -47,17 +47,17 @@ KG_HOST_DEVICE ConvConfig share(const WinogradConfig& c) {
     (part.blocks_y % sharers(c) == 0 ? part.blocks_y : part.blocks_x) /= sharers(c);
     return part;
 }
-/// Rows and columns of a tile from one warpgroup's pixels to the other's.
+/// Offset in rows and columns from the first warpgroup's pixels of a tile to the second's.
 KG_HOST_DEVICE uint32_t rows_between(const WinogradConfig& c) {
     return share(c).blocks_y < c.blocks_y ? tile_rows(share(c)) : 0;
 }
 KG_HOST_DEVICE uint32_t columns_between(const WinogradConfig& c) {
     return share(c).blocks_x < c.blocks_x ? tile_columns(share(c)) : 0;
 }
-/// Sets of staging buffers: warpgroups that take turns hand theirs over.
+/// Sets of staging buffers: one per warpgroup that shares a tile; warpgroups that take turns pass one set on.
 KG_HOST_DEVICE uint32_t staging_sets(const WinogradConfig& c) { return sharers(c); }
-/// Bytes of one frame's halo in shared memory, a multiple of the swizzle's pattern: a chunk lies at the same place of
-/// every halo.
+/// Bytes of one frame's halo in shared memory, a multiple of the swizzle's pattern: a pixel's chunk has the same
+/// offset in every halo.
 KG_HOST_DEVICE uint32_t halo_stage_bytes(const WinogradConfig& c) { return (halo_bytes(whole(c)) + 511) / 512 * 512; }
 KG_HOST_DEVICE uint32_t shared_bytes(const WinogradConfig& c) {
     const uint32_t halos = (c.halo_stages * halo_stage_bytes(c) + 1023) / 1024 * 1024;
@@ -77,8 +77,8 @@ struct CheckedWinogradConfig {
     static_assert(9 % c.stage_taps == 0, "the taps of an image are whole filter stages");
     static_assert(filter_stage_bytes(share(c)) % 1024 == 0, "stages start on the swizzle");
     static_assert(c.halo_stages >= 4, "one operand in use, another ready, two frames on their way");
-    // In an odd ring a stage holds a spent frame in one lap and an operand in the next: the transform could end both
-    // laps before the consumers have looked at the first, whose parity would then be that of a lap to come.
+    // In an odd ring a stage would hold a spent frame in one lap and an operand in the next. The transform could
+    // complete operand_full for both before a consumer waits for the first, whose parity then looks not yet reached.
     static_assert(c.halo_stages % 2 == 0, "a pair's frames keep their places from lap to lap");
     static_assert(c.filter_stages >= 2, "a ring needs two stages");
     static_assert(3 * c.halo_stages + 2 * c.filter_stages + 2 * kConsumers <= 128,

@@ -22,7 +22,7 @@ KG_HOST_DEVICE WinogradConfig winograd_config(Element element, uint32_t bn, uint
 }
 
 // X(kernel, its WinogradConfig). A row: name, filters, blocks along rows, along columns, consumers, taps of a filter
-// stage, halos. A name says filters x pixels.
+// stage, halo stages. A name says filters x pixels.
 #define KG_SM90_WINOGRAD_TILE(X, word, element, name, ...) \
     X(sm90_winograd_##word##_##name, winograd_config(Element::element, __VA_ARGS__))
 #define KG_SM90_WINOGRAD_TILES(X, word, element)                                             \

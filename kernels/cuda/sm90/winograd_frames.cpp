@@ -4,12 +4,12 @@
 namespace kinetograph::sm90 {
 namespace {
 
-/// Of a sample's pair that begins with output frame t; the run's input frames begin at `first`.
+/// The pair that begins with output frame t of a sample, in a run whose input frames begin at `first`.
 FramePair pair_at(const conv::ConvProblem& p, int64_t t, int64_t outputs, int64_t first) {
     FramePair pair;
     pair.outputs = static_cast<uint8_t>(outputs);
     for (size_t i = 0; i < std::size(pair.input); ++i) {
-        if (i == 3 && outputs == 1) continue;  // the second frame's last tap
+        if (i == 3 && outputs == 1) continue;  // read by the second frame alone
         const int64_t frame = conv::input_frame(p, t, static_cast<int64_t>(i));
         if (frame >= 0 && frame < p.d) pair.input[i] = static_cast<uint8_t>(frame - first);
     }

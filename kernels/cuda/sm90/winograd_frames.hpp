@@ -9,7 +9,7 @@ namespace kinetograph::sm90 {
 
 /// Pairs of output frames of one launch and the input frames under their taps: as many as its parameters have room for.
 struct PairRun {
-    int64_t first_output = 0, outputs = 0;  ///< of all samples' frames
+    int64_t first_output = 0, outputs = 0;  ///< index among all samples' frames
     int64_t first_input = 0, inputs = 0;    ///< likewise
     uint32_t pairs = 0;
     std::array<FramePair, kMaxPairs> pair{};

@@ -6,13 +6,18 @@
 #include <kinetograph/kernels/cuda/sm90/winograd_transform.hpp>
 #include <kinetograph/kernels/isa/cluster.hpp>
 
-/// A 3x3x3 convolution on Hopper with two thirds of its multiplications: F(2,3) along time makes two output frames of
-/// four products with transformed frames, each a 3x3 convolution by implicit GEMM as in conv_kernel.hpp. Persistent and
-/// warp-specialised; one source for the chip and for host_model.
+/// A 3x3x3 convolution on Hopper with two thirds of its multiplications: F(2,3) along time computes two output frames
+/// from four products of transformed frames and filters, in place of six; each product is a 3x3 convolution by implicit
+/// GEMM as in conv_kernel.hpp. Persistent and warp-specialised; one source for the chip and for host_model.
 ///
-/// Time is the axis whose transform is pointwise: a transformed halo serves all nine taps of the image, and two warps
-/// rewrite halos in shared memory while two warpgroups multiply. Two accumulators do for four products, because sum and
-/// difference of the frames are computed instead of the frames. Lavin and Gray 2016, arXiv 1509.09308 (F(2,3)).
+/// The transform along time is pointwise: it adds or subtracts the same pixel of two frames. A transformed halo thus
+/// serves all nine taps of the image, and two warps rewrite halos in place while two warpgroups multiply. Two sets of
+/// accumulators suffice for the four products: winograd_steps.hpp. Lavin and Gray 2016, arXiv 1509.09308 (F(2,3)).
+///
+///   warp 0      halos     --> halo_full                  --> warps 2, 3, which rewrite halos as operands
+///   warps 2, 3  operands  --> operand_full               --> warpgroups 1 and 2: wgmma, epilogue
+///   warp 1      filters   --> filter_full, filter_empty <--> warpgroups 1 and 2 of both CTAs
+///   halo_empty  to warp 0: from warps 2, 3 for a spent halo, from warpgroups 1 and 2 for an operand
 namespace kinetograph::sm90 {
 
 /// Grid: any number of CTAs up to the number of tiles, along x; kThreads threads.
@@ -48,7 +53,7 @@ struct WinogradKernel {
 
   private:
     KG_DEVICE static void initialise_barriers(Smem& smem) {
-        constexpr uint32_t kWarps = 4 * sharers(c);  // that consume a stage, each of which arrives once
+        constexpr uint32_t kWarps = 4 * sharers(c);  // that consume a stage; each arrives once
         for (auto& barrier : smem.halo_full) isa::mbarrier::init(barrier, 1);
         for (auto& barrier : smem.operand_full) isa::mbarrier::init(barrier, kTransformWarps);
         for (auto& barrier : smem.halo_empty) isa::mbarrier::init(barrier, kWarps);
@@ -100,12 +105,12 @@ struct WinogradKernel {
             multiply.skip(params.conv.channel_blocks, pair_of(params, index));
     }
 
-    /// Not kept in a register through the epilogue, which needs them all.
+    /// Recomputed, because the epilogue needs all registers.
     KG_DEVICE static uint32_t consumer_index() { return isa::recomputed(isa::thread_index()) / 128 - 1; }
     KG_DEVICE static auto& staging_of(Smem& smem) { return smem.staging[kInTurn ? 0 : consumer_index()]; }
 
-    /// Hands the staging buffers to the first frame of tile `index`, if there is one, and to the warpgroup that stores
-    /// it: the other one where they take turns, but for the first tile of all.
+    /// Hands the staging buffers to the warpgroup that stores the first frame of tile `index`, if the tile exists: to
+    /// the other one if they take turns, except for the CTA's first tile.
     KG_DEVICE static void prepare_tile(const WinogradParams& params, Smem& smem, uint32_t index) {
         if (index >= tile_count<kClusterCtas>(params.conv)) return;
         const bool others = kInTurn && index >= isa::grid_size().x;

@@ -34,8 +34,9 @@ struct WinogradLoadRole {
         }
     }
 
-    /// stage_taps taps of bn filters a stage. The two CTAs take turns to load one for both, once neither reads what was
-    /// there before; each counts the bytes that it receives.
+    /// A stage is stage_taps taps of bn filters. The two CTAs take turns: one loads a stage for both by multicast,
+    /// after the consumers of both have released it. Each CTA's barrier counts the bytes that arrive in its shared
+    /// memory.
     KG_DEVICE static void filter(const WinogradParams& params, Smem& smem) {
         const ConvParams& p = params.conv;
         constexpr uint32_t kTaps = 9, kStageBytes = filter_stage_bytes(kWhole);

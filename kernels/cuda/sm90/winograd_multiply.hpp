@@ -24,7 +24,7 @@ class WinogradMultiplyRole {
         filter_.advance(filter_stages_of<kConfig>(pair, channel_blocks));
     }
 
-    /// sums[0] and sums[1] become the two output frames; of a frame alone both are that frame. `turn`: how many tiles
+    /// sums[0] and sums[1] become the two output frames; of a frame alone only sums[0] is one. `turn`: how many tiles
     /// this warpgroup has computed before.
     KG_DEVICE void run(Sums (&sums)[kSums], uint32_t channel_blocks, const FramePair& pair, uint32_t turn) {
         if constexpr (kInTurn && kFault != ConvFault::NoOrder) {
@@ -40,7 +40,7 @@ class WinogradMultiplyRole {
                 KG_UNROLL
                 for (uint32_t sum = 0; sum < kSums; ++sum) {
                     if (!adds_to(sum, phase, pair)) continue;
-                    if (phase == 0) {  // the first halo of the pair, which is spent
+                    if (phase == 0) {  // skip the pair's first halo, which is spent
                         wait_for_operand();
                         halo_.advance();
                     }
@@ -57,8 +57,8 @@ class WinogradMultiplyRole {
     }
 
   private:
-    /// All taps of the image on one operand. `first`: of a phase, with no batch before it whose stages are still to be
-    /// released; `last`: of a tile.
+    /// All taps of the image on one operand. `first`: the phase's first, so that no earlier stage is still to be
+    /// released; `last`: the tile's last.
     KG_DEVICE void multiply_operand(Sums& sums, uint32_t phase, bool first, bool last) {
         wait_for_operand();
         constexpr uint32_t kColumns = halo_columns(whole(c));
@@ -81,7 +81,7 @@ class WinogradMultiplyRole {
                 isa::wgmma::wait<1>();
                 if (group != 0 || !first) release_filters(smem_.filter_empty[filter_.slot_before()]);
             }
-            // The operand before: in phase 0 there is a spent frame between the two.
+            // The previous operand: in phase 0 a spent frame lies between the two.
             if (group == 0 && !first) release(smem_.halo_empty[halo_.slot_before(phase == 0 ? 2 : 1)]);
             filter_.advance();
         }
@@ -122,7 +122,7 @@ class WinogradMultiplyRole {
         if (isa::lane_index() == 0) isa::mbarrier::arrive(empty);
     }
 
-    /// Every stage of this tile has been waited for, by every lane: what lands next is the other warpgroup's.
+    /// Passes the main loop on. Every lane has waited for every stage of this tile: the next ones are the other's.
     KG_DEVICE void hand_over() {
         isa::sync_warp();
         if (isa::lane_index() == 0) isa::mbarrier::arrive(smem_.turn[consumer_ ^ 1u]);

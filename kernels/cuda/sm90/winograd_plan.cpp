@@ -23,21 +23,21 @@ using conv::ConvProblem;
 constexpr std::array kConfigs{KG_SM90_WINOGRAD_BF16_TILES(KG_ROW) KG_SM90_WINOGRAD_F16_TILES(KG_ROW)};
 #undef KG_ROW
 
-// Fitted to an H200 as the constants of cost.cpp.
+// Fitted to an H200 like the constants of cost.cpp.
 constexpr double kMultiplyEfficiency = 0.93, kPortEfficiency = 0.988;
-constexpr double kEpilogueShown = 0.27;  // of an epilogue behind the products of the other warpgroup
+constexpr double kEpilogueShown = 0.27;  // part of an epilogue that the other warpgroup's products do not hide
 constexpr int64_t kBlockChannels = 32, kBlockBytes = 2 * kBlockChannels;  // of a block of K
-constexpr int64_t kTaps = 4 * 9;                                          // of the transform and the image
+constexpr int64_t kTaps = 4 * 9;  // 4 of the transform, each with 9 of the image
 
 using conv::ceil_div;
 
 int64_t channel_blocks(const ConvProblem& p) { return ceil_div(p.c_in, kBlockChannels); }
 
-/// Bytes from filter to filter, tap to tap and block of channels to block.
+/// Bytes from one filter, tap or block of channels to the next.
 struct FilterStrides {
     int64_t filter, tap, block;
 };
-/// Side by side as a stage takes them, or each filter by itself: which is faster was measured tile by tile.
+/// A stage's filters side by side, or each filter contiguous: which is faster was measured tile by tile.
 FilterStrides filter_strides(const WinogradConfig& c, const ConvProblem& p) {
     if (c.consumers == Consumers::InTurn)
         return {kBlockBytes, p.filter.k * kBlockBytes, kTaps * p.filter.k * kBlockBytes};
@@ -45,7 +45,7 @@ FilterStrides filter_strides(const WinogradConfig& c, const ConvProblem& p) {
     return {kTaps * tap, tap, kBlockBytes};
 }
 
-/// [k][tap][c_in rounded up to 8] to those strides.
+/// Copies [k][tap][c_in rounded up to 8] to blocks with the given strides.
 std::vector<std::byte> in_blocks(const FilterStrides& strides, const ConvProblem& p, std::span<const std::byte> rows) {
     const int64_t row_bytes = sm80::padded_channels(p.c_in) * 2;
     std::vector<std::byte> blocks(static_cast<size_t>(channel_blocks(p) * kTaps * p.filter.k * kBlockBytes));
@@ -74,9 +74,9 @@ isa::TensorMapDesc filter_map(const WinogradConfig& config, const ConvProblem& p
     return map;
 }
 
-/// Clocks of one of a pair's four products over a block of channels: its multiplications, or what moves through shared
-/// memory at 128 bytes a clock. That is operands, arriving filters, and the halos of a pair, of which six arrive and
-/// ten are read or written by the transform.
+/// Clocks of one of a pair's four products over a block of channels: its multiplications, or its shared-memory traffic
+/// at 128 bytes a clock if that is longer: the operands, the arriving filters, and a quarter of the halos that a pair
+/// of frames moves: 6 arrive, the transform reads 6 and writes 4.
 double transformed_product_clocks(const WinogradConfig& c) {
     const ConvConfig tile = whole(c);
     constexpr double kSteps = 9 * kBlockChannels / 16.0, kHalosAProduct = (6 + 10) / 4.0;

@@ -13,28 +13,28 @@ struct NamedWinogradConfig {
 /// All that are compiled.
 std::span<const NamedWinogradConfig> winograd_configs();
 
-/// Whether that tile can do it: its element, and all filters for a norm.
+/// Whether the tile takes the problem: of its element, and with room for all filters if there is a norm.
 bool fits(const WinogradConfig& config, const conv::ConvProblem& problem);
 
-/// Seconds that the problem takes with that tile, without a norm pass after it; by constants as of conv_seconds().
+/// Seconds that the problem takes with that tile, without a norm pass after it; fitted like conv_seconds().
 double winograd_seconds(const WinogradConfig& config, const conv::ConvProblem& problem, const conv::Chip& chip);
 
 /// The cheapest tile that fits; null if none does.
 const NamedWinogradConfig* choose_winograd_config(const conv::ConvProblem& problem, const conv::Chip& chip);
 
 /// Filter [k][c_in][3][3][3] as [block of 32 channels][4][3][3][k][32], for tiles that take turns, or
-/// [k][4][3][3][blocks of 32 channels]: of sm80::winograd_filter, rounded once; bias and gamma as pack_parameters.
+/// [k][4][3][3][blocks of 32 channels]: sm80::winograd_filter's values, rounded once; bias, gamma as pack_parameters.
 conv::PackedParameters pack_winograd(const WinogradConfig& config, const conv::ConvProblem& problem,
                                      const conv::ConvParameters& parameters);
 
-/// As conv_launches(), of WinogradKernel. Arguments: WinogradParams.
+/// As conv_launches(), for WinogradKernel. Arguments: WinogradParams.
 std::vector<conv::ConvLaunch> winograd_launches(const WinogradConfig& config, const conv::ConvProblem& problem,
                                                 const conv::ConvTensors& tensors,
                                                 const conv::ParameterAddresses& parameters, uint32_t sms,
                                                 const conv::EncodeMap& encode);
 
 conv::ConvPlan plan_winograd(const conv::ConvProblem& problem, const conv::Chip& chip);
-/// The same in that tile, which fits it, or it without its norm.
+/// The same with the given tile, which fits the problem or the problem without its norm.
 conv::ConvPlan plan_winograd_in(const NamedWinogradConfig& tile, const conv::ConvProblem& problem,
                                 const conv::Chip& chip);
 

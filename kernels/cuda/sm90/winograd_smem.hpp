@@ -13,16 +13,16 @@ struct WinogradSmem {
 
     alignas(1024) uint8_t halo[c.halo_stages][halo_stage_bytes(c)];             ///< [pixel][channels]: frame, operand
     alignas(1024) uint8_t filter[c.filter_stages][filter_stage_bytes(kShare)];  ///< [tap][filter][channels]
-    /// Of a warpgroup, or in turn of both: [piece][pixel][channels].
+    /// A set per warpgroup, or one that both use in turn; a buffer is [piece][pixel][channels].
     alignas(1024) uint8_t staging[staging_sets(c)][staging_buffers(kShare)][staging_bytes(kShare)];
 
     isa::mbarrier::Barrier halo_full[c.halo_stages];                                     // load -> transform
     isa::mbarrier::Barrier operand_full[c.halo_stages];                                  // transform -> multiply
     isa::mbarrier::Barrier halo_empty[c.halo_stages];                                    // both -> load
     isa::mbarrier::Barrier filter_full[c.filter_stages], filter_empty[c.filter_stages];  // load <-> multiply
-    isa::mbarrier::Barrier turn[kConsumers];  ///< of a warpgroup: the main loop is its own
+    isa::mbarrier::Barrier turn[kConsumers];  ///< [w]: warpgroup w may enter its main loop
     isa::mbarrier::Barrier
-        staging_ready[kConsumers];  ///< buffers are free, and hold the residual of what is stored next
+        staging_ready[kConsumers];  ///< [w]: buffers are free for w and hold the residual of its next frame
 };
 
 }  // namespace kinetograph::sm90

@@ -14,6 +14,9 @@
 ///                          d2 - d1            (g0 - g1 + g2)/2   Q
 ///
 /// The second halo of a pair becomes second - first. The first one is spent in phase 0; in phase 1 it becomes the sum.
+/// After each phase the sums (P, Q) become (P + Q, P - Q). With Pi and Qi for what phase i adds, the results are
+///
+///   frame 0 = 2 P0 + P1 + Q1        frame 1 = 2 Q0 + P1 - Q1
 namespace kinetograph::sm90 {
 
 inline constexpr uint32_t kPhases = 2, kSums = 2;

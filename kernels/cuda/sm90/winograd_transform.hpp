@@ -5,8 +5,8 @@
 #include <kinetograph/kernels/isa/global_memory.hpp>
 #include <kinetograph/kernels/isa/packed_math.hpp>
 
-/// The transform warps: pairs of halos become operands where they lie. Pointwise, so that neither swizzle nor halo
-/// matters.
+/// The transform warps rewrite pairs of halos as operands in place. The operation is pointwise, so that it takes the
+/// swizzled bytes in order, whatever pixel they belong to.
 namespace kinetograph::sm90 {
 
 template <WinogradConfig kConfig, ConvFault kFault>
@@ -52,7 +52,7 @@ class TransformRole {
         ring.advance();
     }
 
-    /// As many arrivals of the transform warps as there are consumer warps, which release the other halos.
+    /// halo_empty counts one arrival per consumer warp; for a spent frame the transform warps make as many.
     KG_DEVICE static void release(Smem& smem, uint32_t slot) {
         if (isa::lane_index() < 4 * sharers(c) / kTransformWarps) isa::mbarrier::arrive(smem.halo_empty[slot]);
     }
