@@ -4,8 +4,8 @@
 #include <kinetograph/kernels/cuda/sm100/conv2d_config.hpp>
 #include <kinetograph/kernels/cuda/sm90/attention_params.hpp>
 
-/// What one instance of the SM100 attention is made of: 128 queries of a CTA meet the keys 64 at a time, twice. Tiles,
-/// widths, maps and parameters are the Hopper kernel's.
+/// What one instance of the SM100 attention is made of: a CTA takes 128 queries and goes over the keys twice, 64 at
+/// a time. Tiles, widths, maps and parameters are the Hopper kernel's.
 namespace kinetograph::sm100 {
 
 using sm90::AttentionConfig, sm90::AttentionParams;
@@ -17,7 +17,7 @@ inline constexpr uint32_t kScoreBuffers = 2;
 
 /// A stage is the keys or the values of one tile, in blocks of one span of channels.
 KG_HOST_DEVICE uint32_t attention_stage_bytes(const AttentionConfig& c) { return width_blocks(c) * kKeyBlockBytes; }
-/// Queries, weights and barriers; what is left is stages.
+/// Bytes of queries, weights and barriers; the rest of shared memory holds stages.
 KG_HOST_DEVICE uint32_t attention_fixed_bytes(const AttentionConfig& c) {
     return (width_blocks(c) + 1) * 2 * kQueryBlockBytes + 1024;
 }

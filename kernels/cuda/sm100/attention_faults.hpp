@@ -16,8 +16,8 @@ enum class AttentionFault : uint8_t {
     NoWeightWait,        ///< values are multiplied before their weights are stored
     NoWeightFence,       ///< no proxy fence between stored weights and their product
     WeightsTooEarly,     ///< weights are overwritten while a product may still read them
-    WrongValueStride,    ///< spans of a value's channels are taken 8 keys apart
-    KeysNotMasked,       ///< keys past the last have weight
+    WrongValueStride,    ///< the stride between spans of channels is set to that between groups of 8 keys
+    KeysNotMasked,       ///< keys past the last get weights
     NoResultFence,       ///< no proxy fence between staged results and their store
 };
 

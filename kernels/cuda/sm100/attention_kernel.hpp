@@ -12,9 +12,9 @@
 #include <kinetograph/kernels/isa/tma.hpp>
 
 /// Attention of one head on sm_100, output = softmax(Q K^T / sqrt(channels)) V, in two sweeps over the keys: the first
-/// finds each query's largest score, the second computes the scores again and adds the values under their weights. The
-/// maxima are then final, so that sums never leave tensor memory to be rescaled; the price is half as many products
-/// again. A lane holds a whole query, so that maxima and sums ask no other thread.
+/// finds each query's largest score, the second computes the scores again and adds the weighted values. The maxima are
+/// final by then, so that sums never leave tensor memory to be rescaled; the price is half as many products again. A
+/// lane holds all scores of its query, so that maxima and sums need no exchange between threads.
 ///
 ///   load    K0 K1 K2 ...             | K0 K1    V0 K2     V1 ...
 ///   MMA     S0 S1 S2 ...             | S0 S1    O += P0 V0  S2  O += P1 V1 ...
@@ -54,7 +54,7 @@ class AttentionKernel {
 
   private:
     static constexpr uint32_t kLoad = 4, kMma = 5;
-    /// B in rows of N: PTX ISA, tcgen05, Instruction descriptor, bit 16. Its operand's descriptor is wgmma's.
+    /// B is stored [K][N], MN-major: PTX ISA, tcgen05, Instruction descriptor, bit 16; matrix descriptor as for wgmma.
     static constexpr uint32_t kRowsOfN = 1u << 16;
     static constexpr isa::Swizzle kSwizzle = sm90::kAttentionSwizzle;
     using Ring = sm90::Ring<Smem::kStages>;
@@ -131,13 +131,13 @@ class AttentionKernel {
         if constexpr (kFault != AttentionFault::NoStageWait)
             isa::mbarrier::wait(smem.stage_full[ring.slot], ring.parity);
     }
-    /// The products that are under way read the stage.
+    /// The stage becomes free when the products issued so far are complete.
     KG_DEVICE static void release_stage(Smem& smem, Ring& ring) {
         isa::tcgen05::commit<1>(smem.stage_empty[ring.slot]);
         ring.advance();
     }
 
-    /// Rows of one span, packed.
+    /// Descriptor of a block of rows of one swizzle span, without gaps.
     KG_DEVICE static uint64_t rows(const uint8_t* block) {
         return isa::tcgen05_descriptor(
             {.address = isa::shared_address(block), .group_stride = 8 * kSpanBytes, .swizzle = kSwizzle});
@@ -162,7 +162,8 @@ class AttentionKernel {
         buffer.advance();
     }
 
-    /// A value's row is a row of K: its channels lie along N. `more`: the weights' memory is used again.
+    /// sums += weights * values. Keys are K, channels N: B is [K][N]. `more`: another tile's weights follow in the same
+    /// memory.
     KG_DEVICE static void multiply_values(Smem& smem, Ring& ring, uint32_t sums, uint32_t tile, bool more) {
         constexpr uint32_t kColumns = value_columns(c);
         constexpr uint32_t kInstruction =
@@ -179,7 +180,7 @@ class AttentionKernel {
                  .swizzle = kSwizzle,
                  .chunk_stride = kChunk});
             KG_UNROLL
-            for (uint32_t k = 0; k < kKeyTile / 16; ++k) {  // 16 keys are 16 rows
+            for (uint32_t k = 0; k < kKeyTile / 16; ++k) {  // 16 keys: 16 rows
                 isa::tcgen05::mma<1, c.element>(sums + part * kColumns, weights + 2 * k, values + k * kSpanBytes,
                                                 kInstruction, tile != 0 || k != 0);
             }
@@ -188,8 +189,7 @@ class AttentionKernel {
         if (more) isa::tcgen05::commit<1>(smem.weights_free);
     }
 
-    // ---- softmax: this thread's query is its row of tensor memory
-    // ------------------------------------------------------
+    // ---- softmax: this thread's query is its lane of tensor memory -------------------------------------------------
 
     KG_DEVICE AttentionKernel(const AttentionParams& params, Smem& smem, uint32_t tensor)
         : p_(params), smem_(smem), sums_((isa::warp_index() * 32 << 16) | tensor), scores_(sums_ + c.width) {}
@@ -204,7 +204,7 @@ class AttentionKernel {
         store(1.0f / sum);
     }
 
-    /// Scores of a tile's keys; those past the last get no weight.
+    /// Reads the scores of a tile's keys; keys past the frame's last get scores whose weight is 0.
     KG_DEVICE void read_scores(float (&scores)[kKeyTile], uint32_t tile) {
         if constexpr (kFault != AttentionFault::NoScoresWait)
             isa::mbarrier::wait(smem_.scores_full[buffer_.slot], buffer_.parity);
@@ -231,7 +231,7 @@ class AttentionKernel {
         return maximum;
     }
 
-    /// Stores the weights 2^(scale * score + offset) of a tile; their sum.
+    /// Stores the weights 2^(scale * score + offset) of a tile; returns their sum.
     KG_DEVICE float weigh_tile(uint32_t tile, float offset) {
         float weights[kKeyTile];
         read_scores(weights, tile);
@@ -241,7 +241,7 @@ class AttentionKernel {
             weight = isa::power_of_two(weight * p_.scale + offset);
             sum += weight;
         }
-        // The product with the tile before has read the weights.
+        // The previous tile's product must have read its weights.
         if (kFault != AttentionFault::WeightsTooEarly && tile > 0)
             isa::mbarrier::wait(smem_.weights_free, (tile - 1) & 1u);
         store_row<0>(smem_.weights, weights);
@@ -269,7 +269,7 @@ class AttentionKernel {
         }
     }
 
-    /// Divides the sums by the weights' and stores them, through the memory of the queries.
+    /// Multiplies the sums by 1 / (sum of the weights) and stores them, staged in the queries' shared memory.
     KG_DEVICE void store(float inverse) {
         isa::mbarrier::wait(smem_.sums_full, 0);
         isa::tcgen05::fence_after_sync();

@@ -10,7 +10,7 @@ namespace {
 
 using conv::AttentionProblem;
 
-/// Of a CTA for a channel of a tile of keys, by the traffic of shared memory (docs/kernels-sm100.md). Not measured.
+/// Clocks of a CTA per channel of one tile of keys, from shared-memory traffic (docs/kernels-sm100.md). Not measured.
 constexpr double kClocksOfAChannel = 11;
 
 bool runs_on(const conv::Chip& chip) { return chip.cuda_architecture() / 10 == 10; }
@@ -19,7 +19,7 @@ std::string reasons(const AttentionProblem& problem) {
     return sm90::attention_reasons(problem, "tcgen05_attention_bf16", "kernels for sm_100f in this build");
 }
 
-/// sm100_attention_<type>_<width> of tcgen05_attention_<type>.
+/// Kernel sm100_attention_<type>_<width> of fat binary tcgen05_attention_<type>.
 conv::AttentionPlan plan(const AttentionProblem& problem, const conv::Chip& chip) {
     const uint32_t width = sm90::attention_width(problem.channels);
     return sm90::plan_attention(

@@ -2,7 +2,7 @@
 
 #include <kinetograph/kernels/cuda/sm90/attention_plan.hpp>
 
-/// The attention of frames on SM100: the Hopper kernel's launches with another CTA.
+/// Attention within frames on SM100: the launches are the Hopper kernel's, with a CTA of another size.
 namespace kinetograph::sm100 {
 
 sm90::AttentionCta attention_cta(uint32_t channels);

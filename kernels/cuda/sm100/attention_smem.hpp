@@ -11,7 +11,7 @@ struct AttentionSmem {
     static constexpr AttentionConfig c = CheckedAttentionConfig<kConfig>::c;
     static constexpr uint32_t kStages = ring_stages(c);
 
-    alignas(1024) uint8_t query[width_blocks(c)][kQueryTile * kSpanBytes];  ///< [query][channels]; at the end results
+    alignas(1024) uint8_t query[width_blocks(c)][kQueryTile * kSpanBytes];  ///< [query][channels]; results at the end
     alignas(1024) uint8_t stage[kStages][width_blocks(c)][kKeyBlockBytes];  ///< [key][channels]
     alignas(1024) uint8_t weights[kQueryTile * kSpanBytes];                 ///< [query][key]
 

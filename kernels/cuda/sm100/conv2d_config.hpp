@@ -79,9 +79,11 @@ KG_HOST_DEVICE uint32_t source_tiles(const Conv2dConfig& c) { return c.source ==
 KG_HOST_DEVICE isa::Swizzle source_swizzle(const Conv2dConfig& c) {
     return c.output_tile.n * element_bytes(c.source_value) == 128 ? isa::Swizzle::Span128 : isa::Swizzle::Span64;
 }
-/// Parts of D's columns that lie one above the other in tensor memory. With 64 rows in each CTA of a pair the upper 64
-/// lanes hold the same rows' upper half of the columns. PTX ISA, tcgen05 data path layouts: B; the others are D and A
-/// (128 rows a CTA: lane = row) and F (64 rows of one CTA: 16 of every 32 lanes).
+/// Parts of D's columns that are stacked in the lanes of tensor memory. PTX ISA, tcgen05, data path layouts:
+///
+///   128 rows per CTA        D, A   lane = row                                                        1 part
+///   64 rows of one CTA      F      rows in the first 16 of every 32 lanes                            1 part
+///   64 rows per CTA, pair   B      lanes 0-63: lower half of the columns; lanes 64-127: upper half   2 parts
 KG_HOST_DEVICE uint32_t column_parts(const Conv2dConfig& c) { return c.cta_group == 2 && c.block.m == 64 ? 2 : 1; }
 KG_HOST_DEVICE uint32_t part_columns(const Conv2dConfig& c) { return c.mma.n / column_parts(c); }
 /// Rows of D in the lanes that one epilogue warp reads: 32, or the first 16 lanes' in layout F.
@@ -97,7 +99,7 @@ KG_HOST_DEVICE uint32_t tensor_columns(const Conv2dConfig& c) {
     while (columns < c.accumulator_stages * accumulator_columns(c)) columns *= 2;
     return columns;
 }
-/// 8 bytes per barrier, 16 per answer of launch control, the address word; rounded up to the struct's alignment.
+/// 8 bytes per barrier, 16 per answer of cluster launch control, the address word; rounded up to the alignment.
 KG_HOST_DEVICE uint32_t control_bytes(const Conv2dConfig& c) {
     const uint32_t barriers =
         2 * c.stages + 2 * c.accumulator_stages + 2 * c.scheduler_stages + 2 * source_tiles(c) + 3;

@@ -3,7 +3,7 @@
 #include <kinetograph/kernels/cuda/sm100/conv2d_presets.hpp>
 #include <kinetograph/kernels/cuda/sm100/epilogue_functions.hpp>
 
-/// Every entry point that is built for sm_100a, as one list for the .cu files' kernels, the host's table and the tests.
+/// Every entry point that is built for sm_100f, as one list for the .cu files' kernels, the host's table and the tests.
 /// X(name, config, epilogue function). A name tells the CTAs per MMA, the swizzle and the filters of a tile.
 namespace kinetograph::sm100 {
 
@@ -32,7 +32,7 @@ KG_HOST_DEVICE Conv2dConfig entry_config(uint32_t cta_group, uint32_t span, uint
     options.source = source;
     return entry_config(cta_group, span, options);
 }
-/// The output of fp16 is fp16, of fp8 bf16.
+/// fp16 operands give an fp16 output, fp8 ones a bf16 output.
 KG_HOST_DEVICE Conv2dConfig element_config(uint32_t cta_group, uint32_t span, Element element, Source source,
                                            Activation activation = Activation::Frames2d) {
     PresetOptions options;
@@ -191,7 +191,7 @@ KG_HOST_DEVICE Conv2dConfig product_config(uint32_t cta_group, uint32_t span, El
 
 struct Conv2dEntry {
     const char* name;    ///< of the function in the module
-    const char* walked;  ///< "name@N", which stands for the name with a number of columns (plan.hpp)
+    const char* walked;  ///< "name@N", which stands for the name with a panel width N (plan.hpp)
     Conv2dConfig config;
     EntryFunction function;
 };

@@ -68,7 +68,7 @@ struct EpilogueRole {
     }
 
   private:
-    /// Releases the accumulator: all of this warp's loads of it are over.
+    /// Releases the accumulator: all of this warp's loads of it are complete.
     KG_DEVICE static void hand_back(Smem& smem, const Place<kConfig>& place, uint32_t slot) {
         if constexpr (kFault != Fault::NoFenceBeforeSync) isa::tcgen05::fence_before_sync();
         isa::sync_warp();
@@ -92,7 +92,7 @@ struct EpilogueRole {
         }
     }
 
-    /// One piece of kRows x 32, from its sums to its store.
+    /// Finishes one piece of kRows x 32 sums and stores it.
     template <class Params>
     KG_DEVICE static void finish(const Params& params, Smem& smem, const Window& window,
                                  const uint32_t (&sums)[kColumns], uint32_t slot, Ring<c.source_stages>& source) {
@@ -145,7 +145,7 @@ struct EpilogueRole {
         }
     }
 
-    /// Of a lane: whether products have written it.
+    /// Whether the lane holds a row of D: only the first 16 lanes do in layout F.
     KG_DEVICE static bool holds_row(uint32_t lane) {
         return kRows == isa::kWarpLanes || kFault == Fault::RowsInAllLanes || lane < kRows;
     }

@@ -9,6 +9,10 @@
 
 /// The implicit-GEMM forward convolution on sm_100: D[pixels, c_out] = A[pixels, taps * c_in] * B[c_out, taps *
 /// c_in]^T, where A is never stored. Warp-specialised and persistent; one source for the chip and for host_model.
+///
+///   warp 5  A, B  --> full, empty               <--> warp 6  MMA  --> accumulated, drained <--> warps 0-3
+///   warp 7  C     --> source_full, source_empty <-------------------------------------------->  epilogue
+///   warp 4  next tile --> answered, heard       <--> all of the above, which take the same tiles
 namespace kinetograph::sm100 {
 
 enum class Role : uint8_t { Epilogue = 0, Schedule = 4, Load = 5, Mma = 6, EpilogueLoad = 7 };

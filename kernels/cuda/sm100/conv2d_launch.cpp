@@ -14,7 +14,8 @@ uint32_t rounded_up(int64_t value, uint32_t tile, uint32_t multiple) {
     return static_cast<uint32_t>((tiles + multiple - 1) / multiple * multiple);
 }
 
-/// Corners in w, h, d order: from minus the padding before to the start of the last filter position.
+/// Corners in w, h, d order. They bound the position of the filter's first tap: at least -pad_front, and at most
+/// pad_back - (taps - 1) * dilation from the axis' end.
 TensorMapDesc activation_map(const Conv2dConfig& config, const ConvProblem& p, void* address) {
     const auto at = [](int64_t value) { return static_cast<uint64_t>(value); };
     const bool volume = config.activation == Activation::Volume3d;

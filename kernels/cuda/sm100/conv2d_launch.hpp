@@ -34,7 +34,7 @@ struct Conv2dLaunch {
     bool empty() const { return grid[0] * grid[1] * grid[2] == 0; }
 };
 
-/// `problem` fits `config` (gates.hpp) and is not to upsample; `tensors` hold as many addresses as the config's
+/// `problem` fits `config` (gates.hpp) and has no upsampling; `tensors` hold as many addresses as the config's
 /// activation form takes.
 Conv2dLaunch plan_launch(const Conv2dConfig& config, const conv::ConvProblem& problem, const Conv2dTensors& tensors);
 

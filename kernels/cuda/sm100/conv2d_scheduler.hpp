@@ -2,8 +2,8 @@
 
 #include <kinetograph/kernels/cuda/sm100/conv2d_tiles.hpp>
 
-/// Scheduler warp: one thread of the cluster's first CTA asks launch control for the next tile while the load warp
-/// works on this one, and passes the answer to every CTA.
+/// Scheduler warp: one thread of the cluster's first CTA asks cluster launch control for the next tile while the load
+/// warp works on this one, and passes the answer to every CTA.
 namespace kinetograph::sm100 {
 
 template <Conv2dConfig kConfig, Fault kFault>

@@ -118,7 +118,10 @@ class TileWalk {
     }
 
     /// Walks a panel of clusters of pixels with all its filters before the next one, so that A is read again while it
-    /// is still in L2.
+    /// is still in L2. The order of 5 clusters of pixels and 2 of filters with panels of 2:
+    ///
+    ///   filters 0    0  1 | 4  5 | 8
+    ///   filters 1    2  3 | 6  7 | 9
     KG_DEVICE Tile tile_of(isa::Index3 first_cta) const {
         const Conv2dGeometry& g = geometry_;
         const uint32_t index = first_cta.y / c.cluster.y * g.cluster_columns + first_cta.x / c.cluster.x;
@@ -142,7 +145,7 @@ KG_DEVICE void prefetch_maps(const isa::TensorMap (&maps)[kMaps]) {
     for (uint32_t group = 0; group < groups; ++group) isa::tma::prefetch(maps[group]);
 }
 
-/// The temporal taps of a tile: all, or those that meet a frame of the window.
+/// The temporal taps of a tile: all, or in a window those under which an input frame lies.
 struct TapRange {
     uint32_t begin, end;
 };
@@ -157,7 +160,7 @@ template <Conv2dConfig kConfig>
 KG_DEVICE uint32_t k_blocks(const Conv2dGeometry& g, const TapRange& taps) {
     return (taps.end - taps.begin) * g.r * g.s * ((g.c_in + kConfig.block.k - 1) / kConfig.block.k);
 }
-/// Output tiles of a tile that hold filters; with the columns in parts those of the first part.
+/// Output tiles of a tile that hold filters; if columns lie in parts (column_parts), those of the first part.
 template <Conv2dConfig kConfig>
 KG_DEVICE uint32_t output_tiles(const Conv2dGeometry& g, const Tile& tile) {
     if (tile.n >= g.c_out) return 0;

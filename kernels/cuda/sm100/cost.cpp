@@ -19,8 +19,8 @@ uint64_t cluster_columns(const Conv2dConfig& config, const ConvProblem& p) {
     return frames * ceil_div(pixels / frames, each);
 }
 
-/// Bytes that a walk in panels takes from HBM. Clusters that run at once share what they read; the filters are read
-/// again for every panel, and a panel's activations for every row of clusters, unless both stay in L2.
+/// Bytes of operands that a walk in panels reads from HBM. Clusters that run at once share what they read; the filters
+/// are read again for every panel, and a panel's activations for every row of clusters, unless both stay in L2.
 double operand_bytes(const Conv2dConfig& config, const ConvProblem& p, const ChipRates& chip, uint64_t panel) {
     const double element = element_bytes(p.dtype);
     const double activation = element * static_cast<double>(p.frames_in() * p.h_seen() * p.w_seen() * p.c_in);
@@ -41,7 +41,7 @@ double result_bytes(const Conv2dConfig& config, const ConvProblem& p) {
     return static_cast<double>(p.frames_out() * p.pixels_out() * p.filter.k) * (element_bytes(config.output) + source);
 }
 
-/// Clusters beyond an MMA's own CTAs leave SMs idle that the model does not count: they have to win by more than that.
+/// Clusters of more than an MMA's CTAs leave SMs idle, which the model does not count: they have to win by 2 %.
 double cost(const Conv2dEntry& entry, const ConvProblem& p, const ChipRates& chip) {
     constexpr double kOfLargerClusters = 1.02;
     const bool larger = entry.config.cluster.size() > entry.config.cta_group;

@@ -6,7 +6,7 @@
 #include <vector>
 
 /// Which of the built 2-D kernels a problem gets, from what would limit each. A function of problem and chip; an
-/// estimate from data sheets, not a measurement. Of a problem to upsample, that of the doubled image.
+/// estimate from data sheets, not a measurement. A problem with upsampling is passed as that of the doubled image.
 namespace kinetograph::sm100 {
 
 /// B200: 148 SMs, 2250 TFLOP/s dense bf16 and 8 TB/s of HBM by its data sheet. The rates inside the chip have not been
@@ -30,7 +30,7 @@ enum class Limit : uint8_t { Mma, Shared, L2, Hbm, Epilogue };
 
 struct Conv2dEstimate {
     uint64_t tiles = 0;           ///< of one MMA (one CTA or a pair), those that fill up clusters included
-    uint64_t rounds = 0;          ///< tiles that the busiest SM works on
+    uint64_t rounds = 0;          ///< tiles of the busiest SM
     uint32_t panel = 1;           ///< Conv2dGeometry::panel that moves the fewest bytes
     double seconds = 0;           ///< the largest of those below
     double mma_seconds = 0;       ///< products alone, idle SMs of the last round included
@@ -53,8 +53,8 @@ struct EntryRequest {
     Activation activation = Activation::Frames2d;
     Source source = Source::None;
     EntryFunction function = EntryFunction::None;
-    uint32_t output_bytes = 2;     ///< of a value: 4 for sums
-    std::string_view kernel = {};  ///< that one alone; SiLU may then be the one on the staged tile
+    uint32_t output_bytes = 2;     ///< per value: 4 for sums
+    std::string_view kernel = {};  ///< only the entry of this name, if given; its SiLU may be that of the staged tile
 };
 
 /// The entry of least cost among those that match the request; null if none of them is built. `problem` has

@@ -6,7 +6,7 @@ namespace {
 
 using conv::workspace_part;
 
-/// The first of `frames` if the others follow it in memory, otherwise `room` with a copy of all.
+/// The first of `frames` if they are contiguous in memory, otherwise `room` with copies of all.
 std::byte* gathered(std::vector<conv::ConvStep>& steps, std::span<const std::byte* const> frames, uint64_t frame_bytes,
                     std::byte* room) {
     if (frames.empty()) return nullptr;

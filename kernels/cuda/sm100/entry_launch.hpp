@@ -12,7 +12,7 @@ const Conv2dEntry* find_entry(std::string_view name);
 /// The entry's name and the fat binary that holds it: each of conv2d_*.cu makes one.
 conv::KernelName kernel_name(const Conv2dEntry& entry);
 
-/// What estimates read of the chip.
+/// The chip's rates for the estimates.
 ChipRates rates_of(const conv::Chip& chip);
 
 /// The epilogue of one launch.
@@ -24,11 +24,11 @@ struct EntryEpilogue {
     float* channel_sums = nullptr;  ///< [c_out], of EntryFunction::ChannelSums
 };
 
-/// Encodes the tensor maps.
+/// The launch of `entry`, its plan's kernel `kernel`; encodes the tensor maps of `launch`.
 conv::ConvLaunch entry_launch(const Conv2dEntry& entry, uint32_t kernel, const Conv2dLaunch& launch,
                               const EntryEpilogue& epilogue, const conv::EncodeMap& encode);
 
-/// A pass beside the products: one row of blocks.
+/// The launch of an element-wise pass: a grid of `blocks` blocks along x.
 template <class Params>
 conv::ConvLaunch pass_launch(uint32_t kernel, uint32_t blocks, uint32_t threads, const Params& params) {
     return {.kernel = kernel, .grid = {blocks, 1, 1}, .threads = threads, .arguments = conv::Arguments::of(params)};

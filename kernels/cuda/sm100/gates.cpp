@@ -143,7 +143,7 @@ constexpr Gate kOnSm100{"an sm_100 or sm_103 device",
                         [](const Subject& s) { return s.chip.cuda_architecture() / 10 == 10; },
                         [](const Subject& s) { return conv::met_chip(s, "cuda"); }};
 
-// Compiling takes half a minute and 6 MiB, so only builds whose architectures include it have the kernels.
+// The kernels take half a minute to compile and 6 MiB, so only builds whose architectures include them have them.
 constexpr Gate kInBuild{"kernels for sm_100f in this build",
                         [](const Subject&) { return !cuda::fat_binary("conv2d_frames").empty(); },
                         [](const Subject&) { return std::string(cuda::fat_binary_compiler()); }};
@@ -173,7 +173,7 @@ std::string failed_value(std::span<const Conv2dGate> gates, const Subject& s) {
 bool few_filters(const ConvProblem& p) { return p.filter.k <= 16; }
 bool bare(const ConvProblem& p) { return !p.residual && p.norm == conv::Norm::None && !p.upsample; }
 
-// Tensor maps want pixels that begin at multiples of 16 bytes.
+// Tensor maps require strides of multiples of 16 bytes: 8 channels of 16 bits.
 constexpr Gate kInputChannels{"input channels a multiple of 8",
                               [](const Subject& s) { return s.problem.c_in % 8 == 0; },
                               [](const Subject& s) { return std::to_string(s.problem.c_in); }};

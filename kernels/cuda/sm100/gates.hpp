@@ -3,11 +3,11 @@
 #include <kinetograph/kernels/conv/gate.hpp>
 #include <kinetograph/kernels/cuda/sm100/conv2d_config.hpp>
 
-/// What the methods of this folder accept, with reasons.
+/// The gates of this folder's methods.
 namespace kinetograph::sm100 {
 
 std::span<const conv::Gate> implicit_gemm_gates();
-/// The last one never holds: it says what the model predicts, for want of a kernel.
+/// The last one never holds, because there is no kernel: it reports what the model predicts.
 std::span<const conv::Gate> winograd_gates();
 std::span<const conv::Gate> conv2d_gates();
 std::span<const conv::Gate> conv3d_gates();
@@ -16,8 +16,8 @@ std::span<const conv::Gate> im2col_gates();
 
 /// One condition: what must hold, and the value that was found.
 struct Conv2dGate {
-    std::string_view requirement;                    ///< "groups 1"
-    bool (*holds)(const conv::ConvProblem&);         ///<
+    std::string_view requirement;  ///< "groups 1"
+    bool (*holds)(const conv::ConvProblem&);
     std::string (*value)(const conv::ConvProblem&);  ///< "groups 4"
 };
 

@@ -5,13 +5,13 @@
 
 /// What one instance of the halo convolution is made of. A CTA's tile is `blocks` blocks of 16 x 8 pixels, one below
 /// the other, times `bn` filters; a block is the 128 rows of one MMA. The CTAs of a pair take blocks side by side and
-/// hold half of the filters' rows each; a cluster is one CTA, a pair, or two pairs that share what arrives.
+/// hold half of the filters' rows each; a cluster is one CTA, a pair, or two pairs that share loads.
 namespace kinetograph::sm100 {
 
 /// How results leave the registers.
 enum class HaloStore : uint8_t {
     Pieces,  ///< 32 pixels x 32 channels through shared memory and a tensor map; 16-bit elements
-    Pixels,  ///< each lane its pixel's channels: few of them, of any number, in 16 or 32 bits; no residual, no norm
+    Pixels,  ///< each lane stores its pixel's channels: any number up to 16, in 16 or 32 bits; no residual, no norm
 };
 
 /// What two pairs of a cluster share.
@@ -19,7 +19,7 @@ enum class HaloSharing : uint8_t {
     None,     ///< there is one pair, or one CTA
     Filters,  ///< they take tiles side by side; each loads half of the filters and sends them to both
     Pixels,   ///< they take the same pixels, `bn` filters each; each loads every second halo and sends it to both, and
-              ///< the squares of a norm are the sum of theirs
+              ///< a norm adds the sums of squares of both
 };
 
 struct HaloConfig {
@@ -40,7 +40,7 @@ struct HaloConfig {
 
 inline constexpr uint32_t kHaloBlockRows = 16, kHaloBlockColumns = 8, kHaloBlockPixels = 128;
 inline constexpr uint32_t kHaloSumStages = 2, kHaloOutputSlots = 2, kHaloSourceSlots = 2, kHaloSquareSlots = 2;
-/// What a warp stores at once: 32 lanes' pixels, 4 rows of 8, by 32 channels.
+/// What a warp stores at once: a pixel per lane, 4 rows of 8, by 32 channels.
 inline constexpr uint32_t kPieceRows = 4, kPieceChannels = 32, kPieceBytes = 32 * kPieceChannels * 2;
 
 KG_HOST_DEVICE isa::Swizzle swizzle(const HaloConfig& c) {
@@ -56,7 +56,7 @@ KG_HOST_DEVICE uint32_t tile_columns(const HaloConfig& c) {
 KG_HOST_DEVICE uint32_t tile_filters(const HaloConfig& c) {
     return c.sharing == HaloSharing::Pixels ? c.cluster / c.cta_group * c.bn : c.bn;
 }
-/// Pixels under the taps of a CTA's blocks: their own and those beyond their edges.
+/// Pixels that the taps of a CTA's blocks read: their own and those beyond their edges.
 KG_HOST_DEVICE uint32_t halo_rows(const HaloConfig& c) { return cta_rows(c) + c.side - 1; }
 KG_HOST_DEVICE uint32_t halo_columns(const HaloConfig& c) { return kHaloBlockColumns + c.side - 1; }
 KG_HOST_DEVICE uint32_t halo_bytes(const HaloConfig& c) { return halo_rows(c) * halo_columns(c) * row_bytes(c); }
@@ -70,7 +70,7 @@ KG_HOST_DEVICE uint32_t loaded_filters(const HaloConfig& c) {
 KG_HOST_DEVICE uint32_t filter_stage_bytes(const HaloConfig& c) { return c.stage_taps * cta_filters(c) * row_bytes(c); }
 /// Filter stages of one block of K: all its taps.
 KG_HOST_DEVICE uint32_t tap_groups(const HaloConfig& c) { return c.side * c.side / c.stage_taps; }
-/// Columns of tensor memory of one block's sums, and of all.
+/// Columns of tensor memory for one block's sums, and for all sums.
 KG_HOST_DEVICE uint32_t block_columns(const HaloConfig& c) {
     uint32_t columns = 32;
     while (columns < c.bn) columns *= 2;
@@ -81,7 +81,7 @@ KG_HOST_DEVICE uint32_t staging_bytes(const HaloConfig& c) {
     if (c.store == HaloStore::Pixels) return 1024;  // none: the next member's alignment
     return kEpilogueWarps * (kHaloOutputSlots + kHaloSourceSlots) * kPieceBytes;
 }
-/// The other pair's squares of a tile's pixels, and of the next tile's.
+/// The other pair's sums of squares for the pixels of a tile, and of the next tile.
 KG_HOST_DEVICE uint32_t squares_bytes(const HaloConfig& c) {
     return c.sharing == HaloSharing::Pixels ? kHaloSquareSlots * kHaloBlockPixels * 4 : 0;
 }

@@ -5,8 +5,9 @@
 /// Every tile that is built, as one list: the .cu files make kernels of it, the host its table.
 namespace kinetograph::sm100 {
 
-/// A tile of `bn` filters under side x side taps with as many stages as fit: filters first, four of each, then filters
-/// again. 16 filters are a network's last few channels: one CTA, stored pixel by pixel.
+/// A tile of `bn` filters under side x side taps with as many stages as fit: the filters' ring grows to 4 first, then
+/// the input's to 4, then the filters' to 8. 16 filters are for a network's last few channels: one CTA,
+/// HaloStore::Pixels.
 KG_HOST_DEVICE HaloConfig halo_config(Element element, uint32_t bn, uint32_t blocks, uint32_t side, uint32_t channels,
                                       HaloSharing sharing = HaloSharing::None) {
     const uint32_t group = bn == 16 ? 1 : 2;
@@ -31,8 +32,8 @@ KG_HOST_DEVICE HaloConfig halo_config(Element element, uint32_t bn, uint32_t blo
 }
 
 // X(kernel, its HaloConfig). A row: name, filters of an MMA, blocks, taps a side, channels of a block of K, what two
-// pairs share. A name says filters x pixels, taps, channels, and whether two pairs share filters; 384 filters are two
-// pairs' that share pixels.
+// pairs share. A name says filters x pixels, taps, channels, and whether two pairs share filters; n384: two pairs of
+// 192 filters that share pixels.
 #define KG_SM100_HALO_TILE(X, word, element, name, ...) \
     X(sm100_halo_##word##_##name, halo_config(Element::element, __VA_ARGS__))
 #define KG_SM100_HALO_TILES(X, word, element)                                                        \

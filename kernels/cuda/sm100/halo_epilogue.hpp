@@ -9,8 +9,8 @@
 
 /// Four epilogue warps: tensor memory -> + bias -> SiLU -> + beta * residual -> ReLU -> round -> store, and the RMS
 /// norm of the rounded values -> SiLU -> store. A lane holds one pixel, 32 channels at a time; the rounded values of
-/// all channels stay in its registers as packed words, so the norm is a second sweep over registers; where the filters
-/// of a pixel are two pairs', they send each other the sums of its squares.
+/// all channels stay in its registers as packed words, so the norm is a second sweep over registers. If two pairs share
+/// pixels, each has half of a pixel's filters, and they exchange sums of squares for the norm.
 namespace kinetograph::sm100 {
 
 template <HaloConfig kConfig, HaloFault kFault>
@@ -31,7 +31,7 @@ class HaloEpilogueRole {
                 isa::mbarrier::wait(smem_.accumulated[sums.slot], sums.parity);
             isa::tcgen05::fence_after_sync();
             const HaloTile tile = walk.tile();
-            // A warp reaches the 32 lanes of its quarter.
+            // A warp can read only its quarter of the lanes: 32.
             const uint32_t first = (warp_ * 32 << 16) | (tensor + sums.slot * c.blocks * block_columns(c));
             for (uint32_t block = 0; block < c.blocks; ++block) {
                 const uint32_t address = first + block * block_columns(c);
@@ -99,7 +99,7 @@ class HaloEpilogueRole {
         for (uint32_t i = 0; i < kPieceChannels; ++i) values[i] = isa::float_of(sums[i]);
     }
 
-    /// From sums to what is rounded.
+    /// Bias, activation and residual: all that precedes the rounding.
     KG_DEVICE void finish(Values& values, uint32_t channel) {
         if (has(sm90::kConvBias)) {
             KG_UNROLL
@@ -142,7 +142,7 @@ class HaloEpilogueRole {
         source_.advance();
     }
 
-    /// Rounds the values; the sum of their squares as rounded.
+    /// Rounds the values; returns the sum of the squares of the rounded values.
     KG_DEVICE static float pack(const Values& values, Piece& piece) {
         float squares = 0;
         KG_UNROLL
@@ -155,8 +155,9 @@ class HaloEpilogueRole {
         return squares;
     }
 
-    /// This pixel's over the other pair's filters, for its own. Two slots need no barrier to say that they are free:
-    /// squares of the tile after the next follow those of the next, which their warp sends when it has read this one's.
+    /// Sends this pixel's sum of squares to the other pair and returns the other's. Two slots need no barrier to say
+    /// that they are free. The other pair's warp writes tile t + 2 into the slot of tile t only after it has received
+    /// this warp's squares of tile t + 1, which this warp sends after it has read tile t.
     KG_DEVICE float squares_of_other_pair(float squares) {
         const uint32_t slot = kFault == HaloFault::OneSlotOfSquares ? 0 : exchange_.slot;
         const uint32_t other = Walk::counterpart();
@@ -212,12 +213,12 @@ class HaloEpilogueRole {
         staging_.advance();
     }
 
-    /// Of 16 bytes of this lane's row of a piece, under the 64-byte swizzle.
+    /// Offset of a 16-byte chunk of this lane's row in a piece, under the 64-byte swizzle.
     KG_DEVICE uint32_t chunk_offset(uint32_t chunk) const {
         return isa::swizzled(isa::Swizzle::Span64, lane_ * kPieceChannels * 2 + chunk * 16);
     }
 
-    /// A pixel's few channels straight to memory.
+    /// Stores a pixel's few channels directly to global memory.
     KG_DEVICE void store_pixels(const HaloTile& tile, uint32_t block, uint32_t address, uint32_t slot) {
         uint32_t sums[16];
         isa::sync_warp();
@@ -247,7 +248,7 @@ class HaloEpilogueRole {
         }
     }
 
-    /// Releases the sums: all of this warp's loads of them are over.
+    /// Releases the sums: all of this warp's loads of them are complete.
     KG_DEVICE void hand_back(uint32_t slot) { arrive_at_leader(smem_.drained[slot]); }
 
     /// Tells the MMA warps of the pair that this warp reads no more tensor memory.

@@ -20,8 +20,8 @@ enum class HaloFault : uint8_t {
     WrongPitch,          ///< groups of pixels take the packed distance of 8 rows instead of the halo's pitch
     WrongParity,         ///< all four sub-pixel positions read the same halo
     FirstParityFilters,  ///< ... or take the first one's filters
-    ExpectsHalfABlock,   ///< bytes of a pixel's 16 channels are announced, but zeros up to 32 arrive with them
-    RowsOfHalfABlock,    ///< ... or a tap's descriptor starts as if they did not
+    ExpectsHalfABlock,   ///< bytes of 16 channels per pixel are announced, but zeros up to 32 channels arrive too
+    RowsOfHalfABlock,    ///< ... or a tap's descriptor starts as if rows had 16 channels
     FirstTemporalTaps,   ///< taps in time take filters from the first on, also where those meet no frame
     OneFrameOfInput,     ///< ... or all read the frame of the first one
     Bfloat16Products,    ///< the instruction takes fp16 for bf16

@@ -2,8 +2,8 @@
 
 #include <kinetograph/kernels/cuda/sm100/halo_tiles.hpp>
 
-/// The three load warps, one thread each: halos of the input, filters, and residuals. K runs over frames under the
-/// taps, then blocks of channels, then taps of the image.
+/// The three load warps, one thread each: halos of the input, filters, and residuals. Order of K: temporal taps
+/// outermost, then blocks of channels, then taps of the image.
 namespace kinetograph::sm100 {
 
 template <HaloConfig kConfig, HaloFault kFault>
@@ -12,8 +12,8 @@ struct HaloLoadRole {
     using Walk = HaloWalk<kConfig>;
     static constexpr HaloConfig c = kConfig;
 
-    /// One halo a block of K; pixels outside the image and channels past the last are zeros. Two pairs that share
-    /// pixels load in turn.
+    /// One halo per block of K; pixels outside the image and channels past the last are zeros. Two pairs that share
+    /// pixels take turns: each halo is loaded by one pair for both.
     KG_DEVICE static void input(const HaloParams& params, Smem& smem) {
         const sm90::ConvParams& p = params.conv;
         prefetch_inputs(p);
@@ -41,7 +41,7 @@ struct HaloLoadRole {
         drain(smem.input_empty, ring);
     }
 
-    /// stage_taps taps of this CTA's filters a stage. Of two pairs that share them each loads half for both.
+    /// A stage is stage_taps taps of this CTA's filters. Two pairs that share filters each load half of them for both.
     KG_DEVICE static void filter(const HaloParams& params, Smem& smem) {
         const sm90::ConvParams& p = params.conv;
         isa::tma::prefetch(p.filter);
@@ -73,7 +73,7 @@ struct HaloLoadRole {
         drain(smem.filter_empty, ring);
     }
 
-    /// Piece by piece as the epilogue takes them, four warps' parts at once.
+    /// Residuals piece by piece, in the epilogue's order; a slot holds the parts of all four warps.
     KG_DEVICE static void residual(const HaloParams& params, Smem& smem) {
         const sm90::ConvParams& p = params.conv;
         for (uint32_t frame = 0; frame < p.frames; ++frame) isa::tma::prefetch(p.residual[frame]);
@@ -101,7 +101,7 @@ struct HaloLoadRole {
         isa::mbarrier::arrive_expect(full, kFault == HaloFault::ExpectsOneCta ? bytes : c.cta_group * bytes);
     }
 
-    /// For this CTA, or also for its counterpart.
+    /// Loads for this CTA, or by multicast also for its counterpart.
     template <bool kForBoth, int kRank>
     KG_DEVICE static void load(void* rows, const isa::TensorMap& map, const isa::tma::Coordinates<kRank>& at,
                                isa::mbarrier::Barrier& full) {

@@ -4,8 +4,8 @@
 
 namespace kinetograph::sm100 {
 
-/// What one launch of HaloKernel reads: tiles, frames and maps as of the Hopper kernel, whose host code makes them, and
-/// what its stores need besides.
+/// What one launch of HaloKernel reads: the Hopper kernel's parameters, made by its host code, and what stores of
+/// HaloStore::Pixels need in addition.
 struct HaloParams {
     sm90::ConvParams conv;
     std::byte* pixels[sm90::kMaxOutputs];  ///< of HaloStore::Pixels: output frames [h_out, w_out, c_out]

@@ -22,8 +22,8 @@ using conv::ConvProblem;
 constexpr std::array kConfigs{KG_SM100_HALO_BF16_TILES(KG_ROW) KG_SM100_HALO_F16_TILES(KG_ROW)};
 #undef KG_ROW
 
-// Clocks of a warp of the epilogue for one piece of 32 x 32: instructions of the compiled kernel, of which a quarter of
-// an SM issues one a clock, special functions one in eight clocks (SiLU has two).
+// Clocks of an epilogue warp for one piece of 32 x 32, counted in the compiled kernel's instructions: a quarter of an
+// SM issues one a clock, but a special function only every eight clocks (SiLU has two).
 constexpr double kPieceClocks = 300, kSiluClocks = 512, kResidualClocks = 100, kNormClocks = 250;
 
 using conv::ceil_div;
@@ -31,10 +31,10 @@ double real(int64_t value) { return static_cast<double>(value); }
 
 bool silu(conv::Activation activation) { return activation == conv::Activation::Silu; }
 
-/// Numbers that an output element moves: stores, and a residual's load.
+/// Values moved per output element: stores, and the load of a residual.
 int64_t transfers(const ConvProblem& p) { return 1 + (p.residual ? 1 : 0) + (p.norm == conv::Norm::Beside ? 1 : 0); }
 
-/// Few channels, straight from registers.
+/// Whether results are stored by HaloStore::Pixels.
 bool stores_pixels(const ConvProblem& p) {
     return p.filter.k <= 16 && !p.residual && p.norm == conv::Norm::None && !p.upsample;
 }
@@ -77,7 +77,7 @@ PieceClocks piece_clocks(const ConvProblem& p) {
 bool fits(const HaloConfig& c, const ConvProblem& p) {
     if (c.element != p.dtype || c.side != (p.upsample ? 2 : p.filter.r)) return false;
     if (c.store == HaloStore::Pixels || stores_pixels(p)) return c.store == HaloStore::Pixels && stores_pixels(p);
-    // Pairs that share pixels both have filters.
+    // If pairs share pixels, both must have filters.
     if (c.sharing == HaloSharing::Pixels && (p.filter.k <= c.bn || p.filter.k > tile_filters(c))) return false;
     return c.channels == (p.c_in % 64 == 0 ? 64 : 32) && (p.norm == conv::Norm::None || tile_filters(c) >= p.filter.k);
 }
@@ -89,7 +89,7 @@ Conv2dEstimate estimate(const HaloConfig& c, const ConvProblem& p, const ChipRat
     result.tiles = static_cast<uint64_t>(tiles);
     result.rounds = static_cast<uint64_t>(ceil_div(tiles, clusters));
 
-    // Of one CTA and tile. A step is 16 channels of one tap.
+    // Per CTA and tile. A step is 16 channels of one tap.
     const int64_t k_blocks = p.filter.q * ceil_div(p.c_in, c.channels), taps = c.side * c.side;
     const int64_t steps = k_blocks * taps * (c.channels / 16) * c.blocks;
     const int64_t halos = k_blocks * halo_bytes(c), filters = k_blocks * taps * row_bytes(c);  // of one filter

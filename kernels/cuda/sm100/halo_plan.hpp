@@ -15,12 +15,12 @@ struct NamedHaloConfig {
 /// All that are compiled.
 std::span<const NamedHaloConfig> halo_configs();
 
-/// Whether that tile can run it: its element, its taps, its blocks of channels, its form of stores, and for a norm all
-/// filters. Blocks of channels follow from c_in alone, so that every tile adds in the same order.
+/// Whether the tile takes the problem: element, taps, channels of a block of K and form of stores are equal, and it
+/// holds all filters if there is a norm. Channels follow from c_in alone, so that every tile adds in the same order.
 bool fits(const HaloConfig& config, const conv::ConvProblem& problem);
 
-/// Clocks of a warp of the epilogue for a piece of 32 pixels x 32 channels: of the sweep that reads sums from tensor
-/// memory and stores them, and of the norm's over registers.
+/// Clocks of an epilogue warp for a piece of 32 pixels x 32 channels: for the sweep that reads sums from tensor memory
+/// and stores results, and for the norm's sweep over registers.
 struct PieceClocks {
     double sums = 0, norm = 0;
 };

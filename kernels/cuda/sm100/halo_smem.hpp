@@ -18,7 +18,7 @@ struct HaloSmem {
     alignas(1024) uint8_t output[kStagingWarps][kHaloOutputSlots][kStagedBytes];  ///< [pixel][channels]
     alignas(1024) uint8_t source[kHaloSourceSlots][kStagingWarps][kStagedBytes];  ///< likewise, of the residual
 
-    /// Of this CTA's pixels, over the other pair's filters.
+    /// Sums of squares of this CTA's pixels over the other pair's filters.
     float squares[kExchanges ? kHaloSquareSlots : 1][kExchanges ? kEpilogueWarps : 1][kExchanges ? 32 : 1];
 
     isa::mbarrier::Barrier input_full[c.input_stages], input_empty[c.input_stages];        // load <-> MMA

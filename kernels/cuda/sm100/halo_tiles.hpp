@@ -7,8 +7,8 @@
 #include <kinetograph/kernels/isa/thread.hpp>
 #include <kinetograph/kernels/isa/tma.hpp>
 
-/// Which tiles a cluster computes, in which order. All roles of all its CTAs walk the same list, so that nothing needs
-/// to be told.
+/// Which tiles a cluster computes, in which order. All roles of all its CTAs walk the same list, so that they
+/// need not communicate.
 namespace kinetograph::sm100 {
 
 using sm90::Ring;
@@ -47,7 +47,7 @@ class HaloWalk {
         return {frame, filter, parity, static_cast<int32_t>(x), static_cast<int32_t>(place / p_.tiles_x * cta_rows(c))};
     }
 
-    /// Of this CTA in its cluster; the first one of each pair issues the pair's products.
+    /// Rank of this CTA in its cluster; the first CTA of each pair issues the pair's products.
     KG_DEVICE static uint32_t rank() {
         if constexpr (c.cluster == 1) return 0;
         return isa::cluster_rank();
@@ -55,9 +55,9 @@ class HaloWalk {
     KG_DEVICE static uint32_t pair() { return rank() / c.cta_group; }
     KG_DEVICE static uint32_t leader() { return pair() * c.cta_group; }
     KG_DEVICE static bool leads() { return rank() == leader(); }
-    /// The CTA of the other pair whose place in it is this one's.
+    /// The CTA at the same place in the other pair.
     KG_DEVICE static uint32_t counterpart() { return rank() ^ c.cta_group; }
-    /// This CTA and its counterpart, a bit each.
+    /// This CTA and its counterpart, as a multicast mask.
     KG_DEVICE static uint16_t both() { return static_cast<uint16_t>(1u << rank() | 1u << counterpart()); }
 
   private:

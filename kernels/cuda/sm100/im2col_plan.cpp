@@ -29,7 +29,7 @@ const char* home_of(const ConvProblem& problem) {
     return silu ? "im2col_home_bf16_silu" : "im2col_home_bf16";
 }
 
-/// A chunk's rows, its sums, dense copies.
+/// Workspace: a chunk's rows, its sums, then dense copies.
 DenseRoom room_of(const ConvProblem& problem, const Im2colSizes& sizes) {
     return dense_room(problem, workspace_part(sizes.matrix_bytes) + workspace_part(sizes.sums_bytes));
 }

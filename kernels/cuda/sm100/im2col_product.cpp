@@ -7,7 +7,7 @@ namespace kinetograph::sm100 {
 namespace {
 
 constexpr uint32_t kRowElements =
-    32;  // a multiple that every element's swizzle rows and 16-byte parts divide or zero-fill
+    32;  // whole 16-byte parts of every element type; TMA fills the rest of a swizzle row with zeros
 constexpr uint32_t kFilterMultiple = 8;  // rows of the sums are whole 16 bytes
 constexpr uint64_t kTileRows = 128;
 

@@ -29,7 +29,7 @@ struct Frames {
     }
 };
 
-/// What of an entry follows from the problem.
+/// The part of a request for an entry that follows from the problem.
 EntryRequest request_of(const ConvProblem& problem, Activation activation, EntryFunction function) {
     return {.activation = activation,
             .source = problem.residual ? Source::Residual : Source::None,
@@ -39,7 +39,7 @@ EntryRequest request_of(const ConvProblem& problem, Activation activation, Entry
 /// "conv2d_Frames2d_2sm_128b_n192@4" in two.
 struct NamedKernel {
     std::string_view entry;
-    uint32_t panel = 0;  ///< Conv2dGeometry::panel; 0: what the model takes
+    uint32_t panel = 0;  ///< Conv2dGeometry::panel; 0: the model's choice
 
     explicit NamedKernel(std::string_view name) : entry(name.substr(0, name.find('@'))) {
         if (entry.size() < name.size())
@@ -47,7 +47,7 @@ struct NamedKernel {
     }
 };
 
-/// The entry of that name, or of no name the cheapest one; null if the form of activation has none of that name.
+/// The entry called `kernel`, or the cheapest if that is empty; null if this form of activation has no such entry.
 const Conv2dEntry* find(const ConvProblem& problem, Activation activation, const conv::Chip& chip,
                         std::string_view kernel) {
     const bool sums = kernel.starts_with("conv2d_channel_sums");
@@ -76,7 +76,7 @@ void append_kernels(std::vector<std::string_view>& names, const ConvProblem& pro
     }
 }
 
-/// An entry and the panels in which its tiles are walked; 0: what the model takes.
+/// An entry and the width of the panels in which its tiles are walked; 0: the model's choice.
 struct WalkedEntry {
     const Conv2dEntry* entry;
     uint32_t panel = 0;
@@ -163,8 +163,8 @@ void add_upsampling(ConvPlan& plan, const ConvProblem& problem, const conv::Chip
     };
 }
 
-/// What `kPlan` plans, of the kernel named if one is given, between the passes that double its frames and norm its
-/// output.
+/// The plan that `kPlan` makes (with the named kernel if one is given), after a pass that doubles the frames and before
+/// one that norms the output if the problem has these.
 template <auto kPlan, class... Kernel>
 ConvPlan completed(const ConvProblem& problem, const conv::Chip& chip, Kernel... kernel) {
     const ConvProblem seen = as_seen(problem);
@@ -252,7 +252,7 @@ ConvPlan plan_images(const ConvProblem& problem, const conv::Chip& chip, const W
     return plan;
 }
 
-/// A window takes frames anywhere, a volume those that adjoin; the volume's entry may be null.
+/// A window takes frames at any addresses, a volume contiguous ones; the volume's entry may be null.
 ConvPlan plan_volume(const ConvProblem& problem, const conv::Chip& chip, const WalkedEntry& window,
                      const WalkedEntry& volume) {
     const ChipRates rates = rates_of(chip);
@@ -276,7 +276,7 @@ ConvPlan plan_volume(const ConvProblem& problem, const conv::Chip& chip, const W
     return plan;
 }
 
-/// Whether a map's corners reach.
+/// Whether the corners of a rank-5 map reach all taps.
 bool fits_volume(const ConvProblem& problem) { return declined(gates(Activation::Volume3d), problem).empty(); }
 
 }  // namespace

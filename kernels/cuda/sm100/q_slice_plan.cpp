@@ -30,7 +30,7 @@ struct SliceKernels {
 
 int64_t values_of(const ConvProblem& p) { return p.frames_out() * p.pixels_out() * p.filter.k; }
 
-/// fp32 sums, then bf16 slices, then dense copies.
+/// Workspace: fp32 sums, then bf16 slices in the rounded form, then dense copies.
 DenseRoom room_of(const ConvProblem& p, QsliceForm form) {
     return dense_room(p, static_cast<uint64_t>(values_of(p) * (form == QsliceForm::RoundedSlices ? 6 : 4)));
 }

@@ -3,7 +3,7 @@
 namespace kinetograph::sm100 {
 namespace {
 
-/// Strides in bytes between samples and between slices.
+/// Bytes of a frame, between samples and between slices of the filter; output pixels of a sample.
 struct Strides {
     int64_t frame, sample, filter_slice, pixels;
 

@@ -41,7 +41,7 @@ Conv2dEstimate winograd_estimate(const HaloConfig& c, const ConvProblem& p, cons
     result.tiles = static_cast<uint64_t>(places * ((p.d_out() + 1) / 2));
     result.rounds = static_cast<uint64_t>(ceil_div(static_cast<int64_t>(real(places) * pairs), clusters));
 
-    // Of one CTA and pair of frames. A step is 16 channels of one tap.
+    // Per CTA and pair of frames. A step is 16 channels of one tap.
     const int64_t blocks = ceil_div(p.c_in, c.channels);
     const int64_t steps = blocks * kProducts * kTaps * (c.channels / 16) * c.blocks;
     const int64_t halo = blocks * halo_bytes(c), filters = blocks * kProducts * kTaps * row_bytes(c);  // of one filter

@@ -6,7 +6,7 @@
 ///
 /// A tile is the halo kernel's, of two output frames: its two accumulators in tensor memory are the P and Q of
 /// docs/kernels-sm90.md, and warps beside the epilogue rewrite halos in shared memory into sums and differences of
-/// frames. The operand cannot be in tensor memory, whose lanes a tap would have to shift. Both accumulators are in use
+/// frames. The operand cannot be in tensor memory: a tap would have to shift its lanes. Both accumulators are in use
 /// throughout, so products wait twice in a tile: for the butterfly between the phases, which goes through registers,
 /// and until the epilogue has taken the sums.
 namespace kinetograph::sm100 {
@@ -17,11 +17,11 @@ enum class SumsTaken : uint8_t {
     IntoRegisters,  ///< all at once: 192 registers of each thread of two warpgroups, the most that they can have
 };
 
-/// What a pair of output frames takes of each unit, as estimate() of a tile of the halo kernel.
+/// The time that a problem needs of each unit, like estimate() for a tile of the halo kernel.
 Conv2dEstimate winograd_estimate(const HaloConfig& config, const conv::ConvProblem& problem, const ChipRates& chip = {},
                                  SumsTaken taken = SumsTaken::AsStored);
 
-/// By the tile of least seconds, all launches included. `problem` has passed winograd_gates() but for the kernel.
+/// Seconds of the fastest tile, all launches included. `problem` has passed winograd_gates() except the last.
 double winograd_seconds(const conv::ConvProblem& problem, const conv::Chip& chip,
                         SumsTaken taken = SumsTaken::AsStored);
 
