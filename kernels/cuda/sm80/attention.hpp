@@ -10,8 +10,8 @@
 #include <kinetograph/kernels/isa/thread.hpp>
 #include <kinetograph/kernels/isa/warp_matrix.hpp>
 
-/// softmax(Q K^T / sqrt(C)) V without the matrix of tokens by tokens: keys pass by in tiles while running maxima and
-/// sums rescale what was summed before (Dao et al. 2022, FlashAttention; Milakov and Gimelshein 2018, online softmax).
+/// softmax(Q K^T / sqrt(C)) V without storing the tokens x tokens matrix: keys are taken tile by tile, and the sums so
+/// far are rescaled when a row's maximum grows (Dao et al. 2022, FlashAttention; Milakov and Gimelshein 2018).
 namespace kinetograph::sm80 {
 
 /// Mistakes that can be built in on purpose; see conv_faults.hpp.
@@ -25,7 +25,7 @@ enum class AttentionFault : uint8_t {
 
 inline constexpr uint32_t kQueryTile = 64, kKeyTile = 32, kAttentionThreads = 128;
 
-/// Rows of a token; two CTAs of width 384 would need more than any SM has, one fits every chip.
+/// Rows of one token each. A CTA of width 384 takes 96 KiB, which fits every chip since sm_80.
 template <uint32_t kChannels>
 struct AttentionSmem {
     alignas(1024) uint16_t query[kQueryTile * kChannels];
@@ -34,9 +34,9 @@ struct AttentionSmem {
 };
 
 /// Grid: tiles of 64 queries, frames, slices of kChannels; 4 warps, each with 16 queries and all channels of their
-/// sums. A head of fewer than kChannels is filled up with zeros. A head of up to kWidth, more than kChannels, is taken
-/// in slices: every CTA adds up the scores slice by slice and then sums only its own slice of the values, so that 1024
-/// channels cost 2.5 times the multiply-adds, of which a decoder has few.
+/// sums. A head of fewer than kChannels is padded with zeros. A head of up to kWidth, more than kChannels, is taken in
+/// slices: every CTA adds up the scores slice by slice and then sums only its own slice of the values. 1024 channels
+/// in 4 slices cost 4 * (1024 + 256) in place of 2 * 1024 multiply-adds, 2.5 times as many; a decoder has few of them.
 template <Element kElement, uint32_t kChannels, AttentionFault kFault = AttentionFault::None,
           uint32_t kWidth = kChannels>
 struct AttentionKernel {
@@ -48,7 +48,7 @@ struct AttentionKernel {
     static constexpr uint32_t kScoreTiles = kKeyTile / 8, kOutputTiles = kChannels / 8;
     using Smem = AttentionSmem<kChannels>;
 
-    /// Of one lane's two rows: rows l / 4 and l / 4 + 8 of its warp.
+    /// State of a lane's two rows, lane / 4 and lane / 4 + 8 of its warp's 16.
     struct Softmax {
         float maximum[2] = {kLowest, kLowest};
         float sum[2] = {0, 0};  ///< of this lane's columns only, until the end
@@ -91,21 +91,21 @@ struct AttentionKernel {
   private:
     static constexpr float kLowest = -3.0e38f;
 
-    /// Chunks rotate by row within each 128 bytes, so that the 8 rows of an ldmatrix meet different banks.
+    /// Chunks rotate by row within each 128 bytes, so that the 8 rows of an ldmatrix use different banks.
     KG_DEVICE static uint32_t offset(uint32_t row, uint32_t chunk) {
         return row * kRowBytes + ((chunk ^ (row % 8)) * 16);
     }
 
-    /// `address`, of an even chunk or the one after it in a row, moved by an even number of chunks: the rotation is an
-    /// XOR, so it moves along.
+    /// The address of a chunk that is an even number of chunks after chunk 0 or 1 at `address` in the same row: the
+    /// rotation is an XOR, so within 128 bytes the distance is XORed in, too.
     KG_DEVICE static uint32_t further(uint32_t address, uint32_t chunks) {
         return (address ^ (chunks % 8 * 16)) + chunks / 8 * 128;
     }
 
-    /// Of a token's query, key or value as stored.
+    /// Bytes of a token's query, key or value.
     KG_DEVICE static uint32_t row_bytes(const AttentionParams& params) { return params.channels * 2; }
 
-    /// Adds the scores of all slices but the last, which is on its way then.
+    /// Adds the scores of all slices but the last, and leaves the copies of the last in flight.
     KG_DEVICE static void add_slices(Smem& smem, const AttentionParams& params, const uint8_t* frame, uint32_t first,
                                      uint32_t key, float (&scores)[kScoreTiles][4]) {
         KG_ROLLED
@@ -143,8 +143,8 @@ struct AttentionKernel {
         const uint32_t query_row = isa::warp_index() * 16 + lane % 16, key_row = lane % 8 + lane / 16 * 8;
         const uint32_t query = isa::shared_address(smem.query) + offset(query_row, lane / 16);
         const uint32_t key = isa::shared_address(smem.key) + offset(key_row, lane / 8 % 2);
-        // 64 channels at a time, the next 64 by adding to both addresses: 24 steps in one need more registers than
-        // there are.
+        // A loop over 64 channels at a time, each a constant distance after the last: all 24 steps unrolled need more
+        // registers than there are.
         KG_ROLLED
         for (uint32_t period = 0; period < kChannels / 64; ++period) {
             KG_UNROLL
@@ -163,8 +163,8 @@ struct AttentionKernel {
         }
     }
 
-    /// Turns scores into weights e^(score - maximum) and rescales what was summed under an older maximum. `keys`: from
-    /// the tile's first to the last.
+    /// Turns scores into weights e^(score - maximum) and rescales the sums if the maximum grew. `keys`: how many keys
+    /// the frame has from the tile's first on.
     KG_DEVICE static void weigh(const AttentionParams& params, uint32_t keys, float (&scores)[kScoreTiles][4],
                                 Softmax& softmax, float (&output)[kOutputTiles][4]) {
         KG_UNROLL

@@ -9,8 +9,8 @@ namespace {
 
 using conv::AttentionProblem;
 
-/// Of a CTA for a channel of a tile of keys: two frames of 384 channels, of 14,080 and of 6,240 tokens, took 2.07 and
-/// 0.82 ms on an H200.
+/// Clocks of a CTA per channel of one tile of keys: on an H200 a frame of 384 channels took 2.07 ms (14,080 tokens) and
+/// 0.82 ms (6,240).
 constexpr double kClocksOfAChannel = 21;
 constexpr uint32_t kResident = 2;  // CTAs of 96 KiB on an SM
 

@@ -8,8 +8,8 @@
 
 namespace kinetograph::sm80 {
 
-/// A thread's copies into the ring: one chunk of each block, in the same few rows of A and of B throughout, so only its
-/// tap changes.
+/// A thread's copies into the ring: the same chunk of the same few rows of A and B in every k block, so that only the
+/// tap changes from block to block.
 template <ConvConfig kConfig, ConvFault kFault>
 class ConvCopies {
   public:
@@ -52,10 +52,10 @@ class ConvCopies {
     static constexpr uint32_t kRowStep = threads(c) / kRowChunks;  ///< rows that the threads copy at once
     static constexpr uint32_t kRowsA = c.bm / kRowStep, kRowsB = c.bn / kRowStep;
 
-    /// Of one temporal tap along K.
+    /// Elements of K of one temporal tap.
     KG_DEVICE uint32_t tap_channels() const { return params_.r * params_.s * params_.c_padded; }
 
-    /// Channels channel_ and on under tap (r_, s_) of `frame`, or zeros if it is null, into operand frame `part`.
+    /// Copies channels from channel_ on under tap (r_, s_) of `frame` (zeros if null) into operand frame `part`.
     KG_DEVICE void load_input(uint32_t stage, const uint8_t* frame, uint32_t part = 0) {
         const typename Row::Tap tap = Row::tap(params_, frame, r_, s_, channel_);
         const uint32_t destination = a_ + (stage * c.frames + part) * c.bm * kRowBytes;
@@ -66,7 +66,7 @@ class ConvCopies {
         }
     }
 
-    /// The filters' chunk at filter_, or zeros.
+    /// Copies the filters' chunk at filter_, or zeros.
     KG_DEVICE void load_filter(uint32_t stage, bool exists) {
         const uint32_t destination = b_ + stage * c.bn * kRowBytes;
         KG_UNROLL

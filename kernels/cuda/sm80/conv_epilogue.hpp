@@ -165,8 +165,8 @@ class ConvEpilogueStep {
         }
     }
 
-    /// All loads of a pixel are issued before its first store, which no load may pass: they bound a Q-slice
-    /// convolution.
+    /// Issues all of a pixel's loads before its first store, since the compiler may not move a load before a store.
+    /// These loads bound the speed of a Q-slice convolution.
     KG_DEVICE void load_addend(Pixel& values, size_t pixel, bool stored) const {
         KG_UNROLL
         for (uint32_t j = 0; j < kQuads; ++j) {

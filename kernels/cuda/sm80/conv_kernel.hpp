@@ -67,8 +67,8 @@ struct ConvKernel : CheckedConvConfig<kConfig> {
         const uint32_t b_stage = fragments.b + stage * c.bn * kRowBytes;
         KG_UNROLL
         for (uint32_t step = 0; step < c.bk / 16; ++step) {
-            // A step is two chunks along k. Their number has zeros in these bits, so XOR adds it, and XOR commutes
-            // with the swizzle.
+            // A step is two chunks along k. The lane's chunk of step 0 has index 0 or 1, so XOR adds the step's chunks
+            // to it, and XOR commutes with the swizzle.
             const uint32_t a_row = a_stage ^ (step * 32), b_row = b_stage ^ (step * 32);
             uint32_t a[kTilesM][4], b[kTilesN][2];
             isa::load_matrices(a, a_row, 16 * kRowBytes);

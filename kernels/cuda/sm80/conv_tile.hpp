@@ -12,7 +12,7 @@ struct ConvTile {
     uint32_t row, column;  ///< parity: the position of the tile's pixels in blocks of 2 x 2; 0, 0 without sub-pixels
     uint32_t m, n;         ///< first pixel, first filter
 
-    /// Filters vary fastest: CTAs that share pixels run side by side and find them in the second-level cache.
+    /// Filters vary fastest: CTAs that share pixels run at the same time and find them in the L2.
     template <ConvConfig c>
     KG_DEVICE static ConvTile of_this_cta(const ConvParams& params) {
         const isa::Index3 block = isa::block_index();

@@ -43,9 +43,9 @@ KG_DEVICE uint32_t thread_of_row() { return isa::block_index().x * kPassThreads 
 /// Lanes that share one pixel in RmsNormKernel.
 inline constexpr uint32_t kNormLanes = 16;
 
-/// Each lane of a pixel takes 16 bytes of its channels at a time if they are whole and aligned, otherwise one channel.
-/// It reads them twice, the second time from the first-level cache, so there is no limit on channels. It writes only
-/// what it alone has read, so a frame may be its own output.
+/// Each lane of a pixel takes 16 bytes of channels at a time if pixels are aligned multiples of 16 bytes, otherwise one
+/// channel. It reads them twice, the second time from the L1, so there is no limit on channels. No other lane reads
+/// what it writes, so a frame may be its own output.
 template <Element kValue>
 struct RmsNormKernel {
     static constexpr uint32_t kWords = 4, kVector = kWords * isa::word_values(kValue);
@@ -152,8 +152,8 @@ struct UpsampleKernel {
     }
 };
 
-/// A thread takes 16 bytes of an output pixel's channels if these are whole, otherwise one channel. Grid: threads of an
-/// output row, output rows, frames.
+/// A thread takes 16 bytes of channels if output pixels are multiples of 16 bytes, otherwise one channel. Grid: threads
+/// of an output row, output rows, frames.
 template <class Unit>
 struct DepthToSpaceKernel {
     static constexpr uint32_t kVector = depth_to_space_vector(sizeof(Unit));
@@ -196,7 +196,7 @@ struct DepthToSpaceKernel {
     }
 };
 
-/// A thread takes one pixel: neighbours read neighbours of each channel's plane.
+/// A thread takes one pixel, so that neighbouring threads read neighbouring values of each channel's plane.
 template <Element kValue>
 struct UnpackLatentKernel {
     KG_DEVICE static float load(const void* latent, Element type, size_t index) {

@@ -2,7 +2,7 @@
 
 #include <kinetograph/kernels/conv/gate.hpp>
 
-/// What the methods of this folder accept, with reasons.
+/// The gates of this folder's methods.
 namespace kinetograph::sm80 {
 
 /// "wants a CUDA device since sm_80, met sm_75".

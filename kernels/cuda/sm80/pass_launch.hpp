@@ -31,7 +31,7 @@ constexpr uint32_t depth_to_space_vector(uint32_t element_bytes) { return 16 / e
 /// width, height: of the input.
 PassLaunch depth_to_space_launch(uint32_t width, uint32_t height, uint32_t channels_out, uint32_t element_bytes,
                                  uint32_t frames);
-/// The width of the kernel that takes that many channels; 0 if none does.
+/// The least width of a kernel that takes that many channels; 0 if none does.
 uint32_t attention_width(int64_t channels);
 /// sm80_attention_<type>_<width>
 PassLaunch attention_launch(uint32_t tokens, uint32_t width, uint32_t frames);

@@ -11,7 +11,7 @@ namespace kinetograph::sm80 {
 /// Frames of one launch; more frames take several launches.
 inline constexpr uint32_t kMaxPassFrames = 32;
 
-/// Frame addresses: in a ring frames do not follow one another.
+/// Frame addresses, because the frames of a ring are not contiguous.
 struct FrameTable {
     const void* input[kMaxPassFrames];
     void* output[kMaxPassFrames];
@@ -65,7 +65,7 @@ struct StoreFloatParams {
 struct StorePictureParams {
     FrameTable frames;  ///< [pixels, 3] to [pixels, 4] bytes
     uint32_t pixels;
-    uint32_t* not_finite = nullptr;  ///< becomes 1 if a value is infinite or NaN; null: not asked
+    uint32_t* not_finite = nullptr;  ///< set to 1 if an input is infinite or NaN; null: not checked
 };
 
 /// softmax(q k^T / sqrt(channels)) v of each frame, one head as wide as the channels, no mask.
@@ -84,7 +84,7 @@ struct AddSliceParams {
     uint32_t first;  ///< 1: the sum starts with this slice and overwrites the old contents
 };
 
-/// out = ReLU(SiLU(sum + bias) + beta * residual), rounded once: the last step of that form.
+/// out = ReLU(SiLU(sum + bias) + beta * residual), rounded once: the last step of q-slice-rounded-sm80.
 struct FinishSlicesParams {
     FrameTable frames;                     ///< fp32 [pixels, channels] to the same of the output's type
     const void* residual[kMaxPassFrames];  ///< as the output; null: none

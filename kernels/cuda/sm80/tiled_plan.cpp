@@ -17,7 +17,7 @@ conv::ConvPlan plan_tiled(const conv::ConvProblem& problem, const conv::Chip& ch
                      const conv::ConvTensors& tensors, const conv::ParameterAddresses& parameters,
                      const conv::EncodeMap& encode) {
         conv::ConvTensors convolved = tensors;
-        if (norms_after) {  // an output that only the norm reads is normed where it lies
+        if (norms_after) {  // an output that only the norm reads is normed in place
             if (problem.norm == conv::Norm::Instead) convolved.output = tensors.normed;
             convolved.normed = {};
         }

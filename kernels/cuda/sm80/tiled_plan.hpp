@@ -5,12 +5,12 @@
 
 namespace kinetograph::sm80 {
 
-/// A problem as a kernel of tiles takes it, of this folder or of a newer chip's.
+/// What plan_tiled() needs of a kernel that computes a problem tile by tile, here or in a newer chip's folder.
 struct TiledConv {
     conv::KernelName kernel;
     double seconds = 0;
     conv::ParameterPacking packing;
-    conv::ConvProblem problem;  ///< without the norm where no tile holds all filters
+    conv::ConvProblem problem;  ///< without the norm if no tile holds all filters
     std::function<std::vector<conv::ConvLaunch>(const conv::ConvProblem&, const conv::ConvTensors&,
                                                 const conv::ParameterAddresses&, const conv::EncodeMap&)>
         launches;
@@ -18,11 +18,11 @@ struct TiledConv {
 
 template <class Tile>
 struct TakenTile {
-    const Tile* tile;           ///< null if none can
-    conv::ConvProblem problem;  ///< that it does
+    const Tile* tile;           ///< null if none fits
+    conv::ConvProblem problem;  ///< what its kernel computes
 };
 
-/// The tile that `choose` returns for the problem, or for the problem without its norm where no tile holds all filters.
+/// The tile that `choose` returns for the problem, or if that is null, for the problem without its norm.
 template <class Choose>
 auto take_tile(const conv::ConvProblem& problem, const Choose& choose) {
     const auto* tile = choose(problem);
@@ -34,7 +34,7 @@ auto take_tile(const conv::ConvProblem& problem, const Choose& choose) {
     return taken;
 }
 
-/// Its plan for `problem`: its launches, and the norm in a pass after them where they are without it.
+/// The plan for `problem`: the kernel's launches, then the norm as a pass if `tiled.problem` is without it.
 conv::ConvPlan plan_tiled(const conv::ConvProblem& problem, const conv::Chip& chip, TiledConv tiled);
 
 }  // namespace kinetograph::sm80

@@ -3,8 +3,8 @@
 #include <kinetograph/kernels/cuda/sm80/conv_config.hpp>
 
 /// The configurations of WinogradKernel that are built, as one list for the entry points, the tile choice and the
-/// tests. Warps of 32 pixels x 48 filters: two accumulators of 48 registers. Stages fit 99 KiB (sm_86, sm_89, sm_120),
-/// of the narrow tile twice.
+/// tests. Warps of 32 pixels x 48 filters: two accumulators of 48 registers. Stages fit into 99 KiB (sm_86, sm_89,
+/// sm_120), those of the narrow tile twice.
 ///
 /// X(name, element, bm, bn, warps_m, warps_n, bk, stages, copy_bytes, ctas_per_sm, frames); the kernel is
 /// sm80_winograd_<name>.

@@ -6,12 +6,12 @@
 #include <kinetograph/kernels/isa/packed_math.hpp>
 #include <kinetograph/kernels/isa/warp_matrix.hpp>
 
-/// A 3x3x3 convolution for every GPU since sm_80 with two thirds of its multiplications: F(2,3) along time makes two
-/// output frames of four products with sums and differences of frames, each an implicit GEMM as in conv_kernel.hpp. The
-/// ring holds frames as they are, and fragments are combined between ldmatrix and mma.sync: that reads shared memory
-/// twice for an operand, which chips whose matrix units are slow beside it have room for. Two accumulators do for four
-/// products, because sum and difference of the frames are computed instead of the frames. One source for the chip and
-/// for host_model. Lavin and Gray 2016, arXiv 1509.09308 (F(2,3)).
+/// A 3x3x3 convolution for every GPU since sm_80 with two thirds of its multiplications: F(2,3) along time computes
+/// two output frames from four products of transformed frames, each an implicit GEMM as in conv_kernel.hpp. The ring
+/// holds frames as they are; fragments of two frames are added or subtracted between ldmatrix and mma.sync. That reads
+/// shared memory twice per operand, which pays on chips whose matrix units are slow compared with it. Two accumulators
+/// suffice for the four products, because a butterfly follows each half of them (winograd_loader.hpp). One source for
+/// the chip and for host_model. Lavin and Gray 2016, arXiv 1509.09308 (F(2,3)).
 namespace kinetograph::sm80 {
 
 /// Grid: x = pixel tiles times filter tiles, y = pairs of output frames; threads(kConfig) threads.
@@ -52,7 +52,7 @@ struct WinogradKernel : CheckedConvConfig<kConfig> {
     static constexpr uint32_t kOne = c.element == Element::BF16 ? 0x3f803f80u : 0x3c003c00u,
                               kMinusOne = kOne | 0x80008000u;
 
-    /// p, q <- p + q, p - q. In the end these are the frames.
+    /// p, q <- p + q, p - q. After phase 1 these are the frames; of a frame alone only p is one.
     KG_DEVICE static void butterfly(Sums& p, Sums& q) {
         KG_UNROLL
         for (uint32_t i = 0; i < Epilogue::kTilesM; ++i) {

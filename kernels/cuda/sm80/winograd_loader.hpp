@@ -13,6 +13,9 @@ namespace kinetograph::sm80 {
 ///   1         d3, d1     d3 - d1   g2 / 2               Q         not for a frame alone
 ///   2         d1, d2     d1 + d2   (g0 + g1 + g2) / 2   P
 ///   3         d2, d1     d2 - d1   (g0 - g1 + g2) / 2   Q
+///
+/// After products 1 and 3 (P, Q) becomes (P + Q, P - Q); with Pi, Qi for product i the results are
+///   frame 0 = 2 P0 + P2 + Q3        frame 1 = 2 Q1 + P2 - Q3
 template <ConvConfig kConfig, ConvFault kFault>
 class WinogradLoader : ConvCopies<kConfig, kFault> {
     using Copies = ConvCopies<kConfig, kFault>;
@@ -46,7 +49,7 @@ class WinogradLoader : ConvCopies<kConfig, kFault> {
     }
 
   private:
-    /// The input frame whose number is the product's digit.
+    /// The input frame of this product: hexadecimal digit `product_` of `digits`, that of product 0 last.
     KG_DEVICE const uint8_t* frame(uint32_t digits) const {
         return static_cast<const uint8_t*>(frames_[digits >> (4 * product_) & 3u]);
     }

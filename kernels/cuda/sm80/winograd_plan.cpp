@@ -20,22 +20,22 @@ using conv::ConvProblem;
 constexpr std::array kConfigs{KG_SM80_WINOGRAD_CONFIGS_BF16(KG_NAMED) KG_SM80_WINOGRAD_CONFIGS_F16(KG_NAMED)};
 #undef KG_NAMED
 
-/// 128 a clock, of which 64 x 96 of ConvKernel moves 61,440 for 64 elements of K in 526 clocks (cost.cpp).
+/// Of 128 at most: ConvKernel's tile of 64 x 96 moves 61,440 bytes for 64 elements of K in 526 clocks (cost.cpp).
 constexpr double kSharedBytesPerClock = 61440.0 / 526;
-/// Of ConvKernel's epilogues of 64 x 96 and 64 x 192 (cost.cpp), of one frame.
+/// Clocks of one frame's epilogue, those of ConvKernel's tiles of 64 x 96 and 64 x 192 (cost.cpp).
 constexpr double kFinishNarrow = 2716, kFinishWide = 7177;
 
 using conv::ceil_div;
 
-/// Of the pipes of an SM for one block of K of one product.
+/// Clocks of an SM for one block of K of one product: of shared memory or of its matrix units.
 double block_clocks(const ConvConfig& c, const conv::Chip& chip) {
     const uint32_t copied = c.frames * c.bm + c.bn, read = c.frames * c.bm * c.warps_n + c.bn * c.warps_m;
     return std::max(static_cast<double>((copied + read) * row_bytes(c)) / kSharedBytesPerClock,
                     matrix_clocks(static_cast<double>(c.bm) * c.bn * c.bk, chip));
 }
 
-/// Whether the tile has the problem's element, and holds a norm's channels as the narrowest that does: a norm's last
-/// bit depends on the width.
+/// Whether the tile has the problem's element and, if there is a norm, is the narrowest that holds all channels: a
+/// norm's last bit depends on the width.
 bool fits_winograd(const ConvConfig& c, const ConvProblem& p) {
     if (c.element != p.dtype) return false;
     if (p.norm == conv::Norm::None) return true;

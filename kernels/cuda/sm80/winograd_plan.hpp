@@ -14,14 +14,14 @@ std::span<const NamedConvConfig> winograd_configs();
 /// ConvKernel's 64 x 96 tile reached on an H200, or the chip's matrix units, whichever takes longer.
 double winograd_seconds(const ConvConfig& config, const conv::ConvProblem& problem, const conv::Chip& chip);
 
-/// The cheapest tile that can do it: of its element, and for a norm the narrowest that holds all channels. Null if none
-/// can.
+/// The cheapest tile of the problem's element, for a norm only the narrowest that holds all channels; null if there is
+/// none.
 const NamedConvConfig* choose_winograd_config(const conv::ConvProblem& problem, const conv::Chip& chip);
 
 /// Filter as winograd_filter, then pack_filter: [k][4][3][3][c_padded].
 conv::PackedParameters pack_winograd(const conv::ConvProblem& problem, const conv::ConvParameters& parameters);
 
-/// As conv_launches(), of WinogradKernel. Arguments: WinogradParams.
+/// As conv_launches(), for WinogradKernel. Arguments: WinogradParams.
 std::vector<conv::ConvLaunch> winograd_launches(const ConvConfig& config, const conv::ConvProblem& problem,
                                                 const conv::ConvTensors& tensors,
                                                 const conv::ParameterAddresses& parameters);
