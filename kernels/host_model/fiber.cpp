@@ -39,8 +39,8 @@ StackPool::~StackPool() {
     boost::context::protected_fixedsize_stack memory(stack_bytes_);
     for (auto& stack : idle_) {
 #if defined(__SANITIZE_ADDRESS__)
-        // Frames that a switch abandoned leave their redzones marked; the next mapping at this address would inherit
-        // the marks.
+        // Abandoned frames leave their redzones poisoned; the next mapping at this address would inherit the
+        // poison.
         ASAN_UNPOISON_MEMORY_REGION(static_cast<const char*>(stack.sp) - stack.size, stack.size);
 #endif
         memory.deallocate(stack);
@@ -58,8 +58,8 @@ Fiber::Fiber(StackPool& stacks, std::function<void()> body) : body_(std::move(bo
     const auto stack = stacks.take();
     stack_bottom_ = static_cast<const char*>(stack.sp) - stack.size;
     stack_size_ = stack.size;
-    // Boost.Context enters the new stack once here already. Were that not announced, its first frame would be a fake
-    // one of the caller's, which the sanitizer takes back when the caller catches an exception.
+    // Creating the fiber already switches to its stack once. If that were not announced, the fiber's first frame would
+    // lie in the caller's fake stack, which AddressSanitizer frees when the caller catches an exception.
     void* fake_stack = nullptr;
     const void* caller_bottom = nullptr;
     size_t caller_size = 0;

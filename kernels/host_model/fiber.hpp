@@ -33,7 +33,7 @@ class Fiber {
     ~Fiber() = default;
 
     void resume();   ///< scheduler: runs the body until it suspends or returns
-    void suspend();  ///< body: back to the scheduler
+    void suspend();  ///< body: returns to the scheduler
     bool finished() const { return finished_; }
 
   private:

@@ -70,7 +70,7 @@ void mbarrier_arrive_release(uint32_t address, const Instruction& at);
 void mbarrier_expect(void* barrier, uint32_t bytes, const Instruction& at);
 void mbarrier_wait(void* barrier, uint32_t parity, const Instruction& at);
 bool mbarrier_test(void* barrier, uint32_t parity, const Instruction& at);
-/// Stops the run unless the phase of this parity is over; `promise.name` is the promise in words.
+/// Stops the run unless the phase of this parity is complete; `promise.name` is the promise in words.
 void mbarrier_promise(const void* barrier, uint32_t parity, const Instruction& promise);
 
 // tma.hpp
@@ -97,7 +97,7 @@ void cp_async_copy(uint32_t destination, const void* source, uint32_t bytes, uin
                    const Instruction& at);
 void cp_async_commit(const Instruction& at);
 void cp_async_wait(uint32_t pending, const Instruction& at);
-/// `loads` consecutive instructions; each fills the next words, from rows `stride` bytes further on.
+/// `loads` consecutive instructions; each fills the next words, from rows `stride` bytes after those of the last one.
 struct MatrixLoads {
     uint32_t* words;
     uint32_t row;
@@ -124,7 +124,7 @@ struct WgmmaOperands {
     uint64_t a;
     const uint32_t* a_registers;  ///< 4 words instead of `a`, or null
     uint64_t b;
-    bool b_mn_major;  ///< B lies in rows of K
+    bool b_mn_major;  ///< B is stored [K][N]
     bool bfloat16;
     bool accumulate;
 };

@@ -7,8 +7,8 @@
 namespace kinetograph::host_model {
 namespace {
 
-/// The running thread. On the chip the executing thread is no argument of an instruction either; instructions are free
-/// functions and find it here. Only Machine::run_lane sets it.
+/// The running thread. As on the chip, instructions do not take it as an argument; they are free functions and find it
+/// here. Only Machine::run_lane and stop_all set it.
 thread_local Lane* running_lane = nullptr;
 
 constexpr uint32_t kRegisterFile = 65536;
@@ -151,7 +151,8 @@ void Machine::run_body(Lane& lane) {
     }
 }
 
-/// The end of a CTA: no copy into or out of its shared memory may be in flight, and no thread may wait on its barriers.
+/// The end of a CTA: every asynchronous access to its memory must have been waited for, its tensor memory freed, and
+/// none of its barriers may still expect bytes.
 void Machine::retire(Cta& cta) {
     for (const auto& access : cta.accesses) {
         if (access->settled) continue;
@@ -186,9 +187,9 @@ bool Machine::is_slow(const Lane& lane) const {
     return (mix >> 40) % 4 == 0;
 }
 
-/// Random, but a quarter of the warps is rarely chosen while others can run: schedules in which one role lags.
+/// Random, but a quarter of the warps is rarely chosen while others can run: this gives schedules in which a role lags.
 size_t Machine::pick_lane() {
-    if (orderly()) return runnable_.size() - 1;  // a lane of the warp that met last: its stacks are still in the cache
+    if (orderly()) return runnable_.size() - 1;  // of the lanes woken last: their stacks are still in the cache
     size_t index = random(static_cast<uint32_t>(runnable_.size()));
     for (int again = 0; again < 8 && is_slow(*runnable_[index]); ++again) {
         index = random(static_cast<uint32_t>(runnable_.size()));

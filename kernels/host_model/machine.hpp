@@ -119,8 +119,8 @@ struct PendingTensorLoad {
     Instruction at;
 };
 
-/// A word for another CTA's shared memory, seen there when its thread, or one of its warp that has met it since, has
-/// released it to the cluster.
+/// A word stored to another CTA's shared memory. It becomes visible when the storing thread releases it to the cluster,
+/// or another thread of its warp does so after a sync_warp.
 struct RemoteStore {
     Cta* cta;
     uint32_t offset, value;
@@ -187,7 +187,7 @@ struct Cta {
     SharedOrder order;
     bool partial_barriers = false;  ///< some warps have met at a barrier without the others
     TensorMemory tensor;
-    std::vector<uint32_t> registers;  ///< per thread, of each warpgroup
+    std::vector<uint32_t> registers;  ///< [warpgroup]: registers per thread
     WaitQueue register_queue;
     uint32_t running = 0;
     bool exited = false;
@@ -300,7 +300,7 @@ void check_async_read(Cta& cta, uint32_t begin, uint32_t end, const Who& who, co
 /// Fills the destination of an asynchronous write with NaN patterns.
 void poison(Cta& cta, uint32_t begin, uint32_t end);
 void mark_layout(Cta& cta, uint32_t begin, uint32_t end, uint8_t layout);
-/// The lane's own, and those of its warp from before it last met them.
+/// Makes remote stores visible: the lane's own, and those that its warp made before the lane's last sync_warp.
 void publish_remote_stores(Lane& lane);
 
 // --- cp_async.cpp ---

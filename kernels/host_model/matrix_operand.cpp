@@ -28,8 +28,8 @@ uint32_t row_major(const MatrixOperand& operand, uint32_t row, uint32_t byte) {
     return group + row % 8 * 16 + byte / 16 * operand.chunk_stride + byte % 16;
 }
 
-/// Offset of k `k` and row `row` of an operand in rows of M or N before the XOR: of 16-bit elements, spans of the row
-/// `chunk_stride` apart. PTX ISA, wgmma, MN-major canonical layouts.
+/// Offset before the XOR of element (k, row) of an MN-major operand of 16-bit elements: a swizzle span holds
+/// neighbouring rows of one k, and spans are `chunk_stride` apart. PTX ISA, wgmma, MN-major canonical layouts.
 uint32_t mn_major(const MatrixOperand& operand, uint32_t k, uint32_t row) {
     const uint32_t span = isa::span_bytes(operand.swizzle), elements = span / 2;
     return operand.start + row / elements * operand.chunk_stride + row % elements * 2 + k / 8 * operand.group_stride +

@@ -8,11 +8,12 @@
 /// Operands of wgmma and tcgen05.mma in shared memory: the decoded descriptor, the bytes it covers, their values.
 namespace kinetograph::host_model {
 
-/// A decoded descriptor, and how the instruction reads it: rows of K of 32 bytes (one k step), or 16 rows of M or N.
+/// A decoded descriptor, and how the instruction reads it: K-major, where a row holds 32 bytes of K (one k step), or
+/// MN-major, where each of the step's 16 k holds neighbouring rows.
 struct MatrixOperand {
     uint32_t start;         ///< shared-memory address of row 0, k 0
     uint32_t group_stride;  ///< SBO, bytes
-    uint32_t chunk_stride;  ///< LBO, bytes; without swizzle or in rows of M or N only
+    uint32_t chunk_stride;  ///< LBO, bytes; read only without swizzle or if MN-major
     isa::Swizzle swizzle;
     isa::Major major = isa::Major::K;
 };

@@ -7,7 +7,7 @@ namespace {
 
 constexpr uint32_t kCountLimit = 1u << 20;
 
-/// What the 8 bytes hold on the host: overwriting a live barrier is detected.
+/// What a barrier's 8 bytes hold on the host, so that overwriting a live barrier is detected.
 uint64_t stamp(uint32_t offset) { return 0x6b675f6d62617272ull ^ (static_cast<uint64_t>(offset) << 32); }
 
 void finish_if_complete(MBarrier& barrier, const Who& who, const Instruction& at) {

@@ -131,7 +131,7 @@ uint32_t cluster_load(uint32_t address, const Instruction& at) {
     check_access({.cta = cta, .begin = offset, .end = offset + 4, .who = lane.who(), .at = at});
     uint32_t value = 0;
     std::memcpy(&value, cta->memory + offset, sizeof(value));
-    for (const RemoteStore& store : lane.remote_stores)  // a thread sees its own
+    for (const RemoteStore& store : lane.remote_stores)  // a thread sees its own stores
         if (store.cta == cta && store.offset == offset) value = store.value;
     return value;
 }

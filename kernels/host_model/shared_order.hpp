@@ -8,9 +8,9 @@
 /// barriers). If two threads access a word in the same epoch and one of them writes, they race whatever the schedule
 /// was: a missing barrier is found in every run.
 ///
-/// Watched are CTAs whose threads meet only at barriers of the whole CTA and of single warps. Where mbarriers or
-/// barriers of some warps order the accesses, accesses.cpp watches asynchronous work instead. Accesses of less than a
-/// word are not watched, because two threads may share a word.
+/// This watches only CTAs whose threads synchronise by barriers of the whole CTA and of single warps. In CTAs with
+/// mbarriers or barriers of some warps, accesses.cpp watches asynchronous work instead. Accesses of less than a word
+/// are not watched, because two threads may share a word.
 namespace kinetograph::host_model {
 
 struct Cta;
@@ -27,7 +27,7 @@ struct PendingCopy {
 
 class SharedOrder {
   public:
-    /// A stamp's thread or warp when several have accessed the word.
+    /// A stamp's thread or warp if several have accessed the word.
     static constexpr uint16_t kSomeThreads = 0xffff;
 
     /// Stops the run if the lane may not read or write bytes [begin, end) yet; otherwise records the access.

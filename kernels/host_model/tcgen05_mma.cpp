@@ -60,7 +60,7 @@ TensorCell tensor_cell(const Shape& shape, int group, uint32_t row, uint32_t n) 
 }
 uint32_t tensor_columns(const Shape& shape, int group) { return shape.m == 128 && group == 2 ? shape.n / 2 : shape.n; }
 
-/// Loads of D's columns by other warps must be over: waited for, with fences before and after.
+/// Loads of D's columns by other warps must be complete: waited for, with fences before and after.
 void check_reads_over(Lane& lane, Cta& cta, uint32_t begin, uint32_t end, const Instruction& at) {
     for (const TensorRead& read : cta.tensor.reads) {
         if (read.end <= begin || end <= read.begin) continue;

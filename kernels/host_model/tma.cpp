@@ -57,7 +57,7 @@ Box checked_box(const BoxCopy& copy, const Instruction& at) {
     return box;
 }
 
-/// Offset of the box's byte `i` in the CTA's memory; the XOR is taken from the absolute address.
+/// Offset in the CTA's memory of the box's 16 bytes from byte `chunk` on; the XOR is taken from the absolute address.
 uint32_t place_of(const Box& box, uint32_t chunk) {
     return isa::swizzled(box.desc->swizzle, kSharedBase + box.offset + chunk) - kSharedBase;
 }

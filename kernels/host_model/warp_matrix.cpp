@@ -9,8 +9,8 @@ namespace {
 
 using Slots = std::vector<void*>;
 
-/// Rows that one phase of ldmatrix reads from the same bank: without conflicts, all 8 rows of a matrix come from
-/// different 16-byte columns of the 128 bytes of banks.
+/// Bank conflicts of one phase of ldmatrix: the rows of a matrix beyond the first in each 16-byte column of the 128
+/// bytes that all banks hold. Without conflicts the 8 rows lie in 8 different columns.
 uint32_t conflicts(const std::array<uint32_t, 8>& offsets) {
     uint32_t columns = 0;
     for (const uint32_t offset : offsets) columns |= 1u << (offset / 16 % 8);

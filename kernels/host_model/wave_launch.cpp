@@ -22,7 +22,7 @@ struct Grid {
     std::atomic<bool> stopped{false};
     std::mutex mutex;
     uint64_t first_fault =
-        ~0ull;  ///< workgroup with the lowest index: the sentence does not depend on how many threads ran
+        ~0ull;  ///< lowest index of a workgroup with a fault: the sentence does not depend on the number of threads
     WaveOutcome outcome;
 };
 

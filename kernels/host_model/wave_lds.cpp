@@ -93,7 +93,7 @@ void WaveMachine::check_write(uint32_t dword, bool by_load, const Instruction& a
 
 void WaveMachine::count_conflicts(uint32_t base, const uint32_t* offsets) {
     for (const auto& phase : kReadPhases) {
-        std::array<uint32_t, 16> met{};  // of each group of four banks
+        std::array<uint32_t, 16> met{};  // cycles of each group of four banks
         uint32_t cycles = 1;
         for (uint32_t i = 0; i < phase.size(); ++i) {
             const uint32_t chunk = (base + offsets[phase[i]]) / 16;

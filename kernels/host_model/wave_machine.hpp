@@ -40,7 +40,7 @@ struct Wave {
     std::unique_ptr<Fiber> fiber;
     uint32_t barriers = 0;            ///< passed
     std::vector<LdsAccess> accesses;  ///< [0] is unused
-    std::vector<uint32_t> unsettled;  ///< by LDS instructions of this wave
+    std::vector<uint32_t> unsettled;  ///< accesses by LDS instructions that no wait covers yet
     std::deque<VectorOperation> vector_memory;
     bool at_barrier = false;
     Instruction barrier_at;

@@ -75,7 +75,7 @@ void unpack_f16(float* values, const uint32_t* operand) {
     }
 }
 
-/// Two chunks of 16: k = 16 * (lane / 16) + 0..15, and 64 more.
+/// values[k][16] of an operand with 32 elements a lane in two chunks: k = 16 * (lane / 16) + 0..15, and the same + 64.
 void unpack_f8e4m3(float* values, const uint32_t* operand) {
     const auto& table = f8e4m3_values();
     for (uint32_t lane = 0; lane < kWaveLanes; ++lane) {

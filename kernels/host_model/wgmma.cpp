@@ -118,7 +118,7 @@ void issue(Lane& lane, const std::vector<void*>& slots, const Instruction& at) {
         products.last_operation);
 }
 
-/// Returns the values to the registers of tiles that no product works on any more.
+/// Returns the values to the registers of tiles that no group uses any more.
 void deliver(WarpgroupProducts& products) {
     std::erase_if(products.tiles, [&products](const auto& tile) {
         const auto uses = [&tile](const auto& group) {

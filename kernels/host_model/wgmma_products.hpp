@@ -9,12 +9,12 @@
 
 namespace kinetograph::host_model {
 
-/// One accumulator tile of a warpgroup in flight: thread t's register i is values[t * n / 2 + i].
+/// One accumulator tile of a warpgroup in flight: D is values[64][n], thread t's accumulators are at registers[t].
 struct WgmmaTile {
     std::array<float*, 128> registers{};
     uint32_t n = 0;
     std::vector<float> values;
-    uint32_t open = 0;  ///< groups that still work on it, the uncommitted one included
+    uint32_t open = 0;  ///< products that still work on it
     Instruction at;
 };
 

@@ -20,7 +20,7 @@ struct Conv2dTensors {
     uint32_t panel = 1;                  ///< Conv2dGeometry::panel, at least 1
 };
 
-/// One launch. `maps` must not move while encoded maps of the host model are in use.
+/// One launch. Its map descriptions must not move while maps that the host model made of them are in use.
 struct Conv2dLaunch {
     uint32_t grid[3] = {0, 0, 0};  ///< CTAs
     uint32_t cluster[3] = {1, 1, 1};
