@@ -8,7 +8,7 @@
 /// groups of *this thread* have landed. Other threads see the data only after a barrier that follows that wait.
 namespace kinetograph::isa::cp_async {
 
-/// Whether a copy may hit (and fill) the first-level cache.
+/// Whether a copy may hit (and fill) the L1.
 enum class Cache : uint8_t { All, L2Only };
 
 /// Copies kBytes (4, 8 or 16) to `destination`, a shared-memory address: the first `source_bytes` of them from

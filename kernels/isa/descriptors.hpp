@@ -6,10 +6,10 @@
 /// The bit fields by which matrix instructions find their operands in shared memory.
 namespace kinetograph::isa {
 
-/// What a row of an operand's tile runs along. Chosen by the instruction, not by the descriptor.
+/// The axis that is contiguous in an operand's tile. Chosen by the instruction, not by the descriptor.
 enum class Major : uint8_t {
-    K,   ///< rows of A (M) or B (N), each of one span of K
-    MN,  ///< rows of K, each of one span of M or N; 16-bit elements
+    K,   ///< [M or N][K]: a row is one span of K
+    MN,  ///< [K][M or N]: a row is one span of M or N; 16-bit elements only
 };
 
 /// address       shared-memory address of the operand's first row, the k step included; multiple of 16

@@ -5,8 +5,8 @@
 /// Fences between the generic proxy (ld, st) and the async proxy (TMA, wgmma, tcgen05). PTX ISA, membar / fence.
 namespace kinetograph::isa {
 
-/// Makes this thread's earlier shared-memory accesses visible to the async proxy. The *writing* thread executes it;
-/// then come a barrier and the thread that starts the asynchronous reader.
+/// Makes this thread's earlier shared-memory accesses visible to the async proxy. The *writing* thread executes it
+/// and then passes a barrier together with the thread that starts the asynchronous reader.
 KG_DEVICE void fence_async_shared(KG_SITE_ONLY) {
 #if KG_HOST_MODEL
     host_model::fence_async_shared(KG_AT("fence.proxy.async.shared::cta"));

@@ -50,7 +50,7 @@ KG_DEVICE float tanh(float value) {
 #endif
 }
 
-/// `value`, below zero times `negative_slope`: 0 for ReLU. NaN stays NaN.
+/// value * negative_slope below zero, otherwise value; a slope of 0 makes it ReLU. NaN stays NaN.
 KG_DEVICE float leaky_relu(float value, float negative_slope) { return value < 0.0f ? value * negative_slope : value; }
 
 /// value / (1 + e^-value). PTX ISA, ex2.approx, rcp.approx: five instructions, subnormal exponentials count as zero.

@@ -4,8 +4,8 @@
 
 /// Barriers in shared memory. PTX ISA, mbarrier.
 ///
-/// A phase ends when all expected arrivals and all expected bytes have come. The low bit of its number is the parity
-/// that waiters name. On a fresh barrier parity 1 counts as already over, so a producer finds its first stages empty:
+/// A phase completes when all its expected arrivals and bytes have come. The low bit of its number is the parity that
+/// waiters name. On a fresh barrier, parity 1 counts as complete, so that a producer finds its first stages empty:
 ///
 ///   current phase      0        1        2
 ///   wait(0)        waits  returns    waits
@@ -71,8 +71,8 @@ KG_DEVICE void arrive_expect(ClusterAddress barrier, uint32_t bytes KG_SITE) {
 #endif
 }
 
-/// One arrival at a barrier of any CTA of the cluster, for data that threads have stored in its shared memory: those of
-/// this thread, and those of others before a barrier that it has passed. The other side waits with wait_acquire.
+/// One arrival at a barrier of any CTA of the cluster, for data stored in its shared memory: by this thread, or by
+/// others before a barrier that this thread has passed since. The other side waits with wait_acquire.
 KG_DEVICE void arrive_release(ClusterAddress barrier KG_SITE) {
 #if KG_HOST_MODEL
     host_model::mbarrier_arrive_release(barrier.value, KG_AT("mbarrier.arrive.release.cluster"));
@@ -91,7 +91,8 @@ KG_DEVICE void expect(Barrier& barrier, uint32_t bytes KG_SITE) {
 #endif
 }
 
-/// Waits until the phase of this parity is over. Every waiting thread polls: one lane polling for its warp is slower.
+/// Waits until the phase of this parity is complete. Every waiting thread polls: one lane polling for its warp is
+/// slower.
 KG_DEVICE void wait(Barrier& barrier, uint32_t parity KG_SITE) {
 #if KG_HOST_MODEL
     host_model::mbarrier_wait(&barrier, parity, KG_AT("mbarrier.try_wait.parity"));
@@ -108,7 +109,7 @@ KG_DEVICE void wait(Barrier& barrier, uint32_t parity KG_SITE) {
 #endif
 }
 
-/// The same; what threads of the cluster had stored before arrive_release may then be read.
+/// The same; afterwards the thread may read what threads of the cluster stored before arrive_release.
 KG_DEVICE void wait_acquire(Barrier& barrier, uint32_t parity KG_SITE) {
 #if KG_HOST_MODEL
     host_model::mbarrier_wait(&barrier, parity, KG_AT("mbarrier.try_wait.parity.acquire.cluster"));
@@ -125,7 +126,7 @@ KG_DEVICE void wait_acquire(Barrier& barrier, uint32_t parity KG_SITE) {
 #endif
 }
 
-/// Whether the phase of this parity is over, without waiting. PTX ISA, mbarrier.test_wait.
+/// Whether the phase of this parity is complete, without waiting. PTX ISA, mbarrier.test_wait.
 KG_DEVICE bool test(Barrier& barrier, uint32_t parity KG_SITE) {
 #if KG_HOST_MODEL
     return host_model::mbarrier_test(&barrier, parity, KG_AT("mbarrier.test_wait.parity"));
@@ -142,8 +143,8 @@ KG_DEVICE bool test(Barrier& barrier, uint32_t parity KG_SITE) {
 #endif
 }
 
-/// A promise that the phase of this parity is over here, which no result of the kernel would show to be broken. The
-/// host model checks it; on the chip it costs nothing.
+/// Asserts that the phase of this parity is complete here, where no result of the kernel would show that it is not.
+/// The host model checks it; on the chip it costs nothing.
 KG_DEVICE void promise_over([[maybe_unused]] const Barrier& barrier, [[maybe_unused]] uint32_t parity,
                             [[maybe_unused]] const char* promise KG_SITE) {
 #if KG_HOST_MODEL

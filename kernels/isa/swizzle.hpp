@@ -18,7 +18,13 @@ KG_HOST_DEVICE uint32_t pattern_bytes(Swizzle swizzle) {
 }
 
 /// Where the byte of row-major address `address` is stored: 128B: a[6:4] ^= a[9:7]; 64B: a[5:4] ^= a[8:7]; 32B: a[4] ^=
-/// a[7]. Its own inverse.
+/// a[7]. Its own inverse. The 16-byte chunks of a tile's rows as they lie in lines of 128 bytes:
+///
+///   line   128B: a row        64B: two rows
+///   0      0 1 2 3 4 5 6 7    0 1 2 3 | 0 1 2 3
+///   1      1 0 3 2 5 4 7 6    1 0 3 2 | 1 0 3 2
+///   2      2 3 0 1 6 7 4 5    2 3 0 1 | 2 3 0 1
+///   7      7 6 5 4 3 2 1 0    3 2 1 0 | 3 2 1 0
 KG_HOST_DEVICE uint32_t swizzled(Swizzle swizzle, uint32_t address) {
     const uint32_t chunks = span_bytes(swizzle) / 16u;
     return address ^ (((address >> 7) & (chunks - 1u)) << 4);

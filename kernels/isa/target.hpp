@@ -10,7 +10,7 @@
 #define KG_HOST_MODEL 0
 #define KG_DEVICE __device__ __forceinline__
 #define KG_UNROLL _Pragma("unroll")
-/// Keeps a loop rolled where unrolling would need too many registers.
+/// Keeps a loop rolled if unrolling would need too many registers.
 #define KG_ROLLED _Pragma("unroll 1")
 /// The last parameter of every wrapper on the host: the source location of the call.
 #define KG_SITE

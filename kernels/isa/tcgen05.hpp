@@ -4,7 +4,7 @@
 #include <kinetograph/kernels/isa/mbarrier.hpp>
 #include <kinetograph/kernels/isa/register_lists.hpp>
 
-/// Fifth-generation tensor cores and their tensor memory, sm_100a. PTX ISA, tcgen05.
+/// Fifth-generation tensor cores and their tensor memory, sm_100f. PTX ISA, tcgen05.
 ///
 /// Tensor memory is 128 lanes x 512 columns of 32 bits; an address is lane << 16 | column. `kGroup` is 1 or 2 CTAs and
 /// the same in every instruction of a kernel. One thread issues mma and commit; alloc, dealloc, load and waits take a
@@ -30,7 +30,7 @@ KG_DEVICE void alloc(uint32_t* slot, uint32_t columns KG_SITE) {
 #endif
 }
 
-/// Frees the columns; every load and product on them must be over. PTX ISA, tcgen05.dealloc.
+/// Frees the columns; every load and product on them must be complete. PTX ISA, tcgen05.dealloc.
 template <int kGroup>
 KG_DEVICE void dealloc(uint32_t address, uint32_t columns KG_SITE) {
     static_assert(kGroup == 1 || kGroup == 2);

@@ -44,7 +44,7 @@ KG_DEVICE Index3 grid_size() {
 /// The thread's index in its warp, 0..31.
 KG_DEVICE uint32_t lane_index() { return thread_index() % kWarpLanes; }
 
-/// `value`, recomputed at each use: the compiler may not keep it in a register from one iteration to the next.
+/// `value`, opaque to the compiler: it cannot keep what it derives from `value` in registers from one use to the next.
 KG_DEVICE uint32_t recomputed(uint32_t value) {
 #if !KG_HOST_MODEL
     asm volatile("" : "+r"(value));

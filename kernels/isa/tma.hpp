@@ -168,8 +168,9 @@ KG_DEVICE void load_im2col_pair(void* destination, const TensorMap& map, const C
 #endif
 }
 
-/// Both: loads the box to the same offset in every CTA in `ranks` and signals, in each destination's pair, the CTA of
-/// the leader's parity. PTX ISA, cp.async.bulk.tensor, .multicast::cluster.cta_group::2.
+/// Multicast and pair in one: loads the box to the same offset in every CTA in `ranks` and signals, in each
+/// destination's pair, the CTA whose rank has the leader's parity. PTX ISA, cp.async.bulk.tensor,
+/// .multicast::cluster.cta_group::2.
 template <int kRank>
 KG_DEVICE void load_tiled_pair_multicast(void* destination, const TensorMap& map, const Coordinates<kRank>& c,
                                          mbarrier::Barrier& leaders_full, uint16_t ranks KG_SITE) {

@@ -85,7 +85,7 @@ KG_DEVICE void load_matrices(uint32_t (&b)[kCount][2], uint32_t row, uint32_t st
 #endif
 }
 
-/// d += a * b^T in fp32; elements are BFloat16 or Float16.
+/// d += a * b^T in fp32; elements are Element::BF16 or F16.
 template <Element kElement>
 KG_DEVICE void multiply_add(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2] KG_SITE) {
     static_assert(kElement == Element::BF16 || kElement == Element::F16, "m16n8k16 takes 16-bit elements");

@@ -114,7 +114,7 @@ KG_DEVICE void wait(KG_SITE_ONLY) {
     if constexpr (kN == 256) KG_WGMMA_RS(type, 256, 16, 128, 129, 130, 131, 132, 133)
 #endif
 
-/// Both operands in shared memory (wgmma_descriptor), A in rows of K, B as `kMajorB` says. `accumulate` false
+/// Both operands in shared memory (wgmma_descriptor), A K-major, B as `kMajorB` says. `accumulate` false
 /// overwrites D. All 128 threads, same arguments.
 template <int kN, Element kElement, Major kMajorB = Major::K>
 KG_DEVICE void mma(float (&d)[kN / 2], uint64_t a, uint64_t b_descriptor, bool accumulate KG_SITE) {

@@ -101,7 +101,7 @@ KG_DEVICE Lanes<T> select(Lanes<bool> condition, Lanes<T> yes, Lanes<T> no) {
 #endif
 }
 
-/// Makes the compiler compute again what follows from `value`, instead of keeping it in registers from its last use.
+/// Makes the compiler recompute what is derived from `value`, instead of keeping it in registers from its last use.
 KG_DEVICE void forget(Lanes<uint32_t>& value) {
 #if KG_HOST_MODEL
     static_cast<void>(value);

@@ -150,7 +150,7 @@ KG_DEVICE Lanes<float> tanh(const Lanes<float>& x) {
 /// max(x, least); NaN stays NaN.
 KG_DEVICE Lanes<float> at_least(const Lanes<float>& x, float least) { return select<float>(x < least, least, x); }
 
-/// `x`, below zero times `negative_slope`: 0 for ReLU. NaN stays NaN.
+/// x * negative_slope below zero, otherwise x; a slope of 0 makes it ReLU. NaN stays NaN.
 KG_DEVICE Lanes<float> leaky_relu(const Lanes<float>& x, float negative_slope) {
     return select<float>(x < 0.0f, x * negative_slope, x);
 }

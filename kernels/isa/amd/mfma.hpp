@@ -66,10 +66,10 @@ KG_DEVICE Accumulator mfma_16x16x128_f8e4m3(const Packed32& a, const Packed32& b
 #endif
 }
 
-/// sum += A * B in place, in accumulation registers: bf16 or fp16 operands of K = 32, or fp8 operands of K = 128. The
-/// compiler otherwise gives every sum new registers, and a loop of many sums moves them back. It knows neither how long
-/// the sum takes nor that others wait for it: call settle_products() before reading it, and write `a` and `b` by loads
-/// alone (a vector instruction would have to precede by two others). Products keep their order in the program.
+/// sum += A * B in place, in accumulation registers: bf16 or fp16 operands of K = 32, or fp8 operands of K = 128. By
+/// the built-in, the compiler gives every sum new registers and moves many sums back in a loop. It inserts no wait
+/// states around inline assembly: call settle_products() before reading a sum, and write `a` and `b` only by loads (two
+/// instructions would have to follow a vector instruction that writes them). Products keep their program order.
 template <Element kType, class Operand>
 KG_DEVICE void accumulate_product(Accumulator& sum, const Operand& a, const Operand& b) {
 #if KG_HOST_MODEL

@@ -99,7 +99,7 @@ KG_DEVICE void keep_lds_reads() {
 #endif
 }
 
-/// Makes the compiler compute these scalars before this point, and what follows from them after it.
+/// Makes the compiler compute these scalars before this point, and what is derived from them after it.
 template <class... Scalar>
 KG_DEVICE void forget_uniform(Scalar&... values) {
 #if KG_HOST_MODEL
