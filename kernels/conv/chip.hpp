@@ -7,9 +7,9 @@ namespace kinetograph::conv {
 
 /// What gates, cost models and plans know of a device, whether it is present or only described.
 struct Chip {
-    std::string kind;          ///< of its driver: "cuda", "hip", "cpu"
+    std::string kind;          ///< its driver: "cuda", "hip", "cpu"
     std::string architecture;  ///< "sm_90", "gfx950"
-    std::string features;      ///< of a CPU: "avx2 avx512f"
+    std::string features;      ///< a CPU's: "avx2 avx512f"
     std::uint32_t compute_units = 0;
     std::uint32_t shared_bytes_per_block = 0;
     double clocks_per_second = 0;

@@ -7,7 +7,7 @@ namespace kinetograph::conv {
 
 /// A GPU as its vendor's data sheet and programming guide describe it.
 struct KnownDevice {
-    std::string_view kind;          ///< of its driver: "cuda", "hip"
+    std::string_view kind;          ///< its driver: "cuda", "hip"
     std::string_view architecture;  ///< "sm_100"
     std::string_view name;          ///< "NVIDIA B200"
     std::uint64_t memory_bytes;

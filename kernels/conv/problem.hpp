@@ -43,8 +43,8 @@ enum class Norm : std::uint8_t {
     Instead,  ///< the output itself is not stored
 };
 
-/// output = relu(silu(alpha * scale * conv(input, filter) + bias) + beta * residual), with relu or silu or
-/// neither: a cross-correlation with zero padding, as PyTorch's conv2d and conv3d compute it. Sums in float32 or
+/// output = relu(silu(alpha * scale * conv(input, filter) + bias) + beta * residual), with at most one of the
+/// two functions: a cross-correlation with zero padding, as PyTorch's conv2d and conv3d compute it. Sums in float32 or
 /// better, one rounding to `output_dtype` at the end.
 ///
 /// input     [n, d, h, w, c_in]                  dtype

@@ -4,8 +4,8 @@
 
 /// Barriers in shared memory. PTX ISA, mbarrier.
 ///
-/// A phase completes when all its expected arrivals and bytes have come. The low bit of its number is the parity that
-/// waiters name. On a fresh barrier, parity 1 counts as complete, so that a producer finds its first stages empty:
+/// A phase completes when all its expected arrivals and bytes have arrived. The low bit of its number is the parity
+/// that waiters name. On a fresh barrier, parity 1 counts as complete, so that a producer finds its first stages empty:
 ///
 ///   current phase      0        1        2
 ///   wait(0)        waits  returns    waits

@@ -9,7 +9,7 @@ namespace kinetograph::sm100 {
 enum class Fault : uint8_t {
     None,
     NoBarrierInitFence,      ///< barriers are initialised but not published to the async proxy
-    NoClusterSync,           ///< a CTA barrier where the whole cluster must meet after the setup
+    NoClusterSync,           ///< a CTA barrier where the whole cluster must synchronise after the setup
     EmptyCountTooHigh,       ///< a stage waits for one release more than it has readers
     EmptyCountTooLow,        ///< a stage shared by multicast is free after its first reader's release
     ExpectsOneTile,          ///< the filter's bytes are not announced

@@ -17,7 +17,7 @@ struct ChipRates {
     double flops_per_clock = 8192;  ///< of one SM, 16-bit operands; 8-bit ones double it
     double clocks_per_second = 2250e12 / (148 * 8192);
     double l2_bytes_per_clock = 40;       ///< into one SM
-    double narrow_halo_share = 1;         ///< of that rate, for halos in rows of 64 bytes; an H200 reaches 19 of 40
+    double narrow_halo_share = 1;         ///< of that rate for halos in rows of 64 bytes; an H200 reaches 19 of its 40
     double shared_bytes_per_clock = 128;  ///< of one SM: operands that MMAs read, and what arrives for them
     double hbm_bytes_per_second = 8e12;
     double l2_bytes = 126e6;  ///< what the chip's L2 keeps

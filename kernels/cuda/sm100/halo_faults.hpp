@@ -22,7 +22,7 @@ enum class HaloFault : uint8_t {
     FirstParityFilters,  ///< ... or take the first one's filters
     ExpectsHalfABlock,   ///< bytes of 16 channels per pixel are announced, but zeros up to 32 channels arrive too
     RowsOfHalfABlock,    ///< ... or a tap's descriptor starts as if rows had 16 channels
-    FirstTemporalTaps,   ///< taps in time take filters from the first on, also where those meet no frame
+    FirstTemporalTaps,   ///< taps in time take filters from the first on, also where those are padding
     OneFrameOfInput,     ///< ... or all read the frame of the first one
     Bfloat16Products,    ///< the instruction takes fp16 for bf16
     NoDrainedWait,       ///< products overwrite sums that are still being read
@@ -33,7 +33,7 @@ enum class HaloFault : uint8_t {
     NormOfFirstPiece,    ///< the norm divides by the length of the first piece alone
     GammaOfFirstPiece,   ///< ... or every piece takes the first one's factors
     NormOfOnePair,       ///< the norm divides by the length of this pair's channels alone
-    NoSquaresWait,       ///< the other pair's squares are read before they have come
+    NoSquaresWait,       ///< the other pair's squares are read before they have arrived
     NoSquaresRelease,    ///< squares are announced to the other pair, but not released to the cluster
     OneSlotOfSquares,    ///< the next tile's squares take the place of this one's
     PixelsOfFirstBlock,  ///< a head's second block is stored where its first one was

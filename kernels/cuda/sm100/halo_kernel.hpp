@@ -5,11 +5,10 @@
 #include <kinetograph/kernels/cuda/sm100/halo_mma.hpp>
 #include <kinetograph/kernels/isa/barrier.hpp>
 
-/// The implicit-GEMM forward convolution of a decoder's layers on sm_100: as Conv2dFpropKernel, but for
-/// each block of K, TMA loads a tile's pixels with their halo once for all taps of the image: tap (r, s) is the same
-/// shared memory read r rows and s pixels later, by its matrix descriptor. Persistent and warp-specialised; one source
-/// for the chip and for host_model. Chetlur et al. 2014, arXiv 1410.0759 (implicit GEMM); PTX ISA, tcgen05, Matrix
-/// descriptor.
+/// The implicit-GEMM forward convolution of a decoder's layers on sm_100: as Conv2dFpropKernel, but for each
+/// block of K, TMA loads a tile's pixels with their halo once for all taps of the image: tap (r, s) is the same shared
+/// memory read r rows and s pixels later, by its matrix descriptor. Persistent and warp-specialised; one source for the
+/// chip and for host_model. Chetlur et al. 2014, arXiv 1410.0759; PTX ISA, tcgen05, Matrix descriptor.
 ///
 ///   warp 4  halos      --> input_full, input_empty   <--> warp 6  MMA  --> accumulated, drained <--> warps 0-3
 ///   warp 5  filters    --> filter_full, filter_empty <-->                                            epilogue

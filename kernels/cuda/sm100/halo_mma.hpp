@@ -3,8 +3,8 @@
 #include <kinetograph/kernels/cuda/sm100/halo_tiles.hpp>
 #include <kinetograph/kernels/isa/tcgen05.hpp>
 
-/// MMA warp: one thread of the pair multiplies halos by filters into tensor memory. Tap (r, s)
-/// reads the halo from pixel r * pitch + s on, by its matrix descriptor; groups of 8 pixels are one pitch apart.
+/// MMA warp: one thread of the pair multiplies halos by filters into tensor memory. Tap (r, s) reads the
+/// halo from pixel r * pitch + s on, by its matrix descriptor; groups of 8 pixels are one pitch apart.
 namespace kinetograph::sm100 {
 
 template <HaloConfig kConfig, HaloFault kFault>

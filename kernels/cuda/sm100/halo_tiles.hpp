@@ -7,8 +7,8 @@
 #include <kinetograph/kernels/isa/thread.hpp>
 #include <kinetograph/kernels/isa/tma.hpp>
 
-/// Which tiles a cluster computes, in which order. All roles of all its CTAs walk the same list, so that they
-/// need not communicate.
+/// Which tiles a cluster computes, in which order. All roles of all its CTAs walk the same list, so that they need
+/// not communicate.
 namespace kinetograph::sm100 {
 
 using sm90::Ring;

@@ -13,8 +13,8 @@ std::span<const conv::AttentionMethod> attention_methods();
 std::span<const conv::KnownDevice> devices();
 
 /// One temporal tap: one launch for each run of frames that follow one another in memory, as input, output and
-/// residual. This and the other plans here take problems without upsampling and norm: methods() adds the
-/// passes that double the frames into the workspace and that norm the output.
+/// residual. This and the other plans here take problems without upsampling and norm: methods() adds the passes that
+/// double the frames into the workspace and that norm the output.
 conv::ConvPlan plan_conv2d(const conv::ConvProblem& problem, const conv::Chip& chip);
 
 /// Kernels by name: also those that no plan takes by itself, conv2d_silu_staged_*, which round before SiLU too, and
@@ -24,8 +24,8 @@ conv::ConvPlan plan_conv2d(const conv::ConvProblem& problem, const conv::Chip& c
 std::vector<std::string_view> conv2d_kernels(const conv::ConvProblem& problem, const conv::Chip& chip);
 conv::ConvPlan plan_conv2d_with(const conv::ConvProblem& problem, const conv::Chip& chip, std::string_view kernel);
 
-/// Any temporal taps, one launch: through a rank-5 tensor map if the frames are contiguous in memory and its
-/// corners reach all taps, otherwise through one map per frame, so that a history ring is read in place.
+/// Any temporal taps, one launch: through a rank-5 tensor map if the frames are contiguous in memory and its corners
+/// reach all taps, otherwise through one map per frame, so that a history ring is read in place.
 conv::ConvPlan plan_conv3d(const conv::ConvProblem& problem, const conv::Chip& chip);
 
 /// Kernels by name, of both forms. One of the rank-5 form runs only if the frames of a call are contiguous.

@@ -13,8 +13,8 @@ namespace {
 
 using conv::ConvProblem;
 
-constexpr int64_t kProducts = 4;         // of a pair of frames
-constexpr int64_t kLoadedHalos = 6;      // of a block of K: four in the first phase, two in the second
+constexpr int64_t kProducts = 4;         // per pair of frames
+constexpr int64_t kLoadedHalos = 6;      // per block of K: four in the first phase, two in the second
 constexpr int64_t kTransformHalos = 10;  // read or written: four become two, then two become two
 constexpr int64_t kTaps = 9;             // of the image
 // Clocks of a warp for 32 x 32 of P and Q: a column a clock from tensor memory or into it, 64 sums, addresses.

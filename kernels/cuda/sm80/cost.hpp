@@ -26,8 +26,8 @@ double matrix_clocks(double multiply_adds, const conv::Chip& chip);
 
 /// What CTAs of a launch cost, in clocks of an SM.
 struct CtaClocks {
-    double shared;  ///< of its pipes, for each CTA
-    double alone;   ///< of a CTA that has the SM to itself
+    double shared;  ///< that each CTA occupies the SM's pipes
+    double alone;   ///< that a CTA takes if it has the SM to itself
 };
 /// Seconds of `ctas` CTAs of which `resident` share an SM, wave by wave.
 double wave_seconds(const CtaClocks& clocks, int64_t ctas, int64_t resident, const conv::Chip& chip);

@@ -77,7 +77,7 @@ class WinogradLoader : ConvCopies<kConfig, kFault> {
     const void* const* frames_;
     bool alone_;
     uint32_t product_ = 0;
-    uint32_t blocks_, left_;  ///< of a product, and of the one that is being loaded
+    uint32_t blocks_, left_;  ///< k blocks of a product, and those of the current one still to be loaded
 };
 
 }  // namespace kinetograph::sm80

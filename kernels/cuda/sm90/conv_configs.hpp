@@ -25,8 +25,8 @@ KG_HOST_DEVICE ConvConfig tile_config(Element element, uint32_t bn, uint32_t blo
 }
 
 // X(kernel, its ConvConfig). A row: name, filters, blocks along rows, along columns, taps a side, channels of a block
-// of K. A name says filters x pixels, taps, channels. A tile of fewer filters or pixels than a
-// similar one is for images whose larger tiles would not fill the SMs evenly.
+// of K. A name says filters x pixels, taps, channels. If two tiles differ only in filters or
+// pixels, the smaller one is for images whose larger tiles would not fill the SMs evenly.
 #define KG_SM90_TILE(X, word, element, name, ...) \
     X(sm90_conv_##word##_##name, tile_config(Element::element, __VA_ARGS__))
 #define KG_SM90_TILES(X, word, element)                              \

@@ -30,7 +30,7 @@ class MultiplyRole {
             isa::mbarrier::wait(smem_.turn[consumer_], consumer_ == 0 ? (turn & 1u) ^ 1u : turn & 1u);
         }
         clear<kConfig>(sums);
-        if (k_blocks == 0) {  // every tap meets the padding
+        if (k_blocks == 0) {  // every temporal tap is padding
             hand_over();
             KG_UNROLL
             for (uint32_t i = 0; i < blocks(c); ++i) isa::wgmma::take(sums[i]);

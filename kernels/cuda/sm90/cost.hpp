@@ -14,7 +14,7 @@ struct NamedConvConfig {
 /// All that are compiled.
 std::span<const NamedConvConfig> conv_configs();
 
-/// Those whose sums may begin and end in memory.
+/// The tiles with fp32_sums, for Q-slice.
 std::span<const NamedConvConfig> sum_configs();
 
 /// Pixels along rows and columns that the tiles walk: an output frame, or one parity of an upsampled one.

@@ -9,7 +9,7 @@ namespace kinetograph::sm90 {
 /// How the two consumer warpgroups divide the tiles.
 enum class Consumers : uint8_t {
     Together,  ///< one tile, half of its rows or columns each: reads its filters once for both
-    InTurn,    ///< a tile each: the epilogue of one hides behind the products of the other
+    InTurn,    ///< a tile each: one's epilogue overlaps the other's products
 };
 
 struct WinogradConfig {

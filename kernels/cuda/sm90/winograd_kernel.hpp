@@ -95,7 +95,7 @@ struct WinogradKernel {
     }
 
     static constexpr bool kInTurn = Multiply::kInTurn;
-    static constexpr uint32_t kStride = kInTurn ? kConsumers : 1;  ///< from tile to tile of a warpgroup
+    static constexpr uint32_t kStride = kInTurn ? kConsumers : 1;  ///< every kStride-th tile is a warpgroup's
 
     KG_DEVICE static const FramePair& pair_of(const WinogradParams& params, uint32_t index) {
         return params.pairs[tile_at<whole(c), kClusterCtas>(params.conv, index).frame];
