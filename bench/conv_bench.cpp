@@ -1,6 +1,6 @@
-// The convolutions of a Wan 2.1 decoder at 512x288, one step of four frames, on every open back end.
-// Width of the decoder: environment variable KINETOGRAPH_BENCH_DIM (32, the demo checkpoint's; 96 is the published
-// one).
+// The convolutions of a Wan 2.1 decoder at 512x288, one step of four frames, on every open back end but the reference.
+// The environment variable KINETOGRAPH_BENCH_DIM sets the decoder's width: 32 by default, as in the demo checkpoint; 96
+// is the published width.
 #include <kinetograph/compute/conv/dispatch.hpp>
 #include <kinetograph/engine/accel/cpu/device.hpp>
 #include <kinetograph/tests/compute/conv/test_frames.hpp>
@@ -58,7 +58,7 @@ void add_all(std::int64_t dim) {
     for (const auto dtype : {tensor::DType::F32, tensor::DType::BF16}) {
         for (const NamedProblem& named : decoder_problems(dim, kHeight, kWidth, dtype)) {
             add(named.name, {named.problem});
-            // Half way: the seam runs through the taps of two of the four output frames.
+            // Seam at half the depth: the taps of two of the four output frames cross it.
             if (named.problem.filter.q > 1) add(named.name, {named.problem, FrameLayout::Ring, named.problem.d / 2});
         }
     }

@@ -8,7 +8,7 @@
 namespace kinetograph::graph {
 namespace {
 
-/// A lane that does nothing at once: what remains is the executor's own cost.
+/// A lane that takes batches and runs nothing, so that only the executor's own cost is measured.
 class IdleLane final : public LaneBackend {
   public:
     explicit IdleLane(Lane lane) : lane_(lane) {}
@@ -25,7 +25,7 @@ class IdleLane final : public LaneBackend {
     std::shared_ptr<HostTimeline> timeline_ = std::make_shared<HostTimeline>();
 };
 
-/// Addresses without memory behind them.
+/// Hands out an address without allocating any memory.
 class NoMemory final : public MemoryBackend {
   public:
     Result<std::unique_ptr<PlanMemory>> realize(const Plan&, MemoryDomain) override {

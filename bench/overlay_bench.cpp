@@ -1,4 +1,4 @@
-// What the profiler's panels cost the thread that draws them, without a GPU: ImGui's lists are made and thrown away.
+// What the profiler's panels cost the thread that draws them; no GPU: ImGui's draw lists are built and discarded.
 #include <kinetograph/engine/ui/compact_hud.hpp>
 #include <kinetograph/engine/ui/panels.hpp>
 
@@ -12,8 +12,8 @@
 namespace kinetograph::ui {
 namespace {
 
-/// As many passes as a plan knows of: every sixteenth hands its result to the display's lane, which waits for it; a
-/// pass needs the one before and the one of sixteen passes ago, whose results share an arena.
+/// A plan of `passes` passes. Every 16th pass runs on the display's lane and waits for the 15 before it. A pass depends
+/// on the one before it and on the one 16 passes earlier, whose place in the arena its own result takes.
 profile::PlanFacts plan_of(std::int64_t passes, profile::NameTable& names) {
     constexpr std::uint32_t kEach = 16;
     const profile::NameId accelerator = names.intern("accelerator"), graphics = names.intern("graphics");
@@ -47,8 +47,8 @@ profile::PlanFacts plan_of(std::int64_t passes, profile::NameTable& names) {
     return plan;
 }
 
-/// A context of 1920x1080 pixels, and a profile of so many passes in one plan, with the points of its batches, ten
-/// steps a second, every eighth of which takes three times as long.
+/// An ImGui context of 1920x1080 pixels and a profile of one plan with `passes` passes and its batches' timeline
+/// points, executed in ten steps a second, every eighth of which takes three times as long.
 class Stage {
   public:
     explicit Stage(std::int64_t passes) : passes_(passes) {
@@ -90,8 +90,8 @@ class Stage {
         recorder_.add_frame(
             {.index = execution_, .shown = now_, .late = execution_ % 8 == 0, .made_by = {plan_, execution_}});
     }
-    /// Of every batch the point that it signals and the one that it waits for, as lanes tell them; the first one waits
-    /// for the step before.
+    /// Records the timeline points that each batch waits for and signals, as lanes do; a step's first batch waits for
+    /// the step before.
     void record_points() {
         profile::PointRecord before{
             .counter = batches_.back().counter, .value = values_[batches_.back().counter], .step = {}};
@@ -148,8 +148,8 @@ void click(Stage& stage, PanelHost& host, ImVec2 at) {
     ImGui::GetIO().MousePos = {-1, -1};
 }
 
-/// All six panels over the whole picture, sixty pictures a second, a pass selected; the graph with its list, and the
-/// passes until now, capture A, compared with those since.
+/// Opens all panels over the whole picture, selects a pass, opens the graph's list, and keeps the passes until now as
+/// capture A, with which those since are compared.
 void open_all(Stage& stage, PanelHost& host) {
     for (const std::string_view name : host.names()) host.show(name, true);
     host.arrange(0, 0, 1920, 1080);

@@ -1,4 +1,4 @@
-// What the profiler costs: recording a span, and taking over what was recorded.
+// What the profiler costs: recording a span, and reading what was recorded into a profile.
 #include <kinetograph/engine/profile/profile.hpp>
 
 #include <benchmark/benchmark.h>
@@ -7,7 +7,7 @@
 namespace kinetograph::profile {
 namespace {
 
-/// As lanes record: the names are known.
+/// As lanes record: with names interned beforehand.
 void record_span(benchmark::State& state) {
     static Recorder recorder;
     const NameId name = recorder.names().intern("decoder.upsamples.10.residual.6"),
@@ -30,7 +30,7 @@ void record_span_by_name(benchmark::State& state) {
 }
 BENCHMARK(record_span_by_name)->Threads(1)->Threads(2);
 
-/// A step of that many passes, sixty of them a second.
+/// Steps of state.range(0) passes, sixty steps a second.
 void take_over_a_step(benchmark::State& state) {
     Recorder recorder;
     Profile profile(recorder);
