@@ -1,5 +1,5 @@
-// The smallest integration: frames in the application's memory while a clip is decoded beside it.
-// An engine keeps everything but `upload`, which stands for its own work.
+// The smallest integration: a clip is decoded in the background, and its frames arrive in the application's memory.
+// `upload` stands for an engine's own work; an engine takes over everything else as it is.
 //   embed LATENTS.safetensors CHECKPOINT [cpu|cuda|hip]
 #include <kinetograph/compute/session/session.hpp>
 
@@ -9,7 +9,7 @@ using namespace kinetograph;
 
 namespace {
 
-/// Where an engine copies the pixels into its texture: [height, width, 4], sRGB-encoded.
+/// Here an engine copies the pixels into its texture: [height, width, 4], sRGB-encoded.
 void upload(const interop::FrameRecord& frame) {
     const auto* pixel = reinterpret_cast<const std::uint8_t*>(frame.host.data()) + frame.height / 2 * frame.row_bytes +
                         frame.width / 2 * 4;
@@ -18,11 +18,11 @@ void upload(const interop::FrameRecord& frame) {
 }
 
 Result<void> play(const char* latents, const char* weights, const char* device) {
-    // Load time: the model on a device, and a stream of frames that is decoded from now on.
+    // At load time: open the model on a device and begin to decode a clip into a stream of frames.
     KG_TRY(const auto session, session::Session::open(weights, {.device = device}));
     KG_TRY(const auto stream, session->decode(std::filesystem::path(latents)));
 
-    // A loop that must not wait asks with try_take(): without a frame, the last one stays on the screen.
+    // A loop that must not block calls try_take(); while that returns no frame, it keeps showing the last one.
     while (!stream->finished()) {
         KG_TRY(const auto frame, stream->take(std::chrono::seconds(1)));
         if (!frame) continue;

@@ -1,10 +1,10 @@
-/* The smallest integration in C: frames in the application's memory while a clip is decoded beside it. An engine keeps
- * everything but `upload`, which stands for its own work. embed_c LATENTS.safetensors CHECKPOINT [cpu|cuda|hip] */
+/* The smallest integration in C: a clip is decoded in the background, its frames arrive in the application's memory.
+ * `upload` stands for an engine's own work. Usage: embed_c LATENTS.safetensors CHECKPOINT [cpu|cuda|hip] */
 #include <kinetograph.h>
 
 #include <stdio.h>
 
-/* Where an engine copies the pixels into its texture: [height, width, 4], sRGB-encoded. */
+/* Here an engine copies the pixels into its texture: [height, width, 4], sRGB-encoded. */
 static void upload(const kg_frame* frame) {
     const uint8_t* pixel =
         (const uint8_t*)frame->planes[0] + frame->height / 2 * frame->row_bytes[0] + frame->width / 2 * 4;
@@ -15,7 +15,7 @@ static void upload(const kg_frame* frame) {
 static kg_result play(kg_clip* clip) {
     for (;;) {
         kg_frame frame = {sizeof(frame)};
-        kg_result result = kg_clip_acquire(clip, 0, 1000000000, &frame); /* a loop that must not wait gives 0 */
+        kg_result result = kg_clip_acquire(clip, 0, 1000000000, &frame); /* 0 in a loop that must not block */
         if (result == KG_TIMEOUT) continue;
         if (result != KG_OK) return result == KG_END ? KG_OK : result;
         upload(&frame);

@@ -1,10 +1,10 @@
-// Generator: stands for a diffusion model, which leaves latents in memory of the accelerator, one frame after another.
+// Generator: stands for a diffusion model, which leaves latents in the accelerator's memory, one frame after another.
 #pragma once
 
 #include <kinetograph/compute/session/session.hpp>
 
-/// A timeline that its stream signals after each frame. With CUDA the memory may come from cudaMalloc or PyTorch, and
-/// accel::cuda::adopt_stream takes their stream.
+/// Its stream signals a timeline after each frame. With CUDA the memory may also come from cudaMalloc or PyTorch, and
+/// accel::cuda::adopt_stream adopts the stream that their work runs on.
 class Generator {
   public:
     static kinetograph::Result<Generator> create(kinetograph::accel::Device& device, const char* latents) {
@@ -20,11 +20,11 @@ class Generator {
     double fps() const { return clip_.fps; }
     bool done() const { return next_ == static_cast<std::uint64_t>(clip_.frames); }
 
-    /// Enqueues the making of the next frame: where it will be, and the point at which it is there.
+    /// Enqueues the next frame; returns its address and the timeline point at which it is complete.
     kinetograph::stream::LatentFrame next() {
         std::byte* address = latents_->data() + next_ * frame_bytes_;
         const std::vector<float> values = clip_.frame(static_cast<std::int64_t>(next_++));
-        static_cast<void>(stream_->upload(address, std::as_bytes(std::span(values))));  // a model's last kernel
+        static_cast<void>(stream_->upload(address, std::as_bytes(std::span(values))));  // stands for a model
         stream_->signal(made_, next_);
         return {address, frame_bytes_, {VK_NULL_HANDLE, made_, next_}};
     }

@@ -1,4 +1,4 @@
-// ClipPanel: a panel of the application's own among the profiler's.
+// ClipPanel: a panel of the application, shown among the profiler's.
 #pragma once
 
 #include <kinetograph/compute/stream/frame_stream.hpp>
@@ -16,9 +16,9 @@ class ClipPanel final : public kinetograph::ui::Panel {
         ImGui::Text("%lld frames of %lld x %lld", static_cast<long long>(facts.frames),
                     static_cast<long long>(facts.width), static_cast<long long>(facts.height));
         ImGui::Text("%s", facts.route.c_str());
-        const std::string_view pass = context.text(context.selection.pass);  // what was clicked in any panel
+        const std::string_view pass = context.text(context.selection.pass);  // selected by a click in any panel
         if (!pass.empty()) ImGui::Text("selected: %.*s", static_cast<int>(pass.size()), pass.data());
-        kinetograph::ui::draw_compact_hud(context.profile, {.x = 8, .y = 620});  // what an application may ship
+        kinetograph::ui::draw_compact_hud(context.profile, {.x = 8, .y = 620});  // a shipped application's HUD
     }
 
   private:

@@ -110,7 +110,7 @@ void Host::make_interface(const std::function<void()>& add_fonts) {
 
     ImGui::CreateContext();
     ImGui::GetIO().IniFilename = nullptr;
-    ImGui::StyleColorsDark();  // the application's taste
+    ImGui::StyleColorsDark();  // the application's choice of style
     if (add_fonts) add_fonts();
     ImGui_ImplGlfw_InitForVulkan(window_, true);
     ImGui_ImplVulkan_InitInfo info{};
@@ -191,7 +191,7 @@ void Host::end_picture() {
     const ImGui_ImplVulkanH_FrameSemaphores& semaphores = window.FrameSemaphores[window.SemaphoreIndex];
     if (vkAcquireNextImageKHR(graphics_.device, window.Swapchain, UINT64_MAX, semaphores.ImageAcquiredSemaphore,
                               VK_NULL_HANDLE, &window.FrameIndex) != VK_SUCCESS)
-        return;  // the window has another size: this sample leaves it at that
+        return;  // the window was resized, which this sample does not handle
     const ImGui_ImplVulkanH_Frame& frame = window.Frames[window.FrameIndex];
     check(vkWaitForFences(graphics_.device, 1, &frame.Fence, VK_TRUE, UINT64_MAX));
     check(vkResetFences(graphics_.device, 1, &frame.Fence));

@@ -1,4 +1,4 @@
-// Host: what an engine has already: a window, a VkDevice, and an ImGui context that its own code draws.
+// Host: what an engine already has: a window, a VkDevice, and an ImGui context that its own code draws.
 #pragma once
 
 #include <vulkan/vulkan_core.h>
@@ -11,29 +11,29 @@
 
 struct GLFWwindow;
 
-/// Shaped after ImGui's own example for GLFW and Vulkan; knows nothing of Kinetograph.
+/// Modelled on ImGui's own example for GLFW and Vulkan; knows nothing of Kinetograph.
 class Host {
   public:
-    /// `add_fonts` adds the application's fonts to ImGui's atlas; empty: ImGui's own.
+    /// `add_fonts` adds the application's fonts to ImGui's atlas; empty: ImGui's default font.
     Host(int width, int height, const std::function<void()>& add_fonts = {});
     ~Host();
     Host(const Host&) = delete;
     Host& operator=(const Host&) = delete;
 
-    /// Empty if there are a display and a Vulkan device here, else why not.
+    /// Empty if the host is usable; otherwise what is missing, such as a display or a Vulkan device.
     const std::string& problem() const { return problem_; }
     /// Begins a picture: ImGui may be called until end_picture(). False: the window was closed.
     bool begin_picture();
     void end_picture();
 
-    /// Its Vulkan 1.3, with what frames in place need; nothing before problem() is known to be empty.
+    /// Its Vulkan 1.3 objects, with the features that decoded frames need; valid only if problem() is empty.
     struct Graphics {
         VkInstance instance = VK_NULL_HANDLE;
         VkPhysicalDevice physical = VK_NULL_HANDLE;
         VkDevice device = VK_NULL_HANDLE;
         VkQueue queue = VK_NULL_HANDLE;
         std::uint32_t family = 0;
-        std::mutex queue_mutex;  ///< of all who submit
+        std::mutex queue_mutex;  ///< held while submitting and presenting
     };
     Graphics& graphics() { return graphics_; }
     /// What the process uses of a heap, and what it may use, in bytes.
@@ -41,7 +41,7 @@ class Host {
         std::string name;
         std::uint64_t used = 0, budget = 0;
     };
-    /// As the driver tells now; none if it does not.
+    /// The driver's current figures; empty without VK_EXT_memory_budget.
     std::vector<Heap> heaps() const;
 
   private:

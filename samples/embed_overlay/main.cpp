@@ -1,4 +1,4 @@
-// The profiler in the window, on the Vulkan device and in the ImGui context of an application, which host.hpp is.
+// The profiler inside an application (host.hpp): in its window, on its Vulkan device and in its ImGui context.
 //   embed_overlay LATENTS.safetensors CHECKPOINT [PICTURES]
 #include "clip_panel.hpp"
 #include "host.hpp"
@@ -15,7 +15,7 @@
 using namespace kinetograph;
 namespace {
 
-/// What an engine's own frame graph does in a picture: it stands beside the decoder's passes.
+/// The passes of the engine's own frame graph for a picture; the profiler lists them beside the decoder's.
 profile::PlanFacts own_plan(profile::NameTable& names) {
     const profile::NameId engine = names.intern("engine");
     profile::PlanFacts plan;

@@ -1,4 +1,4 @@
-// Host: what an engine has already: a VkInstance, a VkDevice, a queue with its lock, and work that it submits.
+// Host: what an engine already has: a VkInstance, a VkDevice, a queue with its lock, and work that it submits.
 #pragma once
 
 #include <vulkan/vulkan.h>
@@ -9,7 +9,7 @@
 #include <mutex>
 #include <vector>
 
-/// Made with libvulkan's own functions; knows nothing of Kinetograph.
+/// Uses libvulkan directly; knows nothing of Kinetograph.
 class Host {
   public:
     Host();
@@ -20,22 +20,22 @@ class Host {
     /// Submits the engine's work on a picture: waits for `ready` to reach `value`, copies the pixel in the middle of
     /// `image` (in `layout`) to where the host can read it, and signals `done` with the value that this returns.
     std::uint64_t submit(VkImage image, VkImageLayout layout, VkExtent2D size, VkSemaphore ready, std::uint64_t value);
-    /// Waits until the work that signals `value` has ended, and prints the pixel that it saw. Only the sample waits.
+    /// Waits until the work that signals `value` is done, and prints the pixel that it copied. An engine need not wait.
     void print(std::uint64_t value, std::int64_t index, std::chrono::nanoseconds due);
 
-    /// Enabled where the device has them: memory and semaphores for an accelerator on the same GPU, and memory of the
-    /// host's for one beside it.
+    /// Enabled where the device has them: the first two share memory and semaphores with an accelerator on the same
+    /// GPU, the third shares host memory with an accelerator elsewhere.
     static constexpr std::array<const char*, 3> kSharing{VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME,
                                                          VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME,
                                                          VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME};
     std::vector<const char*> extensions;  ///< those that are enabled
-    bool usable = false;                  ///< there is Vulkan 1.3 here
+    bool usable = false;                  ///< a Vulkan 1.3 device was found
     VkInstance instance = VK_NULL_HANDLE;
     VkPhysicalDevice physical = VK_NULL_HANDLE;
     VkDevice device = VK_NULL_HANDLE;
     VkQueue queue = VK_NULL_HANDLE;
     std::uint32_t family = 0;
-    std::mutex queue_mutex;  ///< held around everything that is done with the queue
+    std::mutex queue_mutex;  ///< held during every use of `queue`
     VkSemaphore done = VK_NULL_HANDLE;
 
   private:

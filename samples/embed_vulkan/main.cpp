@@ -1,5 +1,5 @@
 // Frames in VkImages on the application's own device, each with a timeline value that its queue waits for. host.hpp
-// stands for the engine and its own Vulkan; everything of ours is here.
+// stands for the engine and its own Vulkan; every use of Kinetograph is in this file.
 //   embed_vulkan LATENTS.safetensors CHECKPOINT [cpu|cuda|hip]
 #include "host.hpp"
 
@@ -12,7 +12,7 @@ using namespace kinetograph;
 namespace {
 
 Result<void> play(Host& host, const char* latents, const char* weights, const char* device) {
-    // Load time: the model on a device beside the engine's own, and a stream of frames that is decoded from now on.
+    // At load time: open the model on a device, share the engine's Vulkan device with it, begin to decode a clip.
     const session::ApplicationVulkan vulkan{host.instance,
                                             &vkGetInstanceProcAddr,
                                             {.physical = host.physical,
@@ -23,7 +23,7 @@ Result<void> play(Host& host, const char* latents, const char* weights, const ch
     KG_TRY(const auto stream, session->decode(std::filesystem::path(latents)));
     std::printf("%s\n", stream->facts().route.c_str());
 
-    // What is shown is waited for by the engine's queue, and goes back with the value that the engine's work signals.
+    // The engine's queue waits for each frame and releases it with the timeline value that its work signals.
     while (!stream->finished()) {
         KG_TRY(const auto frame, stream->take(std::chrono::seconds(1)));
         if (!frame) continue;

@@ -3,8 +3,8 @@
 
     python3 samples/live_latents/generate.py | kinetograph view - --weights assets/demo_vae.safetensors
 
-It wanders between the bundled clips: every latent frame is a mixture of a frame of each, and the weights of the mixture
-swing. It is made when it is sent, at the rate of a generator that keeps up with 24 frames a second.
+Every latent frame is a weighted mean of one frame of each bundled clip, and the weights oscillate over time. A frame is
+made when it is sent, at the rate of a generator that keeps up with the video (24 frames a second by default).
 """
 import argparse
 import json
@@ -17,11 +17,11 @@ from array import array
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "python" / "kinetograph"))  # one module of the package, without its library
+sys.path.insert(0, str(ROOT / "python" / "kinetograph"))  # one module of the package; its native library is not loaded
 import live  # noqa: E402
 
 CLIPS = ("orbit", "bounce", "tunnel")
-FRAMES_OF_A_LATENT = 4  # in the demo model's video, after a clip's first latent frame, which becomes one
+FRAMES_OF_A_LATENT = 4  # frames of video per latent frame of the demo model; a clip's first becomes one
 
 
 def read_clip(path):
@@ -38,15 +38,15 @@ def read_clip(path):
 
 
 def there_and_back(count, index):
-    """Of frames 0 to count - 1, without a jump at either end."""
+    """The frame shown at `index` when frames 0 to count - 1 play forwards and backwards in turn."""
     lap = max(1, 2 * (count - 1))
     return min(index % lap, lap - index % lap)
 
 
 def draw(clips, index):
-    """Latent frame `index` of the wandering."""
+    """Latent frame `index`: the weighted mean of one frame of each clip."""
     shares = [1.0 + math.sin(0.21 * index + 2.0 * math.pi * i / len(clips)) for i in range(len(clips))]
-    shares = [share ** 3 for share in shares]  # mostly one of them
+    shares = [share ** 3 for share in shares]  # so that one clip dominates most of the time
     total = sum(shares)
     frames = [clip[there_and_back(len(clip), index)] for clip in clips]
     return array("f", [sum(share * value for share, value in zip(shares, values)) / total for values in zip(*frames)])
@@ -83,7 +83,7 @@ if __name__ == "__main__":
     try:
         main()
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # where Python's last flush goes
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that the flush at exit succeeds
         sys.exit("generate.py: the viewer has gone")
     except ConnectionError as error:
         sys.exit(f"generate.py: {error}")

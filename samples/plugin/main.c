@@ -1,6 +1,6 @@
-/* A program that is linked to nothing of Kinetograph's, as a plug-in of an engine is: it opens libkinetograph.so when
- * it needs it, and says why it cannot. Latents come from a generator, here a function, chunk by chunk. plugin LIBRARY
- * CHECKPOINT [cpu|cuda|hip] */
+/* A program that does not link against Kinetograph, like a plug-in of an engine: it opens libkinetograph.so at run time
+ * and reports why if it cannot. A function stands for the generator, which delivers latents in chunks.
+ * Usage: plugin LIBRARY CHECKPOINT [cpu|cuda|hip] */
 #include <kinetograph.h>
 
 #include <dlfcn.h>
@@ -52,7 +52,7 @@ static void generate(float* latents, uint32_t channels, int chunk) {
                                         0.4F * (float)(chunk * kFramesOfAChunk + t) + (float)c);
 }
 
-/* Shows those of the clip's `frames` that are ready within `timeout_ns` each; `shown` counts them. */
+/* Shows frames until all `frames` of the clip are shown or none is ready within `timeout_ns`; `shown` counts them. */
 static kg_result show_frames(kg_clip* clip, uint32_t frames, uint64_t timeout_ns, uint32_t* shown) {
     kg_frame frame = {sizeof(frame)};
     kg_result result = KG_OK;
@@ -68,7 +68,7 @@ static kg_result show_frames(kg_clip* clip, uint32_t frames, uint64_t timeout_ns
 }
 
 static kg_result generate_and_show(kg_clip* clip, const kg_model_info* model) {
-    /* A clip's first latent frame becomes one frame, every further one frames_of_a_step. */
+    /* A clip's first latent frame becomes one frame, each later one becomes frames_of_a_step frames. */
     const uint32_t frames = 1 + model->frames_of_a_step * (kChunks * kFramesOfAChunk - 1);
     float* values = malloc(sizeof(float) * model->channels * kFramesOfAChunk * kHeight * kWidth);
     kg_result result = values == NULL ? KG_ERROR_OUT_OF_MEMORY : KG_OK;
@@ -84,7 +84,7 @@ static kg_result generate_and_show(kg_clip* clip, const kg_model_info* model) {
         latents.strides[1] = (int64_t)kHeight * kWidth;
         latents.strides[2] = kWidth;
         latents.strides[3] = 1;
-        while (done < kFramesOfAChunk && result == KG_OK) { /* frames that were not shown yet can fill the slots */
+        while (done < kFramesOfAChunk && result == KG_OK) { /* stops early when unshown frames fill the slots */
             latents.data = values + (size_t)done * kHeight * kWidth;
             latents.shape[1] = kFramesOfAChunk - done;
             result = api.kg_clip_push(clip, &latents, 1000000, &pushed);

@@ -10,11 +10,11 @@ namespace {
 
 constexpr std::uint64_t kKeptHostBytes = 256ULL << 20U, kKeptDeviceBytes = 128ULL << 20U;
 constexpr std::uint64_t kFewestKept = 8, kMostKept = 64;
-constexpr std::size_t kAhead = 12;  // frames of three steps: two on their way and one that is shown
+constexpr std::size_t kAhead = 12;  // frames of three steps: two being decoded, one on show
 
 std::uint32_t slots_for(const Clip& clip) { return static_cast<std::uint32_t>(clip.kept + kAhead); }
 
-/// As a file's name: what it is shown as, and the beginning of screenshots' names.
+/// The stream's name as a file name could be: for the window, and to begin the names of screenshots.
 std::string title_of(const live::StreamHeader& header) {
     std::string title = header.name.empty() ? "live" : header.name;
     std::replace(title.begin(), title.end(), '/', '_');
@@ -44,7 +44,7 @@ Result<void> CheckpointSource::open_session() {
     return {};
 }
 
-/// The session, or, where there is a preview, one that opens at once.
+/// Opens the session; with a preview, one that decodes with the preview until the checkpoint is open.
 Result<void> CheckpointSource::open_for_clips(std::int64_t channels) {
     if (session_ || previewed_) return {};
     if (preview_ == kFindPreview) preview_ = session::find_preview(weights_, channels).value_or("");
@@ -53,7 +53,7 @@ Result<void> CheckpointSource::open_for_clips(std::int64_t channels) {
     return {};
 }
 
-/// Generators can connect while the checkpoint is being opened.
+/// Opens the input first, so that generators can connect while the checkpoint is being opened.
 Result<void> CheckpointSource::open_input(const std::string& name) {
     if (input()) return {};
     KG_TRY(std::shared_ptr<live::Input> opened, live::Input::open(name, served_));
@@ -69,7 +69,7 @@ std::shared_ptr<live::Input> CheckpointSource::input() const {
     return input_;
 }
 
-/// A socket whose waiting was ended is listened on anew.
+/// After cancel() the input is dropped, so that the next open() listens on its socket again.
 void CheckpointSource::close() {
     session_.reset();
     previewed_.reset();
@@ -104,8 +104,8 @@ std::string_view CheckpointSource::opening() const {
     return input() ? "waiting for a generator" : ClipSource::opening();
 }
 
-/// Where the two devices have nothing in common, or no memory for a ring of images, frames take the way through the
-/// host instead.
+/// Where the two devices cannot share images, or have no memory for a ring of them, frames go through the host
+/// instead.
 Result<Clip> CheckpointSource::open_routed(const std::function<Result<Clip>(Storage)>& open_stored) const {
     if (opened().device().info().kind == accel::Kind::Cpu) return open_stored(Storage::Host);
     auto clip = open_stored(Storage::Image);
@@ -121,7 +121,7 @@ Result<Clip> CheckpointSource::open_routed(const std::function<Result<Clip>(Stor
     return clip;
 }
 
-/// As far as some memory holds them.
+/// As many frames as a fixed amount of memory holds, within limits.
 std::size_t CheckpointSource::kept_frames(vae::LatentSize size) const {
     const bool on_cpu = opened().device().info().kind == accel::Kind::Cpu;
     const vae::StepFrames frames = opened().model()->step_frames(size);
@@ -137,7 +137,7 @@ Result<Clip> CheckpointSource::open_file(const vae::Latents& clip, bool loop, St
     return made;
 }
 
-/// With few frames kept: at first, all slots are free for frames ahead of the one on show, which is lag.
+/// Keeps few frames: slots for kept frames can at first hold frames ahead of the one on show, which is lag.
 Result<Clip> CheckpointSource::open_live(const live::Incoming& incoming, Storage storage) const {
     Clip opened;
     opened.kept = kFewestKept;

@@ -11,15 +11,15 @@
 
 namespace kinetograph::viewer {
 
-/// Opens the checkpoint with the first clip and keeps it for the next ones. What a GPU decodes stays on the device that
-/// draws, or comes there through the host, with the reason in the clip's Route; what the CPU decodes is in the host's
-/// memory anyway.
+/// Opens the checkpoint with the first clip and keeps it for the next ones. Frames that a GPU decodes stay on the
+/// device that draws, or reach it through the host for the reason in the clip's Route; frames that the CPU decodes are
+/// in host memory anyway.
 class CheckpointSource final : public ClipSource {
   public:
     using SayRoute = std::function<void(const Route&)>;
 
     /// `options` say what decodes, and where the spans of every pass go. `say_route` is called for every clip of a GPU,
-    /// on the thread that opens it; may be empty. `served`: the generators that connect to a socket.
+    /// on the thread that opens it; may be empty. `served`: which generators may connect to a socket.
     /// `preview` as in ViewerOptions: clips of files are shown with it until `weights` are open.
     CheckpointSource(std::string weights, std::string preview, session::SessionOptions options, SayRoute say_route = {},
                      live::Connections served = live::Connections::TheFirst)
@@ -45,13 +45,13 @@ class CheckpointSource final : public ClipSource {
     Result<void> open_for_clips(std::int64_t channels);
     Result<void> open_input(const std::string& name);
     std::shared_ptr<live::Input> input() const;
-    /// By `open_stored`, in the memory that frames are best in.
+    /// Opens a clip with `open_stored`, its frames in images where possible, otherwise in host memory.
     Result<Clip> open_routed(const std::function<Result<Clip>(Storage)>& open_stored) const;
     Result<Clip> open_file(const vae::Latents& clip, bool loop, Storage storage) const;
     Result<Clip> open_live(const live::Incoming& incoming, Storage storage) const;
     std::size_t kept_frames(vae::LatentSize size) const;
 
-    /// What decodes, or decodes at first.
+    /// The session that decodes first: the preview's, if there is one.
     const session::Session& opened() const { return previewed_ ? previewed_->preview() : *session_; }
 
     std::string weights_;
@@ -60,7 +60,7 @@ class CheckpointSource final : public ClipSource {
     SayRoute say_route_;
     live::Connections served_;
     const families::Family* family_ = nullptr;              ///< of the checkpoint
-    std::unique_ptr<session::Session> session_;             ///< or the next, of which one is open
+    std::unique_ptr<session::Session> session_;             ///< either this one or the next is open
     std::unique_ptr<session::PreviewedSession> previewed_;  ///< for files
     mutable Mutex mutex_;
     std::shared_ptr<live::Input> input_ KG_GUARDED_BY(mutex_);

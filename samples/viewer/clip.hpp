@@ -17,14 +17,14 @@ struct Route {
     bool is_detour = false;  ///< through the host, where the way without a copy was wanted: the sentence says why
 };
 
-/// One thread takes frames and lets go of them; all of them are gone before the clip is. Destruction takes as long as
-/// the step that is being decoded, and the pictures that are still drawn from its frames.
+/// One thread takes frames and releases them, all before the clip is destroyed. Destruction waits for the step that is
+/// being decoded and for pictures that are still being drawn from its frames.
 struct Clip {
     std::unique_ptr<stream::FrameStream> stream{};
     std::size_t kept = 8;  ///< frames that may be held at once, for stepping back
     Route route;
     const live::LiveStream* live = nullptr;  ///< the stream if its latents are made while it plays
-    std::string title{};                     ///< of such a clip, in the place of a file's name
+    std::string title{};                     ///< of such a clip, shown instead of a file name
 
     /// The next frame in order, or nothing if none is ready. Errors: those of FrameStream::take.
     Result<std::optional<Frame>> try_take();
@@ -33,23 +33,23 @@ struct Clip {
 class ClipSource {
   public:
     virtual ~ClipSource() = default;
-    /// Pictures are drawn by `display`: frames of clips that are opened from now on may be images of it. Those clips
-    /// are gone before `display` is.
+    /// Sets the device that draws: frames of clips that are opened from now on may be images of `display`. Those clips
+    /// are destroyed before `display` is.
     virtual void draw_on(const vulkan::Device& display) = 0;
-    /// Opens `latents` and starts to decode it. Takes its time, so the viewer calls it away from its window's thread;
-    /// never two calls at once.
+    /// Opens `latents` and starts to decode it. May take long, so the viewer calls it on another thread than its
+    /// window's; never two calls at once.
     virtual Result<Clip> open(const std::filesystem::path& latents, bool loop) = 0;
-    /// Closes the device that decodes: the next open() opens it anew. Never during open(); its clips are gone, or about
-    /// to go.
+    /// Closes the device that decodes; the next open() opens it again. Not called during open() or next(), and only
+    /// after the clips on the device were destroyed.
     virtual void close() = 0;
-    /// The clip that follows the last one, of a source that gets several in a row; nothing if there is none. Waits for
-    /// it, so it is called like open().
+    /// The clip after the last one, from a source that receives several in a row; nothing if there is none. Blocks
+    /// until it comes, so it is called like open().
     virtual Result<std::optional<Clip>> next() { return std::nullopt; }
     /// Whether next() may give a clip. Any thread.
     virtual bool more() const { return false; }
     /// Ends the waiting for another clip in open() and next(): they return Cancelled until close(). Any thread.
     virtual void cancel() {}
-    /// What open() and next() are at: "opening clip". Any thread.
+    /// What open() or next() is doing: "opening clip". Any thread.
     virtual std::string_view opening() const { return "opening clip"; }
     /// What decodes where, for the overlay: "wan_2.1_vae.safetensors · bf16 · cpu".
     virtual std::string description() const = 0;

@@ -21,9 +21,9 @@ class LentFrame {
         assert(released && "a frame goes back once, to the stream that lent it");
     }
 
-    /// Its contents are complete; its drawing waits for `ready` on the device all the same.
+    /// Its contents are complete; the device that draws it waits for `ready` nevertheless.
     const interop::FrameRecord& record() const { return record_; }
-    /// A picture was submitted that reads the image until `done`, later than those before it.
+    /// Call when a picture that reads the image until `done` was submitted; `done` is later than earlier ones.
     void drawn_until(const interop::TimelinePoint& done) { drawn_ = done; }
 
   private:

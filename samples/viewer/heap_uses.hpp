@@ -10,8 +10,8 @@
 
 namespace kinetograph::viewer {
 
-/// Of the heaps of which the driver tells. Each is named by its kind and by Vulkan's number of it, for a device may
-/// have several of one kind: its memory, and what of that the host sees.
+/// The heaps for which the driver reports a budget. Each is named by its kind and its index in Vulkan, because a device
+/// may have several of one kind, such as its memory and the part of it that the host can map.
 std::vector<profile::MemoryUse> heap_uses(const std::string& device, std::span<const vulkan::MemoryHeap> heaps);
 
 }  // namespace kinetograph::viewer

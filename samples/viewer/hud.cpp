@@ -20,7 +20,7 @@ void draw_waiting(Canvas& canvas, ImDrawList& list, const Session& session, cons
     const std::string text = waiting_text(session, waited);
     canvas.large(middle, y - canvas.px(46), theme::kText, text, Align::Center);
     canvas.text(middle, y - canvas.px(10), theme::kMuted, session.description(), Align::Center);
-    // A short bar that runs to and fro: something is alive here.
+    // A short bar runs to and fro, to show that the program is working.
     const float width = canvas.px(280), bar = canvas.px(70), left = middle - width / 2, top = y + canvas.px(24);
     const double phase = std::fmod(std::chrono::duration<double>(waited).count() / 1.6, 1.0);
     const auto along = static_cast<float>(0.5 - 0.5 * std::cos(phase * 2.0 * 3.14159265358979));
@@ -40,7 +40,7 @@ void draw_play_state(Canvas& canvas, ImDrawList& list, float x, float y, bool pl
     canvas.box(x + canvas.px(7), y, canvas.px(4), size, theme::kText);
 }
 
-/// What a starving picture waits for.
+/// What a starving playback waits for.
 std::string_view waits_for(const Session& session) {
     if (session.loading()) return session.opening();
     const bool for_latents = session.live() != nullptr && session.live()->live().queued == 0;
@@ -94,7 +94,7 @@ void draw_status(Canvas& canvas, ImDrawList& list, const Session& session, const
     }
 }
 
-/// From the bottom up, what lasts at the bottom, errors in their own colour; long ones are wrapped.
+/// Draws messages from the bottom up: the failure, which stays, then toasts, newest first. Long ones are wrapped.
 void draw_messages(Canvas& canvas, ImDrawList& list, const Session& session, const HudView& view) {
     const float middle = static_cast<float>(view.width) / 2, wrap = static_cast<float>(view.width) * 0.6F;
     float bottom = static_cast<float>(view.height) - canvas.px(72);

@@ -31,7 +31,7 @@ struct ViewerOptions {
     std::string preview{};
     vae::ModelOptions model;
     std::string lane = "cpu";         ///< where it decodes, as accel::open() takes it
-    std::uint64_t memory_budget = 0;  ///< bytes of that device; 0: as many as it has
+    std::uint64_t memory_budget = 0;  ///< most bytes of that device's memory; 0: no limit
 
     bool headless = false;     ///< no window and no display: pictures stay in memory
     std::uint64_t frames = 0;  ///< end after so many frames of the clip were shown; 0: at the clip's end when headless,
@@ -49,7 +49,7 @@ struct ViewerOptions {
     std::string statistics{};              ///< a line of JSON a second: a file or "unix:PATH"; empty: none
     bool validation = false;               ///< Vulkan validation layers; their messages come back in the summary
     std::string device;                    ///< only Vulkan devices whose name contains this
-    std::optional<vulkan::Loader> vulkan;  ///< an application's; nothing: the system's
+    std::optional<vulkan::Loader> vulkan;  ///< the application's; nothing: the system's
 
     /// Called for every clip that a GPU decodes, when it is opened and on the thread that does: how its frames come to
     /// the device that draws.
@@ -62,7 +62,7 @@ struct ViewerOptions {
 
 struct ViewerSummary {
     std::string device;  ///< that drew
-    std::string clock;   ///< how GPU times got onto the host's axis
+    std::string clock;   ///< how GPU times were mapped to the host's clock
     std::uint64_t frames_shown = 0;
     std::uint64_t frames_late = 0;
     std::uint64_t frames_dropped = 0;

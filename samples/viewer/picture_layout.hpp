@@ -1,4 +1,4 @@
-// Where a picture lies in a target, and which of its pixels lies where.
+// Where a picture lies in a target, and which of its pixels is shown at a given point.
 #pragma once
 
 #include <array>
@@ -27,7 +27,7 @@ struct PixelValue {
 Rectangle fit_picture(std::uint32_t picture_width, std::uint32_t picture_height, std::uint32_t target_width,
                       std::uint32_t target_height);
 
-/// The picture's pixel that is shown at (x, y) of the target; nothing beside the picture.
+/// The picture's pixel that is shown at (x, y) of the target; nothing outside the picture.
 std::optional<PixelPosition> pixel_at(const Rectangle& place, std::uint32_t picture_width, std::uint32_t picture_height,
                                       double x, double y);
 

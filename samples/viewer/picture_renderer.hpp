@@ -24,17 +24,17 @@ class PictureRenderer {
     };
     /// Declares pass "picture" on the graphics lane, which clears `target` and draws the frame over it; without a frame
     /// it only clears. Before it comes pass "upload" on the transfer lane if the frame is in the host's memory and not
-    /// the one that was declared last; a frame that is an image already is waited for on the device. Returns the
-    /// contents it makes. The frame must stay as it is until the frame graph has been executed, and that must succeed.
-    /// Errors: OutOfMemory. The device is idle before the texture changes its size.
+    /// the one that was declared last; if the frame already is an image, the device waits for it. Returns the
+    /// version of `target` that it makes. The frame must not change until the graph has been executed, and that must
+    /// succeed: the upload counts as done. Waits for an idle device if the texture's size changes. Errors: OutOfMemory.
     Result<graph::Image> declare(graph::FrameGraph& graph, graph::Image target, const graph::ImageDesc& target_desc,
                                  const Subject& subject);
-    /// What was declared last has been submitted as `execution`.
+    /// Call after what was declared last was submitted as `execution`.
     void submitted(const graph::Execution& execution);
 
     /// Where the picture was drawn last.
     const Rectangle& place() const { return place_; }
-    /// The pixel that was asked for, or the one of some pictures before; nothing while none is asked for.
+    /// The value of the pixel asked for, some pictures old; nothing while none is asked for.
     std::optional<PixelValue> pixel() { return probe_->value(); }
 
   private:
@@ -50,10 +50,10 @@ class PictureRenderer {
     std::unique_ptr<vulkan::Pipeline> pipeline_;  // at its own size or enlarged
     std::unique_ptr<vulkan::Pipeline> reduced_pipeline_;
     std::unique_ptr<PixelProbe> probe_;
-    LentFrame* lent_ = nullptr;  // that the picture being declared is made of
+    LentFrame* lent_ = nullptr;  // shown by the picture being declared
     Rectangle place_;
     std::unique_ptr<vulkan::Image> texture_;  // of frames that are uploaded
-    bool uploaded_ = false;                   // it holds the frame below
+    bool uploaded_ = false;                   // texture_ holds the frame below
     std::int64_t index_ = 0;
     Nanoseconds decoded_at_{};
 };

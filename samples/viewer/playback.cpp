@@ -37,7 +37,7 @@ Result<bool> Playback::advance(Nanoseconds now, Nanoseconds refresh, const Pull&
         anchored_ = false;
         return false;
     }
-    if (!anchored_) {  // just started: the frame on show has its full time still
+    if (!anchored_) {  // just started: the frame on show still gets its full period
         anchored_ = true;
         due_ = now + period();
         return false;

@@ -45,7 +45,7 @@ class Playback {
     bool step_back();
     double speed() const { return speed_; }
     void set_speed(double speed) { speed_ = speed; }  ///< factor, > 0
-    /// The ring starts anew: frames of before are gone.
+    /// Empties the ring: earlier frames cannot be stepped back to.
     void clear();
 
     bool starving() const { return starving_; }  ///< the next frame is due, but not decoded

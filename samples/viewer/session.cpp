@@ -30,8 +30,8 @@ void Session::open(std::filesystem::path latents, Nanoseconds now) {
         start_load(std::exchange(next_, std::nullopt));
 }
 
-/// Nothing: the source's next clip. A decoder tells what memory it needs by what its device holds before and after:
-/// none goes in between.
+/// Without `latents`: the source's next clip. First waits until retired clips are destroyed: a decoder measures its
+/// memory as the growth of what its device holds, so no other clip may free memory meanwhile.
 void Session::start_load(std::optional<std::filesystem::path> latents) {
     loading_ = std::async(std::launch::async, [this, wanted = std::move(latents), origin = origin_, loop = loop_,
                                                leaving = std::exchange(retired_, {})] {
@@ -44,7 +44,7 @@ void Session::start_load(std::optional<std::filesystem::path> latents) {
     });
 }
 
-/// Not on a device that is lost.
+/// Loads the source's next clip, if there may be one; not on a device that is lost.
 void Session::follow_on() {
     const bool is_lost = failure_ && failure_->to_open_again;
     if (!loading_.valid() && !is_lost && source_.more()) start_load(std::nullopt);
@@ -55,7 +55,7 @@ Result<void> Session::take_over_loaded(Nanoseconds now) {
     if (!loading_.valid() || loading_.wait_for(Nanoseconds{}) != std::future_status::ready) return {};
     Loaded loaded = loading_.get();
     Result<void> taken;
-    if (device_is_lost_ && loaded.clip) {  // on the device that is about to go: it is opened again on the next
+    if (device_is_lost_ && loaded.clip) {  // on the lost device: it is opened again on the next one
         if (!next_) next_ = std::move(loaded.latents);
         if (*loaded.clip) retire(std::move((*loaded.clip)->stream));
     } else {
@@ -70,7 +70,7 @@ Result<void> Session::take_over_loaded(Nanoseconds now) {
 Result<void> Session::take_over(Loaded loaded, Nanoseconds now) {
     if (!loaded.clip) {
         const Error& error = loaded.clip.error();
-        if (error.code == ErrorCode::Cancelled) return {};  // for what was asked for since
+        if (error.code == ErrorCode::Cancelled) return {};  // in favour of a later request
         if (error.code == ErrorCode::DeviceLost || (failure_ && !source_.more()))
             lose(error, std::move(loaded.latents));
         else
@@ -91,7 +91,7 @@ Result<void> Session::take_over(Loaded loaded, Nanoseconds now) {
     return {};
 }
 
-/// A clip ends with its decoder's current step, which must not be waited for here.
+/// Destroying a clip waits for its decoder's current step, so another thread does it.
 void Session::retire_clip() {
     earlier_ = counters();
     playback_.reset();
@@ -104,7 +104,7 @@ void Session::retire(std::unique_ptr<stream::FrameStream> stream) {
     retired_.push_back(std::async(std::launch::async, [old = std::move(stream)]() mutable { old.reset(); }));
 }
 
-/// Its clip and what is left of the device go, for others to use the memory.
+/// Closes the clip and what is left of its device, so that their memory can be used again.
 void Session::lose(const Error& error, std::filesystem::path latents) {
     failure_ = Failure{error.message, std::move(latents)};
     device_is_lost_ = true;
@@ -127,7 +127,7 @@ void Session::leave_display(const Error& loss, Nanoseconds now) {
     source_.cancel();
     if (loading_.valid()) latents = loading_.get().latents;
     lose(loss, next_ ? *std::exchange(next_, {}) : std::move(latents));
-    retired_.clear();  // which waits
+    retired_.clear();  // waits for each
     toast(loss.message, true, now);
 }
 
@@ -193,7 +193,7 @@ void Session::change_speed(double speed, Nanoseconds now) {
     toast(fmt::format("speed {:.2f}x", speed_), false, now);
 }
 
-/// What a generator has sent does not come again: its newest frame is gone on to, and the one on show stays till then.
+/// Live latents cannot be decoded again: playback moves to the newest frame, and the one on show stays until then.
 void Session::restart(Nanoseconds now) {
     if (failure_ && failure_->to_open_again) return open(*failure_->to_open_again, now);
     if (!clip_) return;

@@ -19,13 +19,13 @@ struct Toast {
     Nanoseconds until{};
 };
 
-/// Why a clip ended early. It stands over the picture until a clip plays again.
+/// Why a clip ended early. It is shown over the picture until a clip plays again.
 struct Failure {
     std::string sentence;
     std::optional<std::filesystem::path> to_open_again{};  ///< the clip, if its device was lost with it
 };
 
-/// Asked of the window and the renderer, which a session does not know.
+/// What the user asked for that the window or the renderer does; a session has access to neither.
 struct Wishes {
     bool quit = false;
     bool toggle_full_screen = false;
@@ -40,34 +40,34 @@ class Session {
     Session& operator=(const Session&) = delete;
     ~Session();  ///< waits for what still loads or decodes, but not for generators
 
-    /// Loads `latents` beside everything else; the clip that plays goes on until the new one is ready, and stays if
-    /// that fails.
+    /// Loads `latents` in the background; the current clip plays on until the new one is ready, and stays if loading
+    /// fails.
     void open(std::filesystem::path latents, Nanoseconds now);
 
     Wishes handle(Action action, Nanoseconds now);
 
     /// Takes over what has been loaded, and moves playback on to `now`. True if another frame is current. Where a clip
     /// is over and its source may have another one, that is loaded. Never blocks. Errors: the clip's file or generator
-    /// (also kept as a toast), its decoder (also kept as failure()). A clip whose device is lost goes, and with it the
-    /// device; Action::Restart opens both again.
+    /// (also kept as a toast), its decoder (also kept as failure()). A clip whose device is lost is closed together
+    /// with the device; Action::Restart opens both again.
     Result<bool> advance(Nanoseconds now, Nanoseconds refresh);
-    /// The device that draws is lost, for the reason `loss`: waits until nothing is left that knows of it.
+    /// Call when the device that draws is lost, for the reason `loss`: waits until nothing refers to it any more.
     void leave_display(const Error& loss, Nanoseconds now);
-    /// Opens again the clip that leave_display() has closed, after ClipSource::draw_on.
+    /// Opens the clip that leave_display() closed again; call after ClipSource::draw_on().
     void enter_display(Nanoseconds now);
 
     const Frame* frame() const { return playback_ ? playback_->current() : nullptr; }
     bool loading() const { return loading_.valid(); }
-    std::string_view opening() const { return source_.opening(); }  ///< what loading() is at
+    std::string_view opening() const { return source_.opening(); }  ///< what is being done while loading()
     /// How long the first picture has been waited for; nothing once there is one, or while there is no clip.
     std::optional<Nanoseconds> waiting_for_first_frame(Nanoseconds now) const;
     /// True when the clip's last frame is on show and neither another frame nor another clip will come.
     bool ended() const;
 
-    const std::filesystem::path& latents() const { return latents_; }  ///< or a title
+    const std::filesystem::path& latents() const { return latents_; }  ///< or a live clip's title
     const live::LiveStream* live() const { return clip_ ? clip_->live : nullptr; }
     const stream::FrameStreamFacts* clip() const { return clip_ ? &clip_->stream->facts() : nullptr; }
-    /// Also brings what has run since the last call to the profiler.
+    /// Also hands the profiler the passes that ran since the last call.
     stream::FrameStreamStats decoding() const;
     bool playing() const { return playing_; }
     bool looping() const { return loop_; }
@@ -78,7 +78,7 @@ class Session {
     void set_panels(bool panels) { panels_ = panels; }
     bool compact_hud() const { return compact_hud_; }
     bool help() const { return help_; }
-    /// Whether frames are a small decoder's, while the large one is opened.
+    /// Whether frames are decoded with the preview, while the checkpoint is being opened.
     bool previews() const { return clip_ && clip_->stream->previews(); }
     bool starving() const { return playback_ && playback_->starving(); }
     PlaybackCounters counters() const;  ///< over all clips
@@ -116,15 +116,15 @@ class Session {
     bool help_ = false;
     std::filesystem::path latents_;
     std::filesystem::path origin_;               // what it was opened as: the file, or a generator's input
-    std::optional<std::filesystem::path> next_;  // dropped while another was loading
+    std::optional<std::filesystem::path> next_;  // requested while another was loading
     std::future<Loaded> loading_;
     Nanoseconds waiting_since_{};
     std::optional<Clip> clip_;
-    std::optional<Playback> playback_;  // whose frames are the clip's
+    std::optional<Playback> playback_;  // of frames of clip_
     PlaybackCounters earlier_;          // of clips before this one
-    bool device_is_lost_ = false;       // and not closed yet
+    bool device_is_lost_ = false;       // but not closed yet
     std::optional<Failure> failure_;
-    std::vector<std::future<void>> retired_;  // clips on their way out: their last step may take a while
+    std::vector<std::future<void>> retired_;  // clips being destroyed: their last step may take a while
     std::vector<Toast> toasts_;
 };
 

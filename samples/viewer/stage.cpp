@@ -21,8 +21,8 @@ Result<void> Stage::open_window() {
     KG_TRY(const auto loader, options_.vulkan ? Result<vulkan::Loader>(*options_.vulkan) : vulkan::Loader::open());
     vulkan::InstanceOptions instance_options;
     instance_options.application = "kinetograph viewer";
-    // Frames of an accelerator come with threads that relay its progress: engine/vulkan/instance.hpp says why not all
-    // of the layers can be on then.
+    // With an accelerator, host threads signal timelines that others wait for: engine/vulkan/instance.hpp says why the
+    // synchronization checks are off then.
     const auto validation =
         options_.lane == "cpu" ? vulkan::Validation::On : vulkan::Validation::WithoutSynchronization;
     instance_options.validation = options_.validation ? validation : vulkan::Validation::Off;

@@ -16,7 +16,7 @@
 
 namespace kinetograph::viewer {
 
-/// In a window or in memory; beyond its creation nothing differs.
+/// Pictures go to a window or stay in memory; only the creation differs.
 class Stage {
   public:
     /// `options` and `recorder` outlive the result. Errors: no Vulkan, no display, no memory; each names what is
@@ -41,15 +41,15 @@ class Stage {
     /// DeviceLost, after which the stage shows nothing until replace_device().
     Result<Shown> show(const Picture& picture);
 
-    /// Makes a new device in the place of a lost one, in the same window. Nothing is left that the old one has made.
-    /// Errors: those of create().
+    /// Replaces a lost device by a new one, in the same window. Call it once nothing outside the stage uses the old
+    /// one. Errors: those of create().
     Result<void> replace_device();
 
     present::Window* window() { return window_.get(); }  ///< null: in memory
     const vulkan::Device& device() const { return *device_; }
     const graph::ImageDesc& target() const { return target_->desc(); }
     const Rectangle& picture_place() const { return pictures_->place(); }
-    std::optional<PixelValue> pixel() { return pictures_->pixel(); }  ///< that pictures ask for
+    std::optional<PixelValue> pixel() { return pictures_->pixel(); }  ///< the newest answer to Subject::probe
     const ui::Fonts& fonts() const { return layer_->fonts(); }
     float scale() const { return layer_->scale(); }
     ui::Layer& interface() { return *layer_; }
@@ -68,7 +68,7 @@ class Stage {
     Result<void> make_target();
     void record_span(const char* name, Nanoseconds begin, std::uint64_t execution);
 
-    // In the order of their making; gone in the reverse.
+    // In the order of creation; destroyed in reverse.
     const ViewerOptions& options_;
     profile::Recorder& recorder_;
     std::unique_ptr<present::Window> window_;

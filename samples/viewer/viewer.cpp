@@ -24,8 +24,8 @@ namespace {
 
 constexpr Nanoseconds kNap = std::chrono::milliseconds(2);  // headless, until the decoder has a frame
 constexpr Nanoseconds kMinimisedNap = std::chrono::milliseconds(50);
-constexpr Nanoseconds kMemoryRefresh = std::chrono::milliseconds(250);  // a driver's answer takes its time
-constexpr Nanoseconds kIdleRefresh = std::chrono::milliseconds(66);     // drawn on the CPU, nothing new
+constexpr Nanoseconds kMemoryRefresh = std::chrono::milliseconds(250);  // asking the driver is slow
+constexpr Nanoseconds kIdleRefresh = std::chrono::milliseconds(66);     // of unchanged pictures that the CPU draws
 
 class Viewer {
   public:
@@ -68,14 +68,14 @@ class Viewer {
     const ViewerOptions& options_;
     profile::Recorder& recorder_;
     ClipSource& source_;
-    std::unique_ptr<Stage> stage_;  // whose device the session's frames may be images of
+    std::unique_ptr<Stage> stage_;  // before the session, whose frames may be images of its device
     Session session_;
     ui::ProfilerOverlay overlay_;
     profile::Profile profile_;
     ui::PanelHost panels_ = ui::PanelHost::with_all_panels();
     bool panels_arranged_ = false;
     std::optional<profile::LineSink> live_;
-    Nanoseconds told_{};  // newest line of it
+    Nanoseconds told_{};  // when its newest line was written
     Nanoseconds memory_told_{};
     std::optional<std::int64_t> profiled_;  // newest frame of the clip that the profile knows
     struct OnItsWay {
@@ -91,7 +91,7 @@ class Viewer {
     std::string title_;
     bool screenshot_wanted_ = false;
     bool had_events_ = false;
-    bool display_has_shown_ = false;  ///< the newest one that was opened
+    bool display_has_shown_ = false;  ///< since it was opened
     std::optional<present::Picture> last_picture_;
 };
 
@@ -158,13 +158,13 @@ Result<bool> Viewer::handle_events() {
     return true;
 }
 
-/// Where the CPU draws, it also decodes: pictures in which nothing is new come less often.
+/// Where the CPU draws, it may also decode: unchanged pictures are drawn less often.
 bool Viewer::may_idle(Nanoseconds now) const {
     return stage_->device().report().type == vulkan::to_string(VK_PHYSICAL_DEVICE_TYPE_CPU) &&
            now - last_turn_ < kIdleRefresh;
 }
 
-/// In a window, errors end the run only while there is nothing to go on with; otherwise they stand on the screen.
+/// In a window, an error ends the run only if nothing is left to show or load; otherwise it is shown over the picture.
 Result<bool> Viewer::move_on(Nanoseconds now) {
     // In memory the clock stops while the viewer waits for the decoder: every frame is shown, none is late.
     if (options_.headless && !session_.starving()) virtual_now_ += refresh();
@@ -210,7 +210,7 @@ Result<void> Viewer::show(Nanoseconds now, bool is_new_frame) {
     return hand_out(*shown, is_new_frame, now);
 }
 
-/// A window goes on with another Vulkan device if its own is lost, unless that never showed anything.
+/// If a window's Vulkan device is lost, it goes on with a new one, unless the lost one never showed a picture.
 Result<void> Viewer::replace_display(const Error& loss, Nanoseconds now) {
     if (options_.headless || loss.code != ErrorCode::DeviceLost || !display_has_shown_) return fail(loss);
     display_has_shown_ = false;
@@ -253,7 +253,7 @@ void Viewer::save_screenshot(const present::Picture& picture, Nanoseconds now) {
     session_.toast(written ? "saved " + path.string() : written.error().message, !written, now);
 }
 
-/// A display that does not hold us back (a virtual one) must not make us draw as fast as we can.
+/// Limits the rate, because presenting to some displays, such as virtual ones, does not block.
 void Viewer::pace(Nanoseconds turn_began) {
     if (options_.headless) return;
     const Nanoseconds left = refresh() * 9 / 10 - (host_now() - turn_began);
@@ -278,7 +278,7 @@ void Viewer::draw_interface(Nanoseconds now, ui::Statistics statistics) {
 }
 
 void Viewer::draw_profiler(Nanoseconds now, ui::Statistics statistics, const stream::FrameStreamStats& decoding) {
-    // A slow decoder's steps must fit in, or nothing could be compared.
+    // Wide enough for several steps of a slow decoder, so that they can be compared.
     const Nanoseconds step = decoding.times.last_step;
     profile_.set_window(std::max<Nanoseconds>(3 * step, std::chrono::seconds(3)));
     const float width = static_cast<float>(stage_->target().width),
@@ -325,7 +325,7 @@ std::vector<profile::MemoryUse> Viewer::memory_uses() const {
     return uses;
 }
 
-/// Tells the profiler of a frame once, when it was presented first. `began`: when it was taken for that.
+/// Reports each frame to the profiler once, when it is first presented. `began`: when that turn of the loop began.
 void Viewer::profile_frame(Nanoseconds began, const Stage::Shown& shown) {
     const Frame* frame = session_.frame();
     if (frame == nullptr || profiled_ == frame->index) return;
@@ -354,7 +354,7 @@ void Viewer::profile_screen() {
     if (on_their_way_.size() > profile::Pacing::kMostFrames) on_their_way_.pop_front();
 }
 
-/// A reader that has gone ends the lines, not the viewer.
+/// If the reader of the statistics has gone, no further lines are written; the viewer goes on.
 void Viewer::tell_live(Nanoseconds now) {
     if (!live_ || now - told_ < std::chrono::seconds(1)) return;
     told_ = now;
@@ -432,14 +432,14 @@ Result<ViewerSummary> Viewer::finish() {
     return summary;
 }
 
-/// What is written when the run ends must not fail only then.
+/// A file that is written at the end of the run must fail at its beginning if it cannot be written.
 Result<void> check_writable(const std::filesystem::path& path) {
     if (path.empty()) return {};
     KG_CHECK(ReplacingFile::create(path));
     return {};
 }
 
-/// What is written must not be what is read, nor written twice.
+/// No file may be both read and written, or written twice.
 Result<void> check_distinct(const ViewerOptions& options) {
     const std::array<std::filesystem::path, 4> files{options.screenshot, options.trace, options.latents,
                                                      options.weights};
@@ -454,7 +454,7 @@ Result<void> check_distinct(const ViewerOptions& options) {
 }  // namespace
 
 Result<ViewerSummary> run(const ViewerOptions& options, ClipSource& source, profile::Recorder& recorder) {
-    if (options.width == 0 || options.height == 0 || !(options.speed > 0.0))  // nan is not
+    if (options.width == 0 || options.height == 0 || !(options.speed > 0.0))  // NaN too
         return fail(ErrorCode::InvalidArgument, "the viewer needs a size and a speed above 0, not {} x {} at {}",
                     options.width, options.height, options.speed);
     if (options.headless && options.loop && options.frames == 0)

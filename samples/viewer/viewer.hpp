@@ -13,8 +13,8 @@ namespace kinetograph::viewer {
 /// written, before anything is decoded.
 Result<ViewerSummary> run(const ViewerOptions& options);
 
-/// The same with clips from elsewhere; `source` outlives the call and is asked from other threads.
-/// Spans of its decoders belong in `recorder`.
+/// The same with the clips of `source`, which outlives the call and is also called on other threads.
+/// Its decoders record their spans in `recorder`.
 Result<ViewerSummary> run(const ViewerOptions& options, ClipSource& source, profile::Recorder& recorder);
 
 }  // namespace kinetograph::viewer
