@@ -1,4 +1,4 @@
-// One triangle that covers a rectangle of the target, which the viewport is set to.
+// One triangle that covers the viewport, which is set to a rectangle of the target.
 #version 450
 
 layout(location = 0) out vec2 position;  // 0 to 1 across the rectangle

@@ -4,7 +4,7 @@
 #extension GL_GOOGLE_include_directive : require
 #include "srgb.glsl"
 
-layout(constant_id = 0) const bool kTargetEncodes = false;  // an sRGB format, which encodes what is written
+layout(constant_id = 0) const bool kTargetEncodes = false;  // true: the target's sRGB format encodes on write
 
 layout(location = 0) in vec2 position;
 layout(location = 0) out vec4 out_color;
