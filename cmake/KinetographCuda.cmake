@@ -3,13 +3,13 @@
 # reports it.
 kinetograph_chip_folders(KINETOGRAPH_CUDA_ALL_CHIPS kernels/cuda)
 list(TRANSFORM KINETOGRAPH_CUDA_ALL_CHIPS REPLACE "^sm" "")
-list(APPEND KINETOGRAPH_CUDA_ALL_CHIPS 86 89 120)  # which run the kernels of sm80
+list(APPEND KINETOGRAPH_CUDA_ALL_CHIPS 86 89 120)  # these run the kernels of sm80
 list(SORT KINETOGRAPH_CUDA_ALL_CHIPS COMPARE NATURAL)
 find_program(KINETOGRAPH_NVCC nvcc HINTS /usr/local/cuda/bin /opt/cuda/bin DOC "CUDA compiler; none: no fat binaries")
 
-# An architecture takes a minute of one core. Default: sm_80, its PTX and this machine's GPUs, for development; all six
-# are for a release, so that nothing is compiled at run time. Sanitizers do not see device code, so their builds have
-# none.
+# Compiling for one architecture takes a minute on one core. The default, for development, is sm_80 with its PTX and
+# this machine's GPUs; a release compiles all six, so that nothing is compiled at run time. Sanitizers do not see device
+# code, so their builds have none.
 if(KINETOGRAPH_SANITIZER)
     set(default_architectures "none")
 else()

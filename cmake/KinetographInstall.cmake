@@ -3,7 +3,7 @@ include(CMakePackageConfigHelpers)
 set(KINETOGRAPH_PACKAGE_DIR "${CMAKE_INSTALL_LIBDIR}/cmake/kinetograph")
 
 get_property(libraries GLOBAL PROPERTY KINETOGRAPH_LIBRARIES)
-# A sample. The libraries of kernels/ are installed because compute/ may link them; their headers are not.
+# The viewer is only a sample. The libraries of kernels/ are installed, as compute/ may link them; their headers are not.
 list(REMOVE_ITEM libraries kinetograph_viewer)
 set(viewer_libraries "")
 if(KINETOGRAPH_BUILD_VIEWER)  # the package's component of that name, which needs ImGui and GLFW
@@ -28,8 +28,8 @@ endif()
 install(TARGETS ${libraries} EXPORT kinetographTargets ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 install(EXPORT kinetographTargets NAMESPACE kinetograph:: DESTINATION "${KINETOGRAPH_PACKAGE_DIR}")
 
-# The installed tree mirrors the source tree, so <kinetograph/engine/graph/plan.hpp> means the same in both. Public are
-# the headers named here, and those that they include; all others stay inside.
+# The installed tree mirrors the source tree, so <kinetograph/engine/graph/plan.hpp> means the same in both. Public
+# headers are those named here and those that they include; no others are installed.
 function(kinetograph_install_headers)
     set(open ${ARGN})
     set(public "")

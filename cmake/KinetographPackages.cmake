@@ -16,7 +16,7 @@ if(KINETOGRAPH_BUILD_VIEWER)
     pkg_check_modules(LIBAV REQUIRED IMPORTED_TARGET libavformat libavcodec libswscale libavutil)
     pkg_check_modules(IMGUI REQUIRED IMPORTED_TARGET imgui)
 else()
-    find_package(Vulkan QUIET)  # its headers: the loader is opened at run time, and shaders are the viewer's
+    find_package(Vulkan QUIET)  # headers only: the loader is opened at run time, and only the viewer has shaders
 endif()
 find_path(VOLK_INCLUDE_DIR volk.c)
 set(KINETOGRAPH_HAS_VULKAN FALSE)
@@ -32,7 +32,7 @@ pkg_check_modules(MINIZIP REQUIRED IMPORTED_TARGET minizip)
 find_package(ZLIB REQUIRED)
 if(KINETOGRAPH_BUILD_TESTS)
     find_package(GTest REQUIRED)
-    find_package(X11 REQUIRED)  # a mouse that tests move
+    find_package(X11 REQUIRED)  # tests move the mouse
     find_package(Boost 1.74 REQUIRED COMPONENTS context)  # fibers of kernels/host_model
     include(GoogleTest)
 endif()

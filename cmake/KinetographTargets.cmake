@@ -13,7 +13,7 @@ target_compile_options(kinetograph_warnings INTERFACE -Wall -Wextra -Wpedantic $
 option(KINETOGRAPH_WERROR "Make warnings errors" OFF)
 if(KINETOGRAPH_WERROR)
     target_compile_options(kinetograph_warnings INTERFACE -Werror)
-    # what its optimiser guesses stays a warning: guesses change with the level
+    # warnings that depend on the optimiser's analysis are no errors: they vary with the level
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
         target_compile_options(kinetograph_warnings INTERFACE
             -Wno-error=array-bounds -Wno-error=dangling-pointer -Wno-error=maybe-uninitialized -Wno-error=restrict

@@ -1,10 +1,10 @@
-# Profilers of others that are told of every pass: when it is recorded (engine/base/tool_range.hpp), and where they take
-# times, when it ran on its device (engine/base/tool_tracks.hpp). Off, nothing of them is in the program.
+# Third-party profilers that receive every pass: when it is recorded (engine/base/tool_range.hpp) and, if they accept
+# time stamps, when it ran on its device (engine/base/tool_tracks.hpp). An option that is off adds no code.
 option(KINETOGRAPH_NVTX "Tell Nsight Systems of passes; needs the CUDA toolkit's headers" OFF)
 option(KINETOGRAPH_ROCTX "Tell rocprof of passes; needs roctracer" OFF)
 option(KINETOGRAPH_TRACY "Tell Tracy of passes; needs its installed CMake package, 0.12 or newer" OFF)
 
-# Links `target` with what the options ask for.
+# Links `target` with the profilers that the options select.
 function(kinetograph_link_tools target)
     if(NOT KINETOGRAPH_NVTX AND NOT KINETOGRAPH_ROCTX AND NOT KINETOGRAPH_TRACY)
         return()
