@@ -1,5 +1,5 @@
-// Whether the address sanitizer watches: it makes arithmetic several times slower, and finds in a part of it what it
-// would find in all.
+// Whether the address sanitizer is on: it makes arithmetic several times slower, and finds its errors in a part of the
+// work as well as in all of it.
 #pragma once
 
 namespace kinetograph::test {

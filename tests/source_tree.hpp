@@ -5,8 +5,8 @@
 
 namespace kinetograph::test {
 
-/// The project's folder: KINETOGRAPH_SOURCE_DIR of the environment, for programs that run elsewhere than they were
-/// built; otherwise that of the build.
+/// The project's folder: KINETOGRAPH_SOURCE_DIR of the environment, for programs that do not run where they
+/// were built; otherwise the folder at build time.
 std::filesystem::path source_tree();
 
 }  // namespace kinetograph::test

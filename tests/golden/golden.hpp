@@ -74,7 +74,7 @@ inline testing::AssertionResult within(std::span<const float> out, std::span<con
            << " (limit " << limit.max_abs << "), " << out.size() << " values against " << reference.size();
 }
 
-/// The upper rows of `frames` equal frames, `count` values in all: the part of a large activation that is stored.
+/// The upper rows of each of `frames` frames, `count` values in all: the part of a large activation that is stored.
 inline std::vector<float> upper_rows(std::span<const float> values, std::int64_t frames, std::size_t count) {
     const std::size_t whole = values.size() / static_cast<std::size_t>(frames);
     const std::size_t kept = std::min(whole, count / static_cast<std::size_t>(frames));

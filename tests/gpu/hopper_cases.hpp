@@ -145,8 +145,8 @@ class HopperCases {
         }
     };
 
-    /// Every tap's corner cases of one layer: first, middle and last tap, from the first pixel, from an inner one, and
-    /// past the last image; every swizzle.
+    /// Three loads of one layer with every swizzle: the last tap from the first output pixel on, the middle tap from a
+    /// middle one, and the first tap from the last pixel of the last image, which runs past that image.
     template <int kRank>
     void im2col_layer(const std::string& layer, const std::array<uint64_t, 5>& size, const std::array<Axis, 3>& axes,
                       uint32_t pixels, int32_t channel = 0) {

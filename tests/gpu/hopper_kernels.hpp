@@ -87,13 +87,13 @@ struct StoreKernel {
     }
 };
 
-/// Each CTA loads a slice into every CTA of `ranks`; those outside keep what they had.
+/// Each CTA loads a slice into every CTA of `ranks`; the other CTAs keep their contents.
 template <int kRank>
 struct MulticastKernel {
     static constexpr uint32_t kThreads = 32;
     struct Params {
         isa::TensorMap map;
-        isa::tma::Coordinates<kRank> at;  ///< of rank 0; the others follow `step` further along axis 1
+        isa::tma::Coordinates<kRank> at;  ///< of rank 0's slice; each next rank's is `step` further along axis 1
         isa::tma::TapOffsets<(kRank > 2 ? kRank : 3)> tap;
         int32_t step;
         uint32_t bytes;  ///< of one slice
@@ -214,9 +214,10 @@ struct ClusterKernel {
     }
 };
 
-/// Two CTAs hand each other a number a thread, turn by turn: stored in the other's shared memory, released by one lane
-/// of the warp and awaited by all, in two slots and without a barrier that frees them. Launched with the cluster's size
-/// both in the code and as an attribute.
+/// In every turn, two CTAs exchange a number per thread: a thread stores it in the other CTA's shared memory, one lane
+/// of each warp arrives with release, and all threads wait with acquire. Two slots need no barrier that frees them: a
+/// thread that stores turn t + 2 has seen all arrivals of turn t + 1, which the other CTA's warps made after reading
+/// turn t. Launched with the cluster's size both in the code and as an attribute.
 struct ExchangeKernel {
     static constexpr uint32_t kThreads = 128, kCluster = 2, kTurns = 50;
     struct Params {
@@ -249,7 +250,7 @@ struct ExchangeKernel {
     }
 };
 
-/// elect.sync: one lane per warp, the same every time; shfl; named barriers between warps, waiting and not.
+/// elect.sync: one lane per warp, the same every time; shfl; named barriers between warps, arrived at and waited for.
 struct WarpsKernel {
     static constexpr uint32_t kThreads = 128;
     struct Params {
@@ -272,7 +273,7 @@ struct WarpsKernel {
         if (isa::elect_one() && first) isa::store_shared(&shared.again[warp], 1u);
         isa::sync_warp();
         const uint32_t broadcast = isa::broadcast(lane * 3 + warp, 7);
-        // Warps 0 and 1 pass a word to 2 and 3 without waiting.
+        // Warps 0 and 1 pass a word to 2 and 3 and do not wait for them.
         const uint32_t pair = warp % 2, barrier = 1 + pair;
         if (warp < 2) {
             if (lane == 5) isa::store_shared(&shared.handed[pair], 500 + pair);

@@ -7,8 +7,8 @@
 /// The shape of a launch for the model and a chip. A back end (model_backend.hpp, device_backend.cuh) has
 ///   void* place(std::vector<uint8_t>& bytes)         memory that kernels may use, with these contents
 ///   void fetch(std::vector<uint8_t>& bytes)          copies the contents back
-///   isa::TensorMap encode(const isa::TensorMapDesc&) of a tensor whose address is `place`'s
-///   std::string run<Kernel>(const LaunchShape&, const typename Kernel::Params&)   "" or what went wrong
+///   isa::TensorMap encode(const isa::TensorMapDesc&) of a tensor at an address from `place`
+///   std::string run<Kernel>(const LaunchShape&, const typename Kernel::Params&)   returns "" or what went wrong
 namespace kinetograph::gpu_tests {
 
 struct LaunchShape {
@@ -23,7 +23,7 @@ struct LaunchShape {
 struct CaseResult {
     std::string name;
     std::vector<uint8_t> bytes;
-    std::string trouble;  ///< why there are none
+    std::string trouble;  ///< why there are no bytes; empty: none
 };
 
 }  // namespace kinetograph::gpu_tests

@@ -1,4 +1,4 @@
-// Clips whose every pixel is known, and decoders as slow or as broken as a test wants them.
+// Clips whose every pixel is known, and decoders that are slow or fail as a test chooses.
 #pragma once
 
 #include <kinetograph/samples/viewer/clip.hpp>
@@ -17,15 +17,15 @@ struct FakeClip {
     std::int64_t latent_frames = 4;  ///< 1 + 4 * (n - 1) frames
     double fps = 24.0;
     Nanoseconds step{};                      ///< time between two frames becoming ready
-    std::optional<std::int64_t> fails_at{};  ///< index of the frame that an Error comes instead of
+    std::optional<std::int64_t> fails_at{};  ///< index of the frame in whose place an Error comes
     ErrorCode fails_with = ErrorCode::InvalidArgument;
-    bool throws = false;  ///< when it is opened
+    bool throws = false;  ///< instead of opening
 };
 
 /// Pixels of frame `index`: smooth gradients that move, no two frames alike.
 std::vector<std::uint8_t> fake_pixels(std::int64_t width, std::int64_t height, std::int64_t index);
 
-/// Where a test holds others up, for as long as it wants; who has stood there for ten seconds goes on and is counted.
+/// Blocks callers of pass() while a test keeps it closed. A caller that waited for ten seconds goes on and is counted.
 class Gate {
   public:
     void close();
@@ -45,15 +45,15 @@ class Gate {
 class FakeSource final : public ClipSource {
   public:
     std::map<std::string, FakeClip> clips;
-    Gate opening;  ///< that open() passes
+    Gate opening;  ///< passed by open()
     Gate frames;   ///< while it is closed no frame is ready
-    Gate closing;  ///< that a stream passes on its way out
+    Gate closing;  ///< passed by a stream that is being destroyed
     std::atomic<int> opened{0};
     std::atomic<int> live_streams{0};
     std::atomic<int> closed{0};
-    std::atomic<int> live_at_close{0};  ///< the most that there ever were when the device was closed
+    std::atomic<int> live_at_close{0};  ///< the largest number of live streams at a close()
     std::function<void()> on_close;     ///< called by close()
-    std::atomic<int> live_at_open{0};   ///< the most that there ever were when another was opened
+    std::atomic<int> live_at_open{0};   ///< the largest number of live streams at an open()
 
     void draw_on(const vulkan::Device&) override {}
     Result<Clip> open(const std::filesystem::path& latents, bool loop) override;

@@ -1,4 +1,4 @@
-// InPlaceTest: the viewer with frames that are images of the device that draws, beside the same frames uploaded.
+// InPlaceTest: the viewer with frames that are images of the device that draws, compared with uploaded frames.
 #pragma once
 
 #include "small_source.hpp"
@@ -14,10 +14,10 @@
 
 namespace kinetograph::viewer::testing {
 
-/// What the viewer shows, by the clip's index: RGBA.
+/// [frame of the clip] -> the picture that the viewer shows, RGBA.
 using Pictures = std::vector<std::vector<std::uint8_t>>;
 
-/// How a decoder of the CPU stands to lavapipe.
+/// How a decoder on the CPU is connected to lavapipe.
 struct Topology {
     std::string name;
     MakeDevice make_device;
@@ -38,7 +38,7 @@ class InPlaceTest : public ::testing::Test {
   protected:
     void SetUp() override {
         options_.latents = "small";
-        options_.lane = "cuda";  // decides nothing here but which validation layers go with relays
+        options_.lane = "cuda";  // only selects the validation layers that work with relays
         options_.validation = true;
         options_.headless = true;
         options_.overlay = false;
@@ -79,7 +79,7 @@ class InPlaceTest : public ::testing::Test {
     std::string route_;
 };
 
-/// A session on a stage, turned by hand.
+/// A session and a stage, whose loop the test runs turn by turn.
 class Player {
   public:
     Player(Way way, const MakeDevice& make_device, std::int64_t latent_frames, const ViewerOptions& options,
@@ -110,7 +110,7 @@ class Player {
         }
         return false;
     }
-    /// What the stage shows of the session now.
+    /// Draws the session's current frame; returns the picture.
     std::vector<std::uint8_t> picture(const std::optional<PixelPosition>& probe = {}) {
         Stage::Picture picture;
         picture.subject = {session_.frame(), probe};

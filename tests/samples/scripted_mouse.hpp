@@ -1,4 +1,4 @@
-// ScriptedMouse: a pointer on an X server, moved by a test; also what the server shows.
+// ScriptedMouse: the pointer of an X server, moved by a test; also reads what the server shows.
 #pragma once
 
 #include <memory>
@@ -6,11 +6,11 @@
 
 namespace kinetograph::test {
 
-/// Of the first window at the root whose name is given, and relative to it. Calls return when the server has taken the
-/// events in; the window's owner gets them when it polls.
+/// Positions are relative to the first top-level window of the given name. Calls return when the server has received
+/// the events; the window's owner gets them when it polls.
 class ScriptedMouse {
   public:
-    /// Null: there is no display, or no such window.
+    /// Null if there is no display or no such window.
     static std::unique_ptr<ScriptedMouse> over(const std::string& window_name);
     ScriptedMouse(const ScriptedMouse&) = delete;
     ScriptedMouse& operator=(const ScriptedMouse&) = delete;
@@ -19,12 +19,12 @@ class ScriptedMouse {
     void move(int x, int y);
     void press() { send_button(1, true); }
     void release() { send_button(1, false); }
-    /// One notch: away from the hand, or towards it.
+    /// Turns the wheel by one notch, away from the user or towards the user.
     void wheel(bool away);
-    /// As typed; lower-case letters, digits and minus only.
+    /// Types a character: lower-case letters, digits and minus only.
     void type(char letter);
 
-    /// Different colours in a rectangle of the window, as the server shows it.
+    /// The number of different colours in a rectangle of the window, as the server shows it.
     std::size_t colors(int x, int y, int width, int height) const;
 
   private:

@@ -1,4 +1,4 @@
-// SmallSource: clips of a real decoder, as small as can be, whose frames come to the viewer on either way.
+// SmallSource: clips of a real but minimal decoder, whose frames reach the viewer either uploaded or in place.
 #pragma once
 
 #include <kinetograph/samples/viewer/clip.hpp>

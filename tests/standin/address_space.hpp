@@ -27,7 +27,7 @@ class AddressSpace {
     void* allocate_signal();                     ///< eight bytes, readable by the host
     void* allocate_pinned(std::uint64_t bytes);  ///< its host address; device_address() returns the other one
     void* import(int fd, std::uint64_t offset, std::uint64_t bytes);  ///< a part of a file; null: cannot be mapped
-    bool register_host(void* host, std::uint64_t bytes);              ///< false: overlaps what is known
+    bool register_host(void* host, std::uint64_t bytes);              ///< false: overlaps a known range
     /// Releases the allocation at `address`, which is a host address for pinned and registered memory.
     bool release(const void* address, AddressKind kind);
 
@@ -39,7 +39,7 @@ class AddressSpace {
         AddressKind kind = AddressKind::Device;
         int device = 0;  ///< of device memory
     };
-    /// Of what lies at an address of the device's or the host's; none if it is ordinary memory of the host.
+    /// The owner of the memory at a device or host address; none for ordinary host memory.
     std::optional<Owner> owner(const void* address) const;
     /// The place of one end of a copy, determined from the address as a driver does.
     Place place(const void* address, std::uint64_t bytes) const;

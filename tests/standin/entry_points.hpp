@@ -1,4 +1,4 @@
-// What the entry points of both stand-ins begin with. A stand-in's own entry_points.hpp is in its API's namespace.
+// Macros that the entry points of both stand-ins share. A stand-in's own entry_points.hpp is in its API's namespace.
 #pragma once
 
 #include <kinetograph/tests/standin/work.hpp>

@@ -48,7 +48,7 @@ struct Function {
     const Module* module = nullptr;
     Kernel kernel;
     std::optional<int> dynamic_shared_limit{};  ///< of a block in bytes, if it was set
-    bool large_clusters = false;                ///< of more CTAs than every chip supports
+    bool large_clusters = false;                ///< beyond the size that every chip supports are allowed
 };
 
 struct Module {
@@ -77,7 +77,7 @@ struct ExternalSemaphore {
     std::shared_ptr<ExternalCounter> counter;
 };
 
-/// The device, as far as Options do not specify it.
+/// What the library poses as where Options specify nothing.
 struct PosedDevice {
     std::string_view name, architecture;
     bool imports_timelines = false;
@@ -109,7 +109,7 @@ class Machine final : public Control {
 
     /// The device has failed: nothing runs any more, and calls on streams return this.
     Status fault() const { return fault_.load(); }
-    void recover() { fault_ = Status(); }             ///< what has failed is gone, and made anew
+    void recover() { fault_ = Status(); }             ///< call once the failed objects were destroyed
     std::shared_ptr<HardwareQueue> hardware_queue();  ///< of the next stream; null: its own
     bool holds_copies_to_host() const { return holds_copies_to_host_; }
     Status run_kernel(const std::string& name, const KernelCall& call);

@@ -30,7 +30,7 @@ struct Injection {
     Status status;
 };
 
-/// The beginning of a file whose memory is imported: none, or the file's size and the offset of its data.
+/// The header of a file whose memory is imported: none (Plain), or the file's size and its data's offset (Lavapipe).
 enum class MemoryFiles : std::uint8_t { Plain, Lavapipe };
 
 struct Options {
@@ -50,8 +50,8 @@ struct Options {
     /// Work that a stream holds; 0: unlimited. The call that enqueues more blocks until there is room, and with it
     /// every other call of the library.
     std::size_t queue_depth = 0;
-    /// Queues that the streams share in turn, each done in order: a wait at the head of one holds up every stream
-    /// after it. 0: every stream has one of its own.
+    /// Number of queues, which are assigned to streams in turn. A queue does its work in order: a wait at its head
+    /// holds up all of its streams. 0: every stream has a queue of its own.
     std::size_t hardware_queues = 0;
     std::uint32_t faulting_launch = 0;  ///< the n-th kernel from now fails while it runs; 0: none
     std::uint64_t jitter_seed = 1;      ///< of the small pauses between work; 0: none
@@ -89,11 +89,11 @@ class Control {
     /// The result of importing a semaphore's descriptor; null: refused. By default, and after reset(), a descriptor is
     /// a memory file that holds the value.
     virtual void import_semaphores(std::function<std::shared_ptr<ExternalCounter>(int fd)> import) = 0;
-    /// True: copies to pinned memory wait, where they stand in their stream, until false. False after reset().
+    /// True: copies to pinned memory block their stream until this is called with false. reset() sets false.
     virtual void hold_copies_to_host(bool hold) = 0;
     /// The device fails now, as by a kernel's fault.
     virtual void fail() = 0;
-    /// Another one, whose calls count from now.
+    /// Adds an injection, whose calls count from now.
     virtual void inject(const Injection& injection) = 0;
 };
 

@@ -98,7 +98,7 @@ class Stream {
         std::thread::id thread = std::this_thread::get_id();
         std::shared_ptr<const void> running = std::make_shared<int>();  ///< ends with the capture
     };
-    std::unique_ptr<Capture> capture;  ///< of the thread that enqueues
+    std::unique_ptr<Capture> capture;  ///< used only by the thread that enqueues
 
     /// The result of a call that cannot be captured on a capturing stream; the capture is lost.
     Status refuse_capture() const;

@@ -24,7 +24,7 @@ struct Combination {
 /// "onednn_f32_BF16_ToF32"
 std::string name_of(const testing::TestParamInfo<Combination>& info);
 
-/// Why this processor lacks the back end, if it would have it with AVX-512 and its bf16 products; "" if it has it.
+/// Why the back end is closed here, if AVX-512 and its bf16 products would open it on this processor; otherwise "".
 std::string missing_instructions(const accel::DeviceInfo& cpu, const Combination& combination);
 
 /// A back end of this processor's CPU lane; skipped, with the reason, where the processor lacks its instructions.
@@ -41,7 +41,7 @@ class CpuBackendTest : public testing::TestWithParam<Combination> {
 /// Tensor cores truncate the running sum after every 16 products instead of rounding it: by 2^-24 of it on average.
 double float32_limit(const accel::DeviceInfo& device, const ConvProblem& problem);
 
-/// Each runs those of `shapes` that the back end does not decline, with poisoned outputs, and returns how many.
+/// Each runs those of `shapes` that the back end does not decline, into poisoned outputs, and returns their number.
 /// Random numbers, within the rounding of the output and, where a doubled input's taps are folded, of the filter.
 int expect_agreement(accel::Device& device, const Combination& combination, std::span<const ConvShape> shapes);
 /// Small integers, bit for bit, with one rounding at the end; without activations and norms.

@@ -14,14 +14,14 @@ namespace kinetograph::conv {
 enum class FrameLayout : std::uint8_t {
     Dense,       ///< one after another
     Ring,        ///< one after another from slot `seam` on, wrapping around after the last
-    EveryOther,  ///< another frame after each one, as when two convolutions interleave theirs
+    EveryOther,  ///< a gap of one frame after each, as when two convolutions interleave their outputs
     Scattered,   ///< in random order, with gaps
 };
 
 struct ConvShape {
     ConvProblem problem;
     FrameLayout input = FrameLayout::Dense;
-    std::int64_t seam = 0;  ///< of a ring: frames before it come after the others
+    std::int64_t seam = 0;  ///< of a ring: the slot of frame 0; slots before it hold the last frames
     FrameLayout output = FrameLayout::Dense;
 };
 
@@ -33,8 +33,8 @@ std::vector<ConvShape> awkward_shapes(std::uint64_t seed, int count);
 /// from 0 (none) to 5.
 std::vector<ConvShape> ring_shapes();
 
-/// `shapes` with their input doubled, without groups: every other one as a decoder does it, which the sub-pixel form
-/// takes.
+/// `shapes` with their input doubled (upsampled 2x2), without groups. Every other one is as in a decoder, for which the
+/// sub-pixel form is open.
 std::vector<ConvShape> doubled(std::vector<ConvShape> shapes);
 
 /// A layer of the Wan 2.1 decoder at 1280x704 that is bound by arithmetic: 192 channels, two kept frames, four new

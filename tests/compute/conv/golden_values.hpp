@@ -16,7 +16,7 @@ inline std::uint64_t fnv1a(std::string_view name) {
     return hash;
 }
 
-/// 24 bits, in [-1, 1).
+/// A multiple of 2^-23 in [-1, 1).
 inline float unit_value(std::uint64_t hash, std::uint64_t index) {
     std::uint64_t z = hash + index * 0x9E3779B97F4A7C15U;
     z = (z ^ (z >> 30U)) * 0xBF58476D1CE4E5B9U;

@@ -59,7 +59,7 @@ struct TestConvolution {
     std::vector<float> filter, bias, gamma;
     TestFrames input, residual;
 
-    /// Allocates; gamma is 1, the caller fills the others.
+    /// Allocates. gamma is all ones; the caller fills the rest.
     explicit TestConvolution(const ConvShape& shape);
 
     struct Output {
@@ -88,7 +88,7 @@ struct Difference {
 std::vector<float> normed_reference(const ConvProblem& problem, const std::vector<float>& values,
                                     const std::vector<float>& gamma);
 
-/// half_step: of the type that `got` was stored in, relative to a power of two; 2^-8 for bf16.
+/// half_step: half a unit in the last place of the type that `got` was stored in, relative: 2^-8 for bf16.
 Difference difference(const std::vector<float>& got, const std::vector<float>& wanted, double half_step = 0x1p-8);
 
 }  // namespace kinetograph::conv

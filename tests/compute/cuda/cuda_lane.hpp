@@ -1,5 +1,5 @@
-// A CUDA device for tests: the one of the driver that KINETOGRAPH_CUDA_LIBRARY names, or else one that a stand-in
-// driver plays, whose launches run the kernels of kernels/cuda/sm80 in the host model.
+// A CUDA device for tests: that of the driver that KINETOGRAPH_CUDA_LIBRARY names, otherwise that of a stand-in driver,
+// whose launches run the kernels of kernels/cuda/sm80 in the host model.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,8 +14,8 @@
 
 namespace kinetograph::test {
 
-/// Skips where the build carries no fat binaries, and where there is neither a driver nor a stand-in. At the end
-/// nothing may be left alive on the device, and a stand-in may have no complaint.
+/// Skips without fat binaries in the build, and without both a driver and a stand-in. At the end no object of the
+/// device may be alive, and a stand-in must have no complaints.
 class CudaLane : public testing::Test {
   protected:
     void SetUp() override {
@@ -39,11 +39,11 @@ class CudaLane : public testing::Test {
         EXPECT_EQ(control_->live(), standin::Live{});
         for (const std::string& complaint : control_->complaints()) ADD_FAILURE() << complaint;
     }
-    /// What the address sanitizer makes take minutes, it does not watch: a test that is little work says so.
+    /// Whether the test is short enough for the address sanitizer, under which most take minutes and are skipped.
     virtual bool is_little_work() const { return false; }
-    /// What a stand-in plays.
+    /// The device that a stand-in poses as.
     virtual standin::Options pose() const { return {}; }
-    /// Whether the chip itself runs the kernels: for what takes the host model minutes.
+    /// Whether a GPU runs the kernels; then tests may do what takes the host model minutes.
     bool on_gpu() const { return control_ == nullptr; }
 
     standin::Control* control_ = nullptr;  ///< null for a real driver
@@ -59,12 +59,12 @@ class CudaLane : public testing::Test {
     }
 };
 
-/// The same, for what is done soon everywhere.
+/// The same for tests that are short everywhere, also under the address sanitizer.
 class CudaLittleWork : public CudaLane {
     bool is_little_work() const override { return true; }
 };
 
-/// The same, for what only a GPU can do in a test's time.
+/// The same for tests that only a GPU finishes in acceptable time.
 class CudaGpu : public CudaLane {
   protected:
     void SetUp() override {

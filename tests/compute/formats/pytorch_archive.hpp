@@ -21,7 +21,7 @@ std::string little_endian(Number number) {
 struct ZipEntry {
     std::string name, bytes;
     std::uint16_t method = 0;  ///< 8 claims to be deflated
-    /// Only the table of contents has it: at the place of the entry before it, whose name is as long.
+    /// Only the central directory lists it, at the offset of the entry before, whose name must be as long.
     bool shares_place = false;
 };
 
@@ -44,7 +44,7 @@ inline std::string zip_of(const std::vector<ZipEntry>& entries, bool checksums =
            u32(file.size()) + u16(0);
 }
 
-/// A pickle of a dictionary, piece by piece.
+/// A pickle of a dictionary, item by item.
 class Pickle {
   public:
     static std::string text(const std::string& value) {

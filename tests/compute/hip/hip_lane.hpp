@@ -1,5 +1,5 @@
-// A HIP device for tests: the one of the runtime that KINETOGRAPH_HIP_LIBRARY names, or else one that a stand-in
-// runtime plays, whose launches run the kernels of kernels/hip/gfx950 in the host model.
+// A HIP device for tests: that of the runtime that KINETOGRAPH_HIP_LIBRARY names, otherwise that of a stand-in runtime,
+// whose launches run the kernels of kernels/hip/gfx950 in the host model.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,8 +13,8 @@
 
 namespace kinetograph::test {
 
-/// Skips where the build carries no code objects: there is nothing to load. At the end: nothing may be left alive on
-/// the device, and a stand-in may have no complaint.
+/// Skips without code objects in the build: there is nothing to load. At the end no object of the device may be alive,
+/// and a stand-in must have no complaints.
 class HipLane : public testing::Test {
   protected:
     void SetUp() override {
@@ -32,7 +32,7 @@ class HipLane : public testing::Test {
         ASSERT_TRUE(created) << created.error().message;
         device_ = std::move(*created);
     }
-    /// What the stand-in plays.
+    /// The device that the stand-in poses as.
     virtual standin::Options posed() const { return {}; }
     void TearDown() override {
         if (device_ == nullptr) return;

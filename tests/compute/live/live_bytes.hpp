@@ -28,7 +28,7 @@ class MemorySource final : public ByteSource {
     std::string name_ = "a generator";
 };
 
-/// What a decoder of 16 channels and 1 x 2 latent pixels takes.
+/// The header of a stream for a decoder of 16 channels and 1 x 2 latent pixels.
 inline StreamHeader small_header() {
     return {.family = "wan2.1",
             .name = "orbit",
@@ -46,7 +46,7 @@ inline std::vector<float> small_latent(std::int64_t index) {
     return values;
 }
 
-/// `count` of them from `first` on, as a chunk's payload.
+/// Latent frames [first, first + count) as a chunk's payload.
 inline Bytes small_latents(std::int64_t first, std::int64_t count) {
     Bytes bytes;
     for (std::int64_t t = first; t < first + count; ++t) {

@@ -1,4 +1,4 @@
-// Chaos: what is drawn in tests that do at random whatever may be done, for a while, without any order.
+// Chaos: the time, the seed and the random numbers of tests that for a while call anything that may be called.
 #pragma once
 
 #include <kinetograph/engine/base/clock.hpp>
@@ -11,19 +11,19 @@
 
 namespace kinetograph::testing {
 
-/// KINETOGRAPH_CHAOS_SECONDS, of all such tests of a program together; 10 unless it says otherwise.
+/// The time for all such tests of a program together: KINETOGRAPH_CHAOS_SECONDS, by default 10 seconds.
 inline Nanoseconds chaos_time() {
     const char* given = std::getenv("KINETOGRAPH_CHAOS_SECONDS");
     return std::chrono::seconds(given != nullptr ? std::max(1, std::atoi(given)) : 10);
 }
 
-/// KINETOGRAPH_CHAOS_SEED, 1 unless it says otherwise.
+/// KINETOGRAPH_CHAOS_SEED, by default 1.
 inline std::uint32_t chaos_seed() {
     const char* given = std::getenv("KINETOGRAPH_CHAOS_SEED");
     return given != nullptr ? static_cast<std::uint32_t>(std::strtoul(given, nullptr, 10)) : 1;
 }
 
-/// Of one thread.
+/// Random numbers for one thread.
 class Dice {
   public:
     explicit Dice(std::uint32_t seed) : random_(seed) {}

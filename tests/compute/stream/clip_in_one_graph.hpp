@@ -1,5 +1,5 @@
-// ClipInOneGraph: a clip's passes in a graph of the caller's, between passes of Vulkan queues: one brings the latents,
-// another takes the frames away.
+// ClipInOneGraph: a clip's passes in the caller's graph, between passes on Vulkan queues: one before them provides the
+// latents, one after them copies the frames.
 #pragma once
 
 #include "stream_fixture.hpp"
@@ -14,7 +14,7 @@ class ClipInOneGraph : public StreamTest {
   protected:
     static constexpr std::int64_t kLatents = 4;
 
-    /// On the devices and the bridge, which are there. `width` in latent pixels.
+    /// Call once the devices and the bridge exist. `width` in latent pixels.
     void make_clip(std::int64_t width) {
         latents_ = small_clip(kLatents, width);
         expected_ = expected_frames(*small_decoder(*accelerator_, width), latents_);
@@ -65,7 +65,7 @@ class ClipInOneGraph : public StreamTest {
         return {first, first + frame_bytes()};
     }
 
-    /// The latents, from Vulkan's memory to memory that both see.
+    /// Copies latent frame `t` from Vulkan's memory to memory that both devices access.
     graph::Buffer declare_latents(graph::FrameGraph& frame, std::int64_t t) {
         struct Brought {
             graph::Buffer from, latents;
@@ -86,7 +86,7 @@ class ClipInOneGraph : public StreamTest {
                 })
             .latents;
     }
-    /// Each frame to its place among those of the clip.
+    /// Copies each frame to its place among those of the clip, the first to place `first`.
     void declare_showing(graph::FrameGraph& frame, const std::vector<graph::Buffer>& frames, std::size_t first) {
         struct Showing {
             std::vector<graph::Buffer> frames;
@@ -112,7 +112,7 @@ class ClipInOneGraph : public StreamTest {
         ASSERT_TRUE(frames) << frames.error().message;
         declare_showing(frame, *frames, t == 0 ? 0 : static_cast<std::size_t>(4 * t - 3));
     }
-    /// Two steps in flight, in memory that both use.
+    /// Decodes the clip with two steps in flight and compares every frame.
     void expect_every_frame_is_shown() {
         std::vector<graph::FrameGraph> graphs(kLatents);
         std::vector<graph::Execution> executions;
@@ -129,7 +129,7 @@ class ClipInOneGraph : public StreamTest {
         ASSERT_TRUE(executor_->wait(executions.back()));
         for (std::size_t i = 0; i < expected_.size(); ++i) EXPECT_EQ(shown(i), expected_[i]) << "frame " << i;
     }
-    /// What the passes between Vulkan's need on the accelerator, against what the model states of a clip alone.
+    /// A graph with Vulkan passes around must need no more accelerator memory than the model states for a clip alone.
     void expect_as_much_memory_as_alone() {
         for (const bool first : {true, false}) {
             graph::FrameGraph frame;

@@ -1,4 +1,4 @@
-// A decoder small enough to decode a clip in no time, the clip, and what must come out of it.
+// A decoder that is small enough to decode a clip in milliseconds, the clip, and the expected frames.
 #pragma once
 
 #include <kinetograph/compute/nn/frame_conversion.hpp>
@@ -13,7 +13,7 @@ namespace kinetograph::stream::testing {
 constexpr std::int64_t kHeight = 1, kWidth = 2;  // latent pixels
 constexpr std::uint32_t kFrameWidth = 16, kFrameHeight = 8;
 
-/// Of a device that may be lost.
+/// For devices that may be lost: returns the error, where small_model() fails the test.
 inline Result<std::shared_ptr<vae::Model>> create_small_model(accel::Device& device) {
     KG_TRY(const auto checkpoint, vae::Checkpoint::open("synthetic:wan2.1,dim=2"));
     const vae::Precision precision =

@@ -36,7 +36,7 @@ inline std::vector<Case> all_cases() {
     return cases;
 }
 
-/// Every way that frames take, each once.
+/// A shorter list: every route that frames can take, once.
 inline std::vector<Case> cases_of_every_way() {
     return {{FrameRingDesc::Storage::Image, interop::testing::kSharedTimelines},
             {FrameRingDesc::Storage::Image, interop::testing::kStagedPinned},
@@ -51,13 +51,13 @@ class StreamTest : public interop::testing::InteropTest {
         validation_ = vulkan::Validation::WithoutSynchronization;  // relays signal while tests wait
         ASSERT_NO_FATAL_FAILURE(open(chosen.pairing));
     }
-    /// The fixture's, which outlives what uses it.
+    /// The fixture's bridge, not owned by the result: it outlives its users.
     std::shared_ptr<interop::Bridge> bridge() { return {std::shared_ptr<void>(), bridge_.get()}; }
     void open_headless() {
         accelerator_ = accel::cpu::create_device();
         ASSERT_NO_FATAL_FAILURE(make_bridge());
     }
-    /// The frame's bytes, once they are there.
+    /// Waits for the frame; returns its bytes.
     std::vector<std::uint8_t> read(const FrameRecord& record) {
         EXPECT_TRUE(bridge_->wait(record.ready));
         std::vector<std::uint8_t> bytes(record.row_bytes * record.height);

@@ -1,4 +1,4 @@
-// What the decoders of every family are held to: reference frames step by step, and modules.
+// Comparisons for the decoders of every family: with reference frames step by step, and with outputs of modules.
 #pragma once
 
 #include <kinetograph/compute/vae/decoder.hpp>
@@ -64,7 +64,7 @@ inline const std::vector<FamilyClip>& family_clips() {
     return clips;
 }
 
-/// All frames of as many latent frames of 2 x 1 pixels as the cut has, in steps of `cut` latent frames each.
+/// Decodes latents of 2 x 1 pixels in steps of cut[0], cut[1], ... latent frames; returns all frames.
 inline std::vector<float> decode_in_steps(accel::Device& device, const std::string& checkpoint,
                                           vae::Precision precision, const std::vector<std::int64_t>& cut) {
     const auto opened = vae::Checkpoint::open(checkpoint).value();
@@ -115,7 +115,7 @@ inline void expect_traces_match(vae::Decoder& decoder, const golden::File& file,
     }
 }
 
-/// Decoders on the CPU that neither clamp nor, unless asked, undo a normalisation.
+/// Decoders on the CPU that do not clamp, and undo the latents' normalisation only on request.
 struct DecoderGolden : testing::Test {
     std::unique_ptr<accel::Device> device = accel::cpu::create_device();
 

@@ -14,9 +14,9 @@ struct UnitLane {
 };
 golden::Limit limit_of(const UnitLane& lane);
 
-/// Each runs one kind of layer from wan21_units.safetensors, which is there.
+/// Each runs one kind of layer from wan21_units.safetensors.
 void expect_residual_units(const UnitLane& lane);             ///< with a shortcut, for every cut of the stream
-void expect_temporal_upsampling_units(const UnitLane& lane);  ///< the first step skips it, the next forget its frame
+void expect_temporal_upsampling_units(const UnitLane& lane);  ///< the first step skips it, later ones forget its frame
 void expect_interleaved_halves(const UnitLane& lane);         ///< the frames that a temporal upsampling makes
 void expect_spatial_upsampling_units(const UnitLane& lane);
 void expect_attention_units(const UnitLane& lane);

@@ -1,5 +1,5 @@
-// DeviceTest: a device of a driver's, real or played by a stand-in, and the proof at the end that a stand-in has
-// nothing to say.
+// DeviceTest: a device of a real driver or of a stand-in. At the end no object may be alive, and the stand-in must have
+// no complaints.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ struct DeviceTest : Test {
     void SetUp() override { start({}); }
     bool real() const { return control == nullptr; }
 
-    /// Options are a stand-in's.
+    /// Opens the device; `options` apply to a stand-in only.
     void start(const standin::Options& options) {
         device.reset();
         if (control != nullptr) control->reset(options);

@@ -1,5 +1,5 @@
-// DriverTest: what the lanes of both drivers must do is said once and run on each: on the stand-ins, and on the CUDA
-// driver that KINETOGRAPH_CUDA_LIBRARY names.
+// DriverTest: tests that the lanes of both drivers share, run on each: on the stand-ins, or for CUDA on the driver that
+// KINETOGRAPH_CUDA_LIBRARY names.
 #pragma once
 
 #include "cuda/gpu_fixture.hpp"
@@ -10,7 +10,7 @@
 
 namespace kinetograph::accel {
 
-/// A driver's library and what a test must know of it.
+/// A driver's library, and how its calls and errors are named.
 struct DriverUnderTest {
     Kind kind = Kind::Hip;
     std::string name, library;
@@ -19,7 +19,7 @@ struct DriverUnderTest {
         const gpu::DeviceOptions options{.library = library, .hooks = hooks};
         return kind == Kind::Hip ? hip::create_device(options) : cuda::create_device(options);
     }
-    /// A word of this driver's: a call, an error.
+    /// This driver's name for something, such as a call or an error.
     std::string word(std::string_view of_hip, std::string_view of_cuda) const {
         return std::string(kind == Kind::Hip ? of_hip : of_cuda);
     }

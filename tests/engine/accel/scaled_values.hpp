@@ -1,4 +1,4 @@
-// What tests of streams and graphs compute: standin_scale_add on numbers whose outcome a reader can tell.
+// What tests of streams and graphs compute: standin_scale_add on numbers whose results are easy to see.
 #pragma once
 
 #include <kinetograph/tests/engine/accel/device_fixture.hpp>
@@ -67,7 +67,7 @@ struct ScaledArrays : Base {
     }
 };
 
-/// An array of one number over and over, 0 at first, and the same kernel in place.
+/// An array of equal numbers, initially 0, which the same kernel updates in place.
 template <class Base>
 struct ScaledValue : Base {
     static constexpr std::uint32_t kCount = 64;

@@ -1,4 +1,4 @@
-// Arenas out of operator new, for tests that execute plans on the host.
+// Arenas in host memory, for tests that execute plans on the host.
 #pragma once
 
 #include <kinetograph/engine/graph/executor.hpp>

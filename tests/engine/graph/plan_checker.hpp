@@ -1,10 +1,10 @@
-// An independent judge of plans. Knows the declaration and what the words of a Plan promise, nothing of the compiler:
-// it replays several executions, builds what happens before what by brute force, and reports every pair of accesses to
-// the same bytes that nothing keeps apart.
+// An independent checker of plans. It uses the declaration and the documented meaning of a Plan, and no code of the
+// compiler: it replays several executions, builds the happens-before relation by brute force, and reports every pair of
+// conflicting accesses to the same bytes that nothing orders.
 //
-// What keeps two accesses apart:
-// - waits: a wait sees the end of all that its lane had been given up to the signalled batch; all that is given to the
-//   waiting lane from then on comes later;
+// What orders two accesses:
+// - waits: everything that a lane was given up to the signalled batch ends before everything that the waiting lane is
+//   given from the wait on;
 // - barriers: on one lane, an access of kind `before` that precedes the barrier comes before an access of kind `after`
 //   that follows it, on the barrier's resource (or, taking over bytes, on the aliased resource);
 // - inside one pass, reads of a resource come before its own writes, but without making earlier writes visible to them.

@@ -17,8 +17,8 @@ constexpr std::uint64_t random_graphs(std::uint64_t all) {
 #endif
 }
 
-/// Where the choices of a random graph come from, as the distributions of <random> ask for them: a seed, or bytes that
-/// a fuzzer makes, one byte a choice; after the last byte it is the seed again.
+/// The source of a random graph's choices, usable by the distributions of <random>: bytes from a fuzzer, one byte a
+/// choice, and after the last byte, or without bytes, a generator with the given seed.
 class Choices {
   public:
     using result_type = std::uint64_t;
@@ -29,7 +29,7 @@ class Choices {
         if (bytes_.empty()) return random_();
         const std::uint64_t choice = bytes_.front();
         bytes_ = bytes_.subspan(1);
-        return choice << 56U | std::uint64_t{1} << 55U;  // the middle of the byte's range: none is drawn again
+        return choice << 56U | std::uint64_t{1} << 55U;  // mid-range, so that no distribution rejects and redraws
     }
 
   private:
@@ -37,8 +37,8 @@ class Choices {
     std::span<const std::uint8_t> bytes_;
 };
 
-/// Where the memory of imports comes from. A graph that is not executed has imports at made-up addresses, and random
-/// lanes and waits.
+/// The addresses of imports. A graph that is not executed has imports at invented addresses, and random lanes and
+/// waits.
 struct RandomGraphMemory {
     std::uintptr_t imports = 4096;  ///< kImportBytes for each import, one after the other
     bool executed = false;          ///< on lanes of LaneTopology::all(kAccelerators)

@@ -1,4 +1,4 @@
-// A frame graph told in one line a pass, for tests: names stand for resources, "x'" for the version after a write.
+// A frame graph declared in one line per pass, and a plan's batches, waits and barriers as text, for tests.
 #pragma once
 
 #include <kinetograph/engine/graph/executor.hpp>
@@ -10,7 +10,7 @@
 
 namespace kinetograph::graph {
 
-/// Context of every lane but the host's in tests: it only hands out what the pass declared.
+/// The context of every lane in tests; it only hands out what the pass declared.
 class TestContext final : public PassContext {
   public:
     static constexpr bool serves(Lane) { return true; }
@@ -33,7 +33,7 @@ inline std::string batches_of(const Plan& plan) {
     return text;
 }
 
-/// Every wait of one execution: "host 0 waits accelerator 1", with "of the last execution" for those one execution ago.
+/// Every wait of one execution: "host 0 after accelerator 1", with "of the last execution" for those one execution ago.
 inline std::string waits_of(const Plan& plan) {
     std::string text;
     for (const Batch& batch : plan.batches)
@@ -77,8 +77,8 @@ class Scene {
 
     FrameGraph frame;
 
-    /// A pass that reads `reads`, writes on into `writes` (whose handles it moves to the next version) and creates a
-    /// buffer for each name in `creates`.
+    /// A pass that reads `reads`, writes to the existing `writes` (and advances their handles to the next version) and
+    /// creates a buffer for each name in `creates`.
     struct Pass {
         std::vector<Buffer> reads = {};
         std::vector<Buffer*> writes = {};

@@ -26,7 +26,7 @@ class ShuffledLanes {
 
     /// Runs up to `batches` batches, each the oldest of a lane whose waits are satisfied.
     void run_some(std::size_t batches);
-    /// True when everything that was submitted has run; false when the rest waits for ever.
+    /// True if everything submitted has run; false if the remaining batches deadlock.
     bool run_all();
 
     Sightings sightings;
@@ -45,7 +45,7 @@ class ShuffledLanes {
 /// The same numbers, found by following versions instead of memory.
 class Reference {
   public:
-    /// Adds what the passes of `frame` that `plan` has not culled see in an execution of that number.
+    /// Adds what the passes of `frame` that `plan` did not cull see in execution number `execution`.
     void execute(const FrameGraph& frame, const Plan& plan, std::uint64_t execution, Sightings& sightings);
 
   private:

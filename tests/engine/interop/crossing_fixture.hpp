@@ -1,4 +1,4 @@
-// CrossingTest: a graph whose passes run on an accelerator and on Vulkan queues in turns, in memory that both see.
+// CrossingTest: a graph whose passes run alternately on an accelerator and on Vulkan queues, in shared memory.
 #pragma once
 
 #include "interop_fixture.hpp"
@@ -13,11 +13,11 @@ namespace kinetograph::interop::testing {
 inline constexpr std::uint32_t kCrossingWords = 256;
 inline constexpr std::uint64_t kCrossingBytes = kCrossingWords * sizeof(std::uint32_t);
 inline constexpr graph::BufferDesc kCrossingBuffer{.bytes = kCrossingBytes, .domain = graph::MemoryDomain::Shared};
-/// Steps in flight at most, see fill_pools(): the 16 that are stamped pass by pass, and 8 that are not.
+/// Steps in flight in fill_pools(): the 16 whose passes are stamped one by one, and 8 without.
 inline constexpr std::uint32_t kFilling = 24;
 
-/// One step: Vulkan fills a buffer with a word, the accelerator makes another of it and of what it has kept of the step
-/// before, and Vulkan copies that out. What the accelerator does is the derived test's.
+/// One step: Vulkan fills a buffer with a word, the accelerator computes another buffer from it and from what it kept
+/// of the step before, and Vulkan copies that out. The derived test defines what the accelerator computes.
 class CrossingTest : public InteropTest {
   protected:
     struct Fill {
@@ -32,7 +32,7 @@ class CrossingTest : public InteropTest {
     /// Declares the accelerator's pass, which reads `filled` and updates `kept`; returns the buffer to copy out.
     virtual graph::Buffer declare_accelerators(graph::FrameGraph& frame, graph::Buffer filled, graph::Buffer kept) = 0;
 
-    /// On the devices and the bridge, which are there.
+    /// Call once the devices and the bridge exist.
     void make_lanes(accel::Batches batches = accel::Batches::Eager) {
         accelerator_lane_ = accel::AcceleratorLane::create(*accelerator_, &recorder_, batches).value();
         for (auto [vulkan_lane, lane] :
@@ -110,7 +110,7 @@ class CrossingTest : public InteropTest {
         const auto done = executor_->wait(execution);
         ASSERT_TRUE(done) << done.error().message;
     }
-    /// Runs with more steps in flight than tests keep later: pools are as large afterwards as they will ever be.
+    /// Runs with more steps in flight than any test does later, so that pools reach their final size.
     void fill_pools() {
         const auto gate = accelerator_->create_timeline().value();
         accelerator_lane_->stream().wait(gate, 1);
@@ -119,7 +119,7 @@ class CrossingTest : public InteropTest {
         gate->signal(1);
         wait(last);
     }
-    /// Steps in a row, of which none asks Vulkan for anything or waits for it.
+    /// Runs `steps` steps, none of which may allocate or create anything in Vulkan or wait for it.
     void run_steadily(std::uint32_t steps) {
         auto& faults = vulkan::testing::faults();
         faults.allocations = faults.objects = faults.waits = 0;
@@ -128,7 +128,7 @@ class CrossingTest : public InteropTest {
             faults.watched = std::this_thread::get_id();
             executions.push_back(execute(step));
             EXPECT_TRUE(executions.back().reused_plan);
-            faults.watched = std::thread::id{};  // keeping few steps in flight is this test's wish, not a step's
+            faults.watched = std::thread::id{};  // the wait below is the test's, not the step's
             if (step >= 2) wait(executions[step - 2]);
         }
         wait(executions.back());
@@ -136,8 +136,8 @@ class CrossingTest : public InteropTest {
         EXPECT_EQ(faults.allocations.load(), 0);
         EXPECT_EQ(faults.objects.load(), 0);
     }
-    /// Steps 1 to `steps`, two in flight as a display's loop has them; `between` is told each, once it has been
-    /// submitted.
+    /// Runs steps 1 to `steps`, two in flight as in a display's loop; calls `between` with each after it was submitted
+    /// and the one before has ended.
     template <class Between>
     graph::Execution run_two_in_flight(std::uint32_t steps, const Between& between) {
         graph::Execution before;
@@ -150,7 +150,7 @@ class CrossingTest : public InteropTest {
         wait(before);
         return before;
     }
-    /// The three passes of one step, in order of their beginnings.
+    /// The spans of one step's three passes, in order of their begin.
     std::vector<profile::Span> spans_of(std::uint32_t step) {
         recorder_.clear();
         wait(execute(step));

@@ -1,5 +1,5 @@
-// CudaSide: the CUDA lane as the GPU that draws: on the stand-in driver, which then maps the memory that lavapipe
-// exports and sees its semaphores, or on the driver that KINETOGRAPH_CUDA_LIBRARY names.
+// CudaSide: a CUDA lane on the same GPU as Vulkan: on the stand-in driver, which maps the memory that lavapipe exports
+// and waits for its semaphores, or on the driver that KINETOGRAPH_CUDA_LIBRARY names.
 #pragma once
 
 #include <kinetograph/engine/accel/accelerator.hpp>
@@ -18,9 +18,9 @@ class CudaSide {
 
     /// The device; on the stand-in, with these options and the UUID of `display`.
     Result<std::unique_ptr<accel::Device>> create_device(const vulkan::Device& display, standin::Options options = {});
-    /// Of the stand-in; null on a real driver.
+    /// The stand-in's control; null on a real driver.
     standin::Control* control() const { return control_; }
-    /// What the stand-in objects to once the device is gone; empty: nothing.
+    /// The stand-in's complaints after the device was destroyed; empty: none.
     std::string complaints() const;
 
   private:

@@ -1,4 +1,4 @@
-// Held: what a process holds that must not grow: descriptors, threads, objects of Vulkan and of a stand-in driver.
+// Held: resources of the process that must not grow: descriptors, threads, objects of Vulkan and of a stand-in driver.
 #pragma once
 
 #include <kinetograph/tests/engine/vulkan/faults.hpp>
@@ -37,7 +37,7 @@ inline std::ostream& operator<<(std::ostream& out, const Held& held) {
                << " contexts";
 }
 
-/// Where the things that a test looks at come from.
+/// The sources of those numbers.
 struct Holders {
     const standin::Control* driver = nullptr;
     std::function<std::uint64_t()> bytes{};
@@ -49,7 +49,7 @@ struct Holders {
                 .driver = driver != nullptr ? driver->live() : standin::Live{},
                 .bytes = bytes ? bytes() : 0};
     }
-    /// The system lists a thread for a moment after it was joined.
+    /// Waits for up to ten seconds: the system lists a thread for a moment after it was joined.
     void expect(const Held& wanted) const {
         const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
         while (now() != wanted && std::chrono::steady_clock::now() < end) std::this_thread::yield();
@@ -57,13 +57,13 @@ struct Holders {
     }
 };
 
-/// KINETOGRAPH_SOAK_ROUNDS, 200 unless it says otherwise, of what costs little; fewer of what costs `times` as much.
+/// KINETOGRAPH_SOAK_ROUNDS (default 200), divided by `times` for rounds that cost that many times as much; at least 2.
 inline int soak_rounds(int times = 1) {
     const char* given = std::getenv("KINETOGRAPH_SOAK_ROUNDS");
     return std::max(2, (given != nullptr ? std::atoi(given) : 200) / times);
 }
 
-/// After `warm_up` rounds, `rounds` more leave nothing.
+/// Expects that after `warm_up` rounds, `rounds` more leave nothing behind.
 template <class Round>
 void expect_nothing_grows(const Holders& holders, int warm_up, int rounds, Round round) {
     for (int i = 0; i < warm_up; ++i) ASSERT_NO_FATAL_FAILURE(round());

@@ -17,10 +17,10 @@
 
 namespace kinetograph::interop::testing {
 
-/// One way in which accelerator and display may stand to each other.
+/// One combination of accelerator and display, and what the bridge must choose for it.
 struct Pairing {
     std::string name;
-    bool pretends_same_gpu = false;  ///< else the CPU as it is
+    bool pretends_same_gpu = false;  ///< otherwise the CPU as it is
     bool imports_timelines = true;
     bool no_external_memory_host = false;
     Topology topology;
@@ -75,7 +75,7 @@ class InteropTest : public ::testing::Test {
         ASSERT_EQ(choice.staging, pairing.staging) << choice.reason;
         ASSERT_EQ(choice.timelines, pairing.timelines) << choice.reason;
     }
-    /// The CUDA lane on the GPU that draws, memory and timelines shared; skips where a named driver has no device.
+    /// Opens CUDA on the same GPU as Vulkan, memory and timelines shared; skips if a real driver has no such device.
     void open(CudaSide& cuda, const standin::Options& options = {}) {
         vulkan::testing::faults().exports_semaphores = !cuda.real();  // NVIDIA's driver exports them itself
         ASSERT_NO_FATAL_FAILURE(open_display());
@@ -87,7 +87,7 @@ class InteropTest : public ::testing::Test {
         ASSERT_EQ(bridge_->choice().topology, Topology::Shared) << bridge_->choice().reason;
         ASSERT_EQ(bridge_->choice().timelines, Timelines::Shared) << bridge_->choice().reason;
     }
-    /// A batch without passes: it waits for what it is told to, and signals `value`.
+    /// Submits a batch without passes, which waits for `waits` and `point` and signals `value`.
     static void submit(graph::LaneBackend& lane, std::uint64_t value, std::span<const graph::ResolvedWait> waits = {},
                        const graph::Point& point = {}) {
         graph::Batch batch;
@@ -120,7 +120,7 @@ class InteropTest : public ::testing::Test {
 
     vulkan::Validation validation_ = vulkan::Validation::On;
     accel::Kind kind_ = accel::Kind::Hip;
-    bool tells_budget_ = false;  ///< the display, by VK_EXT_memory_budget
+    bool tells_budget_ = false;  ///< the display reports budgets, by VK_EXT_memory_budget
     AcceleratorCalls calls_;
     std::unique_ptr<vulkan::Instance> instance_;
     std::shared_ptr<vulkan::ValidationLog> log_;

@@ -1,5 +1,5 @@
-// SameGpu: the CPU as an accelerator that passes for the GPU which draws: it maps the memory that lavapipe exports and
-// waits for its semaphores. Also counts what an accelerator is asked for.
+// SameGpu: the CPU as an accelerator that poses as the GPU that draws: it maps the memory that lavapipe exports and
+// waits for its semaphores. Also counts allocations.
 #pragma once
 
 #include <kinetograph/engine/accel/accelerator.hpp>
@@ -9,10 +9,10 @@
 namespace kinetograph::interop::testing {
 
 struct SameGpuOptions {
-    std::array<std::uint8_t, 16> uuid{};  ///< of the Vulkan device; zeros: another device than that
-    accel::Kind kind = accel::Kind::Hip;  ///< Cpu: kernels of the decoders find the processor that it is
+    std::array<std::uint8_t, 16> uuid{};  ///< of the Vulkan device; zeros: of another device
+    accel::Kind kind = accel::Kind::Hip;  ///< Cpu: decoders can run on it
     bool imports_timelines = true;
-    bool refuses_imports = false;  ///< says it can, and fails when asked
+    bool refuses_imports = false;  ///< claims to import, but fails to
     bool refuses_host_memory = false;
 };
 

@@ -1,4 +1,4 @@
-// ScaleCrossing: a CrossingTest on a GPU driver's stand-in, whose own kernel is what the accelerator runs.
+// ScaleCrossing: a CrossingTest on a stand-in GPU driver, with the stand-in's own kernel.
 #pragma once
 
 #include "crossing_fixture.hpp"
@@ -9,8 +9,8 @@
 
 namespace kinetograph::interop::testing {
 
-/// The accelerator makes 2 * step + 1 of a step's number, keeps that, and hands on what it kept of the step before:
-/// three kernels a step.
+/// In each step the accelerator stores 2 * step + 1 in `kept`, and passes on what `kept` held from the step before:
+/// three kernels.
 class ScaleCrossing : public CrossingTest {
   protected:
     struct Scale {

@@ -1,4 +1,4 @@
-// Watchdog: a test that stands still is told apart from one that is slow, and ends.
+// Watchdog: ends a test that hangs.
 #pragma once
 
 #include <condition_variable>
@@ -10,7 +10,7 @@
 
 namespace kinetograph::interop::testing {
 
-/// Ends the process with a sentence if it lives for longer than `patience`.
+/// Ends the process with a message if this object lives for longer than `patience`.
 class Watchdog {
   public:
     Watchdog(std::string what, std::chrono::seconds patience)
@@ -35,7 +35,7 @@ class Watchdog {
     std::mutex mutex_;
     std::condition_variable ended_;
     bool over_ = false;
-    std::thread thread_;  ///< last: starts when the rest exists
+    std::thread thread_;  ///< last member: starts after the others were initialised
 };
 
 }  // namespace kinetograph::interop::testing

@@ -5,7 +5,7 @@
 
 namespace kinetograph::ui::testing {
 
-/// Two passes on the accelerator, and on the graphics lane an upload and a picture, which waits for the decoder.
+/// A plan: two passes on the accelerator, and on the graphics lane an upload and a picture, which wait for the decoder.
 profile::PlanFacts decoder_and_display(profile::NameTable& names);
 
 /// Records step `execution` of that plan from `begin` on: 100 ms long, in which decode takes `decode`.

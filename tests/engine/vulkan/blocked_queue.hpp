@@ -1,4 +1,4 @@
-// block: a queue that stands still, as one does that waits for what never comes.
+// block: a queue that makes no progress until a test opens a gate.
 #pragma once
 
 #include <kinetograph/engine/vulkan/api.hpp>
@@ -11,7 +11,7 @@
 
 namespace kinetograph::vulkan::testing {
 
-/// What is submitted to the lane's queue later does not run before `gate` has reached 1.
+/// Later submissions to the lane's queue do not run before `gate` reaches 1.
 inline void block(const Device& device, graph::Lane lane, const TimelineSemaphore& gate) {
     VkSemaphoreSubmitInfo wait{};
     wait.sType = VK_STRUCTURE_TYPE_SEMAPHORE_SUBMIT_INFO;

@@ -51,7 +51,7 @@ struct GemmSm90 {
             isa::raise_registers<232>();
             multiply(params, shared, warpgroup - 1);
         }
-        isa::sync_warp();     // one lane of the load warp arrives late
+        isa::sync_warp();     // reconverges the load warp, one lane of which loaded
         isa::sync_cluster();  // no CTA exits while a peer may still signal its barriers
     }
 

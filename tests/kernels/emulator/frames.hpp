@@ -46,8 +46,8 @@ class ProblemWriter {
 
     void add(const Problem& problem);
 
-    /// Closes the folder and prints the number of problems. Returns the program's exit code: 1, with the reason, if one
-    /// is missing.
+    /// Closes the folder and prints the number of problems. Returns the program's exit code: 1 if a problem could not
+    /// be written, with the reason printed.
     int finish() const;
 
   private:

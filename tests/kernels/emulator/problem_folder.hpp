@@ -18,8 +18,8 @@ namespace kinetograph::emulator {
 struct Expectation {
     std::string buffer;
     Element element = Element::U32;
-    /// Of the whole buffer against the result of the host model's run of the same source: 0 means bit for bit; above
-    /// that, ||difference|| / ||model||.
+    /// Limit of ||difference|| / ||model|| over the whole buffer, against the host model's run of the same source; 0:
+    /// equal bit for bit.
     double model_tolerance = 0;
     /// One value per element, from arithmetic in fp64 that shares no code with the kernel; empty if the model suffices.
     std::vector<double> reference;
@@ -41,7 +41,7 @@ struct Problem {
 };
 
 /// A folder of problems: problems.json and a file per buffer. `write` first runs the kernel in the host model and
-/// returns what went wrong with that; none if nothing did.
+/// returns that run's fault, if any.
 class ProblemFolder {
   public:
     /// Empties the folder `path`, or creates it.

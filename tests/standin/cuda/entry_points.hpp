@@ -22,7 +22,7 @@ STANDIN_HANDLE(GraphExecHandle, GraphExec)
 STANDIN_HANDLE(ExternalMemoryHandle, ExternalMemory)
 STANDIN_HANDLE(ExternalSemaphoreHandle, ExternalSemaphore)
 
-/// Of the context that is current on the calling thread; null without one.
+/// The default stream of the calling thread's current context; null without a context.
 standin::Stream* default_stream();
 /// A null handle is the default stream's.
 inline standin::Stream* of(StreamHandle handle) {
@@ -38,20 +38,20 @@ enum class Needs : std::uint8_t {
     Nothing,
     Driver,          ///< cuInit has been called
     Context,         ///< a context is current on the calling thread
-    HealthyContext,  ///< and nothing has failed in it: a failed context only releases
+    HealthyContext,  ///< and nothing has failed in it: in a failed one objects can only be released
 };
-/// Counts the call; returns the status to answer with if it is not Success.
+/// Counts the call; returns Success, or the status that the entry point must return at once.
 Status enter(const char* call, Needs needs);
 
 /// The device whose context is current on the calling thread; there must be one.
 int current_device();
 
-/// The status for calls that wait for the device, or may, and so invalidate captures: not Success while the calling
-/// thread is forbidden to make them. cuThreadExchangeStreamCaptureMode has the rules.
+/// The status for calls that wait, or may wait, for the device and so invalidate captures: not Success while captures
+/// forbid them to the calling thread, by the rules of cuThreadExchangeStreamCaptureMode.
 Status refuse_during_captures(const char* call);
 void begin_capture(standin::Stream& stream, CaptureMode mode);
-/// Ends the capture and what it forbids. StreamCaptureWrongThread if the mode forbids this thread to end the capture,
-/// which is lost.
+/// Ends the capture and lifts what it forbids. StreamCaptureWrongThread if the mode forbids this thread to end the
+/// capture, which is lost.
 Status end_capture(const standin::Stream& stream);
 void forget_capture(const standin::Stream& stream);
 

@@ -22,7 +22,7 @@ constexpr std::uint32_t kHeight = 1, kWidth = 2;  // latent pixels
 constexpr std::uint32_t kFrameHeight = 8, kFrameWidth = 16;
 constexpr std::uint64_t kLong = 60'000'000'000;
 
-/// A call that failed with `code`, and whose sentence has `part`.
+/// Expects `result` to be `code` and kg_last_error() to contain `part`.
 #define EXPECT_SENTENCE(result, code, part)                                           \
     do {                                                                              \
         EXPECT_EQ(result, code);                                                      \
@@ -66,7 +66,7 @@ inline kg_latents view_of(const std::vector<float>& values) {
     return latents;
 }
 
-/// A file of latents that are two latent frames; its path.
+/// Writes a file of two latent frames; returns its path.
 inline std::string latents_file(const std::vector<float>& values) {
     const std::string path = ::testing::TempDir() + "c_interface_" + std::to_string(::getpid()) + ".safetensors";
     std::string header = R"({"latents":{"dtype":"F32","shape":[16,2,1,2],"data_offsets":[0,256]}})";
@@ -79,7 +79,7 @@ inline std::string latents_file(const std::vector<float>& values) {
     return path;
 }
 
-/// A half of `bytes`, if it is a normal number; else 0.
+/// The float16 number at `index` of `bytes`; subnormal ones read as 0.
 inline float half_at(const std::vector<std::uint8_t>& bytes, std::size_t index) {
     const unsigned bits = bytes[2 * index] | static_cast<unsigned>(bytes[2 * index + 1]) << 8U;
     const int exponent = static_cast<int>(bits >> 10U & 31U);
@@ -136,7 +136,7 @@ class CTest : public ::testing::Test {
     std::vector<std::vector<std::uint8_t>> decode(kg_clip* clip, const std::vector<float>& values) {
         return decode(clip, view_of(values));
     }
-    /// Pushes one latent frame after another of the host's memory, takes the frames of each and gives them back.
+    /// Pushes latent frames from host memory one by one, and acquires, copies and releases the frames of each.
     std::vector<std::vector<std::uint8_t>> decode(kg_clip* clip, const kg_latents& all) {
         std::vector<std::vector<std::uint8_t>> frames;
         const std::size_t frame_bytes = kHeight * kWidth * (all.dtype == KG_FLOAT32 ? 4U : 2U);

@@ -18,7 +18,7 @@ inline standin::Control& control_of(const std::string& library) {
     return *reinterpret_cast<standin::ControlFunction>(::dlsym(handle, standin::kControlSymbol))();
 }
 
-/// A device of the stand-in, and at the end the proof that nothing is left of it and that it has nothing to say.
+/// A device of the stand-in. At the end no object may be alive, and the stand-in must have no complaints.
 struct Standin : testing::Test {
     standin::Control& control = control_of(kStandin);
     standin::Options options;

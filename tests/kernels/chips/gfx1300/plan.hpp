@@ -2,12 +2,12 @@
 
 #include <kinetograph/kernels/conv/chips.hpp>
 
-/// What a folder of kernels gives, without kernels.
+/// The interface of a chip's folder of kernels, here without kernels.
 namespace kinetograph::gfx1300 {
 
-/// implicit-gemm-gfx1300.
+/// One method: implicit-gemm-gfx1300.
 std::span<const conv::ConvMethod> methods();
-/// tiles-gfx1300.
+/// One method: tiles-gfx1300.
 std::span<const conv::AttentionMethod> attention_methods();
 std::span<const conv::KnownDevice> devices();
 

@@ -2,12 +2,12 @@
 
 #include <kinetograph/kernels/conv/chips.hpp>
 
-/// What a folder of kernels gives, without kernels.
+/// The interface of a chip's folder of kernels, here without kernels.
 namespace kinetograph::sm130 {
 
-/// implicit-gemm-sm130.
+/// One method: implicit-gemm-sm130.
 std::span<const conv::ConvMethod> methods();
-/// tiles-sm130.
+/// One method: tiles-sm130.
 std::span<const conv::AttentionMethod> attention_methods();
 std::span<const conv::KnownDevice> devices();
 

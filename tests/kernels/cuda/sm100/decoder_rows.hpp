@@ -10,7 +10,7 @@ namespace kinetograph::sm100 {
 
 enum class StepOfClip : uint8_t { First, Later };
 
-/// What a step on one latent frame declares on a B200.
+/// The passes that a step on one latent frame declares on a B200.
 vae::StepPasses step_of_wan21(vae::LatentSize latents, StepOfClip step = StepOfClip::Later);
 
 struct DecoderRow {
@@ -18,7 +18,7 @@ struct DecoderRow {
     std::string_view method;
     conv::ConvPlan plan;
 
-    /// Of its convolution, without launches and without a norm that is a pass of its own.
+    /// The parts of its convolution's time, without launches and without a norm that is a pass of its own.
     Conv2dEstimate parts(const ChipRates& rates) const;
     double seconds(const ChipRates& rates) const;
 };
@@ -28,11 +28,11 @@ std::vector<DecoderRow> decoder_rows(vae::LatentSize latents, StepOfClip step = 
 /// "n96_32x8_3_32" for sm100_halo_bf16_n96_32x8_3_32; a norm that is a pass of its own follows.
 std::string kernel_names(const DecoderRow& row);
 
-/// Without "decoder.".
+/// The layer's key without "decoder.".
 std::string short_key(const vae::StepConvolution& layer);
 
-/// The parts of a later step in milliseconds, the launches of each among them: convolutions, attention, copies of the
-/// frames that convolutions keep, and the passes at the step's ends. The last two read and write HBM.
+/// The parts of a later step in milliseconds, each including its launches: convolutions, attention, copies of the
+/// frames that convolutions keep, and the passes at the step's ends. The last two are bound by HBM traffic.
 struct StepTime {
     double convolutions = 0, attention = 0, kept = 0, ends = 0;
     int64_t launches = 0;  ///< of all parts

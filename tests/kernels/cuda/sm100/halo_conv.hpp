@@ -15,10 +15,10 @@ using sm80::ConvNumbers;
 using sm80::Numbers;
 using sm90::ModelConv;
 
-/// SMs of the chip that tests pose as: few, so that a cluster computes several tiles.
+/// SMs of the chip that tests assume: few, so that a cluster computes several tiles.
 inline constexpr uint32_t kTestSms = 4;
 
-/// The case's launches in that tile.
+/// The case's launches with the tile of `config`.
 ModelConv halo_model(const ConvNumbers& numbers, const HaloConfig& config, const sm80::TensorAddresses& addresses,
                      uint32_t sms = kTestSms);
 

@@ -5,7 +5,7 @@
 
 namespace kinetograph::sm100 {
 
-/// Whether the halo kernel of a build with its kernels would take it.
+/// Whether the halo kernel would take `problem` on a B200, in a build that has the kernel.
 inline bool is_open_on_b200(const conv::ConvProblem& problem) {
     conv::Chip chip;
     chip.kind = "cuda";

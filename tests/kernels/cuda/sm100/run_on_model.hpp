@@ -14,7 +14,7 @@ inline host_model::Launch model_launch(const Conv2dLaunch& launch, uint64_t seed
             .seed = seed};
 }
 
-/// Launches once; the fault that stopped the run, or "".
+/// Launches once; returns the fault that stopped the run, or "".
 template <Conv2dConfig kConfig, Fault kFault = Fault::None, class Epilogue = NoEpilogue>
 std::string run_once(const Conv2dLaunch& launch, const Conv2dEpilogueArguments<Epilogue>& after, uint64_t seed) {
     if (launch.empty()) return "";

@@ -2,13 +2,13 @@
 
 #include "conv_case.hpp"
 
-/// Numbers for attention kernels of any chip, and fp64's word on their results.
+/// Inputs for attention kernels of any chip, and the check of their results against fp64.
 namespace kinetograph::sm80 {
 
 struct AttentionCase {
     uint32_t tokens = 1, frames = 1;
     double spread = 1;      ///< of the queries: large ones make sharp weights and moving maxima
-    uint32_t channels = 0;  ///< 0, until it is made numbers of: the kernel's width
+    uint32_t channels = 0;  ///< 0 until the numbers are made; then the kernel's width
 };
 
 class AttentionNumbers {
@@ -18,8 +18,8 @@ class AttentionNumbers {
     const Frames& qkv() const { return qkv_; }  ///< [tokens, 3 * channels]
     Frames& output() { return output_; }        ///< [tokens, channels]
 
-    /// What is wrong with the results of each frame's first `queries` tokens, or "". |error|: half a step of the
-    /// result, and half a step of each weight.
+    /// What is wrong with the results of each frame's first `queries` tokens, or "". Allowed error: half
+    /// a unit in the last place of the result and of each weight.
     std::string judge(uint32_t queries) const;
 
   private:

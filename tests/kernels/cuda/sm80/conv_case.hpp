@@ -84,15 +84,15 @@ class ConvNumbers {
     const ConvCase& conv() const { return conv_; }
     std::vector<conv::ConvLaunch> launches(const ConvConfig& config);
     TensorAddresses addresses();
-    /// In the given form, PyTorch's order.
+    /// As a caller gives them, the filter in PyTorch's order.
     conv::ConvParameters parameters() const {
         return {.filter = filter_, .bias = bias_, .gamma = gamma_, .scales = {}};
     }
     void poison_outputs();
     /// The first error in the stored outputs, or "".
     std::string judge() const;
-    /// What is first wrong of the runs under `schedules` seeds, by the kernel's name and seed, or "". `run`: once with
-    /// that seed into the outputs; what stopped it, or "".
+    /// Runs and judges under `schedules` seeds; returns the first error with the kernel's name and the seed, or "".
+    /// `run` runs once with a seed into the outputs and returns what stopped it, or "".
     std::string judge_runs(std::string_view kernel, uint64_t schedules,
                            const std::function<std::string(uint64_t seed)>& run);
 

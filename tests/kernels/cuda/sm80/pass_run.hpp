@@ -44,7 +44,8 @@ inline Frames random_frames(int64_t frames, int64_t count, Element value, uint32
     return made;
 }
 
-/// One rounding to bf16 (8 significant bits), fp16 (11) or fp32 (24), and fp32 arithmetic before it.
+/// One rounding to bf16 (8 significant bits) or fp16 (11), with a margin for the fp32 arithmetic before it; fp32:
+/// 2^-20.
 inline double allowed_error(Element value, double expected) {
     const int bits = value == Element::BF16 ? 8 : value == Element::F16 ? 11 : 20;
     return std::ldexp(std::abs(expected), -bits) * 1.01 + 2e-6;

@@ -10,8 +10,8 @@ namespace kinetograph::sm80 {
 struct RandomRange {
     std::vector<int64_t> h, w, c_in, k;
     std::vector<std::array<int64_t, 2>> taps;  ///< rows, columns
-    bool steps = false;  ///< strides and dilations other than 1 too, and upsampling under any taps and padding
-    bool types = false;  ///< fp16, fp32 outputs and fp32 addends too
+    bool steps = false;  ///< also strides and dilations other than 1, and upsampling with any taps and padding
+    bool types = false;  ///< also fp16, fp32 outputs and fp32 addends
 };
 
 /// Shapes, taps, padding, history, upsampling, epilogue and numbers, all drawn from `seed`. The problem may be empty.

@@ -8,7 +8,7 @@
 /// Runs the Winograd convolution on the host model under several schedules and checks each result.
 namespace kinetograph::sm80 {
 
-/// A case's launches with their packed parameters, in one tile of WinogradKernel.
+/// A case's launches with one tile of WinogradKernel, and their packed parameters.
 class WinogradConv {
   public:
     WinogradConv(ConvNumbers& numbers, const ConvConfig& config);

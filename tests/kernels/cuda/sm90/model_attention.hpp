@@ -9,7 +9,7 @@
 
 namespace kinetograph::sm90 {
 
-/// Runs Kernel; what is wrong, or "". `tiles` of queries, from the first on; 0: all.
+/// Runs Kernel on the first `tiles` tiles of queries (0: all); returns what is wrong, or "".
 template <class Kernel>
 std::string attention_disagreement(Element element, const AttentionCta& cta, const sm80::AttentionCase& attention,
                                    uint64_t seed, uint32_t tiles) {

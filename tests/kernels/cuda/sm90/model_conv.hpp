@@ -12,7 +12,7 @@
 #include <kinetograph/tests/kernels/cuda/model_schedules.hpp>
 #include <kinetograph/tests/kernels/cuda/sm80/model_conv.hpp>
 
-/// Runs the convolutions on the host model under several schedules and judges every one.
+/// Runs the convolutions on the host model under several schedules and checks each result.
 namespace kinetograph::sm90 {
 
 using conv::ConvLaunch;
@@ -24,28 +24,28 @@ using sm80::ConvNumbers;
 using sm80::Numbers;
 using sm80::TensorAddresses;
 
-/// A chip of `sms` SMs, the rates of an H200.
+/// A chip of `sms` SMs with the rates of an H200.
 conv::Chip chip_of_sms(uint32_t sms);
 
 /// A case's launches with their parameters packed and their maps made by the model; both live here.
 class ModelConv {
   public:
-    /// In one tile of ConvKernel.
+    /// With one tile of ConvKernel.
     ModelConv(ConvNumbers& numbers, const ConvConfig& config, uint32_t sms = 3);
     ModelConv(const ConvNumbers& numbers, const ConvConfig& config, const TensorAddresses& addresses, uint32_t sms);
-    /// In one tile of WinogradKernel.
+    /// With one tile of WinogradKernel.
     ModelConv(ConvNumbers& numbers, const WinogradConfig& config, uint32_t sms = 3);
-    /// By NarrowConvKernel.
+    /// With NarrowConvKernel.
     ModelConv(ConvNumbers& numbers, const NarrowConfig& config, uint32_t sms = 3);
 
-    /// By any kernel: `launches` are made for parameters that have been placed.
+    /// With any kernel: `launches` makes the launches from the parameters' addresses.
     using MakeLaunches =
         std::function<std::vector<ConvLaunch>(const conv::ParameterAddresses&, const conv::EncodeMap&)>;
     ModelConv(const conv::PackedParameters& packed, const MakeLaunches& launches);
 
-    /// Runs the kernel of that name that is linked into this program. The fault that stopped the run, or "".
+    /// Runs the kernel of that name, which is linked into this program; returns the fault that stopped the run, or "".
     std::string run(std::string_view kernel, uint64_t seed) const;
-    /// The same of a kernel type.
+    /// The same for a kernel type.
     template <class Kernel, class Params>
     std::string run(uint64_t seed) const {
         for (const ConvLaunch& launch : launches_) {
@@ -63,7 +63,7 @@ class ModelConv {
     conv::EncodeMap encode();
 
     std::vector<ConvLaunch> launches_;
-    std::vector<isa::TensorMap> filter_;  ///< of a map's alignment
+    std::vector<isa::TensorMap> filter_;  ///< this type for its alignment
     std::vector<float> bias_, gamma_;
     std::deque<isa::TensorMapDesc> maps_;
 };
@@ -72,21 +72,21 @@ class ModelConv {
 /// is wrong.
 std::string tile_disagreement(const ConvCase& conv, std::string_view kernel = "", uint64_t schedules = kSchedules);
 
-/// The same of WinogradKernel's tiles.
+/// The same for WinogradKernel's tiles.
 std::string winograd_disagreement(const ConvCase& conv, std::string_view kernel = "", uint64_t schedules = kSchedules);
 
-/// The same of NarrowConvKernel.
+/// The same for NarrowConvKernel.
 std::string narrow_disagreement(const ConvCase& conv, uint64_t schedules = kSchedules);
 
-/// A case by q-slice-sm90, in the chosen tile or in the one called `kernel`; its norm, if any, fits the tile.
+/// A case run by q-slice-sm90, with the chosen tile or the one called `kernel`; its norm, if any, fits the tile.
 class QSliceModel {
   public:
     explicit QSliceModel(const ConvCase& test, std::string_view kernel = "");
-    /// With the fp64 reference, under every schedule, or what is wrong.
+    /// Compares with the fp64 reference under every schedule; returns what is wrong, or "".
     std::string disagreement(uint64_t schedules = kSchedules);
     size_t launches() const { return model_.launches(); }
 
-    /// What a run of one kernel type says, or what is wrong with its results.
+    /// The fault of one run of a kernel type, or what is wrong with its results; "" if nothing.
     template <class Kernel>
     std::string outcome(uint64_t seed) {
         const std::string wrong = model_.run<Kernel, SumConvParams>(seed);
