@@ -28,9 +28,9 @@ from wan21_pytorch import psnr, read_safetensors, synthetic_tensor, write_safete
 
 class Compared(NamedTuple):
     precision: str
-    peers: tuple  # the first in fp32 is the reference of the pictures
+    peers: tuple  # the first one, run in fp32, makes the reference pictures
     clip: tuple   # latents of the pictures: channels, frames, height, width
-    goals: dict   # frames/s at a size, times the rate of the fastest peer, dB; for the small decoders the first frame
+    goals: dict   # least frames/s by size, least ratio to the fastest peer, least dB; most seconds to a first frame
 
 
 TINY_PEERS = ("taehv-sequential", "taehv-parallel")
@@ -56,7 +56,7 @@ class Session:
         self.end = time.monotonic() + seconds
 
     def run(self, command, limit, folder):
-        """What the program printed in that folder, and in a sentence how it failed; nothing if it did not."""
+        """Runs the program in `folder`; returns what it printed, and a sentence on its failure or None."""
         left = min(limit, self.end - time.monotonic())
         if left <= 1:
             return "", "not run: the session's time was over"
@@ -114,7 +114,7 @@ def ours(session, folder, name, options):
 
 
 def against_reference(folder, who):
-    """dB of its worst frame; nothing if there are no pictures to compare."""
+    """PSNR in dB of the worst frame of `who`; None if there are no pictures to compare."""
     paths = [folder / f"{each}.safetensors" for each in (who, "reference")]
     if not all(path.exists() for path in paths):
         return None
@@ -123,7 +123,7 @@ def against_reference(folder, who):
 
 
 def missed(name, decoders):
-    """Sentences."""
+    """The failures and missed goals of a family, as sentences."""
     goals, mine = FAMILIES[name].goals, decoders["kinetograph"]
     found = [f"{name}: {who}: {record['failure']}" for who, record in decoders.items() if "failure" in record]
     if mine.get("psnr_db") is not None and mine["psnr_db"] < goals["psnr_db"]:
@@ -145,7 +145,7 @@ def missed(name, decoders):
 
 
 def compare(session, name, options, keep):
-    """Calls `keep` with the family's decoders after each of them."""
+    """Measures the family's decoders; after each of them calls `keep` with the results so far."""
     decoders = {}
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)

@@ -130,7 +130,7 @@ def pytorch_on_cuda(folder, options, size, *flags):
 
 
 def kinetograph_on_cuda(folder, options, size):
-    """Of every kind the rate without stamps between the passes; of the first also the passes' times, of another run."""
+    """Every kind's rate, without stamps between passes; for the first kind also its passes' times, of another run."""
     command = [options.kinetograph, "bench", "decode", "--lane", "cuda", "--weights", SYNTHETIC, "--size", size,
                "--steps", options.steps, "--rounds", 1 + options.rounds]
     kinds = {}
@@ -143,7 +143,7 @@ def kinetograph_on_cuda(folder, options, size):
 
 
 def peers_on_cuda(folder, options, size):
-    """Each peer's faster way to choose algorithms, and a sentence of each that did not run."""
+    """Each peer with the faster of cuDNN's two ways to choose algorithms, and a sentence for each that failed."""
     peers, failed = {}, []
     for peer in options.peers:
         try:
@@ -155,13 +155,13 @@ def peers_on_cuda(folder, options, size):
 
 
 def least_psnr(theirs, reference):
-    """dB of the frame that differs most."""
+    """PSNR in dB of the frame that differs most."""
     return min(psnr(theirs[:, i], reference[:, i]) for i in range(reference.shape[1]))
 
 
 def pictures_on_cuda(folder, options):
-    """dB against PyTorch in fp32, of three latent frames: of every clip kinetograph's in each type and with either
-    sums; of the synthetic clip also each peer's in bf16."""
+    """PSNR in dB against PyTorch in fp32, over three latent frames: kinetograph's for every clip, in each type and with
+    either sums; for the synthetic clip also each peer's, in bf16."""
     clips = {"synthetic": (SYNTHETIC, synthetic_tensor("latents", (16, 3, 30, 52)))}
     for name in DEMO_CLIPS:
         clips[name] = WEIGHTS, read_safetensors(ROOT / f"assets/{name}.safetensors")[0]["latents"][:, :3]
@@ -197,7 +197,7 @@ def gib(count):
 
 
 def missed_by_kinds(size, ours, clips):
-    """Sentences: rates and memory of exact and fast sums in both types. `clips`: dB of each kind, by demo clip."""
+    """Missed goals for rates and memory of exact and fast sums in both types. `clips`: dB by demo clip and kind."""
     missed = []
     exact, goal = ours[KINDS[0]], CUDA_GOALS["fps_exact"].get(size, 0)
     if exact["fps_clip"] < goal:

@@ -19,7 +19,7 @@ from diffusers import AutoencoderKLQwenImage
 from peer_decoders import autoencoder, diffusers_name
 from wan21_pytorch import synthetic_tensor, synthetic_weights
 
-CASES = {  # the width, the latents
+CASES = {  # [family] -> width, shape of the latents [C, T, h, w]
     "wan2.2": (16, (48, 3, 1, 3)),
     "lightvae": (24, (16, 3, 3, 5)),
     "qwen-image": (16, (16, 1, 3, 5)),
@@ -36,7 +36,7 @@ def model_of(family, dim):
 
 
 def unclamped(decode, latents):
-    """The model clamps its frames last."""
+    """Decodes without the clamp that the model applies last."""
     clamp, torch.clamp = torch.clamp, lambda values, **_: values
     try:
         return decode(latents[None], return_dict=False)[0][0]
@@ -60,7 +60,7 @@ def write(path, tensors):
 
 def main():
     torch.set_grad_enabled(False)
-    torch.set_num_threads(1)  # sums in one order
+    torch.set_num_threads(1)  # one thread: sums always in the same order
     tensors = {}
     for family, (dim, shape) in CASES.items():
         latents = synthetic_tensor("latents", shape)

@@ -3,9 +3,9 @@
 
     python3 tools/make_taehv_golden.py tests/golden/data/taehv_small.safetensors
 
-An implementation of its own in PyTorch (float32, CPU) of what madebyollin/taehv and ModelTC/LightX2V publish, one frame
-after the other. Parameters and latents follow from names, as tests/golden/README.md says; a member's frames are named
-like its family.
+An independent implementation in PyTorch (float32, CPU) of what madebyollin/taehv and ModelTC/LightX2V publish, which
+decodes one frame after the other. Parameters and latents are generated from names, as tests/golden/README.md says; the
+tensor of a member's frames has the name of its family.
 """
 import json
 import struct
@@ -27,9 +27,9 @@ WAN21 = ((-0.7571, -0.7089, -0.9113, 0.1075, -0.1745, 0.9653, -0.1517, 1.5508, 0
 
 class Member(typing.NamedTuple):
     shape: tuple  # of a latent frame: channels, height, width
-    patch: int  # pixels a side that the last layer makes of a place
-    mean_std: tuple = ()  # of the latents that it takes; none: they are taken as they are
-    negative_slope: float = 0  # of what its ReLUs find below zero
+    patch: int  # the last layer makes patch x patch pixels of each position
+    mean_std: tuple = ()  # of the latents; empty: they are not normalised
+    negative_slope: float = 0  # of its ReLUs
 
 
 MEMBERS = {"taew2.2": Member((48, 2, 3), 2), "taehv1.5": Member((32, 3, 2), 2), "taehv": Member((16, 3, 2), 1),
@@ -70,7 +70,7 @@ def each(function):
 
 
 def layers(member):
-    """Functions of one frame that make one or several."""
+    """The decoder as a list of functions that take one frame and return a list of frames."""
     widths = (4 * DIM, 2 * DIM, DIM, DIM)
 
     def activate(x):

@@ -20,13 +20,13 @@ import numpy
 
 ROOT = Path(__file__).resolve().parent.parent
 WIDTH, HEIGHT = 1280, 720  # of the application's window
-PANEL = (8, 72, 1261, 536)  # x, y, width and height of a panel that is alone in it
-COMPACT = (8, 620, 260, 94)  # of the compact form
-BAR = {"Passes": 26, "Timeline": 102, "Pacing": 184, "Memory": 257, "Graph": 339, "Spikes": 406, "Clip": 479}  # boxes
-FREEZE, ARRANGE = 535, 622  # the box and the button behind them
+PANEL = (8, 72, 1261, 536)  # x, y, width and height of a panel that is the only one shown
+COMPACT = (8, 620, 260, 94)  # of the compact HUD
+BAR = {"Passes": 26, "Timeline": 102, "Pacing": 184, "Memory": 257, "Graph": 339, "Spikes": 406, "Clip": 479}  # x
+FREEZE, ARRANGE = 535, 622  # x of the check box and of the button that follow those check boxes
 COLORS = 48
-STEP, LONGEST = 1.0, 120  # seconds: about one of the decoder's steps; until the panels are drawn
-PAUSE = (0.4, 1.2)  # seconds after what the mouse does, least and most
+STEP, LONGEST = 1.0, 120  # seconds: about one decoding step; longest wait for the panels
+PAUSE = (0.4, 1.2)  # seconds to wait after each mouse action, least and most
 
 
 class Screen:
@@ -59,7 +59,7 @@ class Screen:
         time.sleep(self.pause)  # a picture or two: the application looks at the mouse once in each
 
     def learn_pause(self, x, y):
-        """From how long a box at that place takes to light up under the pointer: a machine may do other work."""
+        """Sets the pause by how long the box at (x, y) takes to light up under the pointer: a machine may be busy."""
         self.move(x, y + 200)
         before, began = self.picture(x - 6, y - 6, 12, 12), time.monotonic()
         self.xtst.XTestFakeMotionEvent(self.display, -1, int(x), int(y), 0)
@@ -77,7 +77,7 @@ class Screen:
 
 
 def write_png(path, pixels):
-    """With a palette: each next colour is the one that is missed most, by pixels and distance."""
+    """Writes an indexed PNG. The next palette colour is the one with most pixels x squared distance to the others."""
     pixels = (pixels & 0xF8) | 4
     colors, index, counts = numpy.unique(pixels.reshape(-1, 3), axis=0, return_inverse=True, return_counts=True)
     palette, missed = colors[[numpy.argmax(counts)]].astype(numpy.int32), numpy.full(len(colors), numpy.inf)
@@ -99,7 +99,7 @@ def write_png(path, pixels):
 
 
 def small_clip(path):
-    """Latents for 128x80 pixels out of the middle of a demo clip: steps take a part of a second."""
+    """Writes latents for 128x80 pixels from the middle of a demo clip, so that a step takes a fraction of a second."""
     data = (ROOT / "assets/orbit.safetensors").read_bytes()
     size = struct.unpack("<Q", data[:8])[0]
     header = json.loads(data[8:8 + size])
@@ -119,7 +119,7 @@ class Panels:
 
     def __init__(self, screen):
         self.screen, self.shown = screen, {"Passes", "Timeline", "Pacing", "Memory", "Clip"}
-        self.taken = {}  # [name] -> pixels: packing them takes the processor from the application
+        self.taken = {}  # [name] -> pixels; packed at the end, because that slows the application down
 
     def open(self, name):
         for each in BAR:
@@ -129,11 +129,11 @@ class Panels:
         self.screen.click(ARRANGE, 27)
 
     def click(self, x, y):
-        """At a place in the panel."""
+        """Clicks at a position in the panel."""
         self.screen.click(PANEL[0] + x, PANEL[1] + y)
 
     def take(self, name, x=WIDTH - 20, y=HEIGHT - 80):
-        """With the pointer at a place in the panel."""
+        """Takes a picture with the pointer at a position in the panel."""
         self.screen.move(PANEL[0] + x, PANEL[1] + y)
         time.sleep(1 + self.screen.pause)
         self.taken[name] = self.screen.picture(*PANEL)
@@ -148,7 +148,7 @@ def take(screen, steps):
     panels.click(30, 61)  # Keep A
     steps(20)
     panels.open("Passes")
-    panels.click(60, 124)  # below the headers: the pass that takes the most is selected everywhere
+    panels.click(60, 124)  # the first row: selects the most expensive pass in all panels
     panels.take("passes")
     panels.open("Timeline")
     panels.click(110, 37)  # one step
@@ -162,12 +162,12 @@ def take(screen, steps):
     panels.open("Timeline")
     panels.click(600, 420)  # below all spans: nothing is selected
     panels.open("Spikes")
-    screen.click(FREEZE, 27)  # or the steps are others when they are clicked
+    screen.click(FREEZE, 27)  # so that the list of steps does not change before they are clicked
     panels.click(60, 107)  # the kept step that took the most over its median
-    panels.click(60, 213)  # its pass that took the most over its own
+    panels.click(60, 213)  # its pass that exceeded its own median most
     panels.take("spikes")
     screen.click(FREEZE, 27)
-    panels.open("Clip")  # which draws the compact form
+    panels.open("Clip")  # this panel draws the compact HUD
     time.sleep(1 + screen.pause)
     panels.taken["compact"] = screen.picture(*COMPACT)
     return panels.taken

@@ -5,10 +5,10 @@
     git clone https://github.com/madebyollin/taehv         # PYTHONPATH names the folder of its taehv.py
 
 Every peer decodes a whole clip: latents [1, z_dim, T, h, w] at the decoder's scale to frames [3, 4 T - 3, 8 h, 8 w] in
-[-1, 1]; of Wan 2.2, its small decoders and those of HunyuanVideo 1.5 16 h and 16 w. Those of Wan 2.1 and 2.2 wrap
-diffusers' AutoencoderKLWan, that of Qwen-Image AutoencoderKLQwenImage; fastvae takes only Wan 2.1. The small decoders,
-LightTAE too, run in the two published modes of taehv.py: all frames of a layer at once, or frame by frame. LightTAE for
-HunyuanVideo 1.5 runs in that code with its own activations and range of values.
+[-1, 1]; frames of Wan 2.2, of its small decoders and of those of HunyuanVideo 1.5 are 16 h x 16 w. Peers of Wan 2.1 and
+2.2 wrap diffusers' AutoencoderKLWan, that of Qwen-Image wraps AutoencoderKLQwenImage; fastvae takes only Wan 2.1. The
+small decoders, including LightTAE, run in the two published modes of taehv.py: all frames of a layer at once, or frame
+by frame. LightTAE for HunyuanVideo 1.5 runs in that code with its own activations and range of values.
 """
 import functools
 import importlib.metadata
@@ -22,10 +22,10 @@ from wan21_pytorch import synthetic_tensor
 
 PEERS = ("diffusers", "fastvae", "fastvae-chunk5", "vllm-omni")
 TAEHV_PEERS = ("taehv-parallel", "taehv-sequential")
-# Channels, pixels a side of a place.
+# Latent channels; patch: the last layer makes patch x patch pixels of each position.
 TAEHV_SHAPES = {"taew2.1": (16, 1), "lighttaew2.1": (16, 1), "taehv": (16, 1), "taew2.2": (48, 2),
                 "lighttaew2.2": (48, 2), "taehv1.5": (32, 2), "lighttaehy1.5": (32, 2)}
-LEAKY = {"lighttaehy1.5": 0.2}  # slopes below zero; these make pictures in [-1, 1]
+LEAKY = {"lighttaehy1.5": 0.2}  # slope of its leaky ReLUs; its frames are in [-1, 1]
 
 OUTER = {"decoder.conv1.": "decoder.conv_in.", "decoder.middle.0.": "decoder.mid_block.resnets.0.",
          "decoder.middle.1.": "decoder.mid_block.attentions.0.", "decoder.middle.2.": "decoder.mid_block.resnets.1.",
@@ -72,8 +72,8 @@ def autoencoder(weights, device, dtype, kind="AutoencoderKLWan"):
 
 @functools.cache
 def vllm_omni_fast_path():
-    """The package's Wan fast path alone. Of vLLM it imports a logger and Triton, which stand-ins give where vLLM is
-    not installed."""
+    """Loads only the package's fast path for Wan. Of vLLM it imports a logger and Triton, for which stand-ins are used
+    if vLLM is not installed."""
     if importlib.util.find_spec("vllm") is None:
         import triton
         import triton.language
@@ -124,9 +124,9 @@ def decoder_of(peer, weights, device, dtype, kind="AutoencoderKLWan"):
 
 
 def taehv_decoder_of(peer, family, device, dtype):
-    """The same of a small decoder of TAEHV_SHAPES, with the parameters of synthetic:FAMILY. Raises ImportError if its
+    """The same for a small decoder of TAEHV_SHAPES, with the parameters of synthetic:FAMILY. Raises ImportError if its
     taehv.py is not found."""
-    if importlib.util.find_spec("tqdm") is None:  # a progress bar that is not shown
+    if importlib.util.find_spec("tqdm") is None:  # a stand-in for its progress bar, which is not shown
         bar = types.ModuleType("tqdm.auto")
         bar.tqdm = lambda items, **_: items
         sys.modules.update({"tqdm": types.ModuleType("tqdm"), "tqdm.auto": bar})
@@ -148,7 +148,7 @@ def taehv_decoder_of(peer, family, device, dtype):
 
 
 def make_leaky(model, slope):
-    """Gives every ReLU that slope below zero, and lets the last layer's values be those of the picture."""
+    """Replaces every ReLU by a leaky one, and takes the last layer's values, clamped to [-1, 1], as the pixels."""
     import torch
     for module in list(model.modules()):
         for name, child in list(module.named_children()):

@@ -55,7 +55,7 @@ function* fields(data) {
     }
 }
 
-// Adds a QueryResult's names and cells to `rows`; columns by name.
+// Adds a QueryResult's column names to `names`, and its rows to `rows` as objects by column name.
 function addRows(result, names, rows) {
     const kinds = [], numbers = [], floats = [], texts = [];
     for (const [field, value] of fields(result)) {
@@ -75,8 +75,8 @@ function addRows(result, names, rows) {
         rows.push(Object.fromEntries(names.map((name, i) => [name, cell[kinds[at + i]]()])));
 }
 
-// A worker's global object with the bundle in it; what it posts goes to `received`. Returns how a request is posted to
-// it.
+// Runs the bundle in a global object like a worker's; what it posts goes to `received`. Returns the function that posts
+// a request to it.
 function startEngine(folder, received) {
     class XMLHttpRequest {
         open(_method, url) { this.path = path.join(folder, path.basename(url)); }
@@ -90,7 +90,7 @@ function startEngine(folder, received) {
     context.self = context;
     vm.runInContext(fs.readFileSync(path.join(folder, 'engine_bundle.js'), 'utf8'), context);
     context.onmessage({data: port});
-    const Bytes = vm.runInContext('Uint8Array', context);  // the bundle tells its own from others
+    const Bytes = vm.runInContext('Uint8Array', context);  // the bundle accepts only its own context's
     return data => port.onmessage({data: new Bytes(data)});
 }
 
@@ -112,7 +112,7 @@ async function main([folder, trace, ...queries]) {
     let sequence = 0;
     const ask = (method, ...parts) => post(bytes(FIELDS.stream.message, Buffer.concat(
         [number(FIELDS.rpc.sequence, sequence++), number(FIELDS.rpc.request, method), ...parts])));
-    await new Promise(setImmediate);  // the bundle is ready once its promises are kept
+    await new Promise(setImmediate);  // the bundle is ready once its promises are resolved
     ask(APPEND, bytes(FIELDS.rpc.appended, fs.readFileSync(trace)));
     ask(FINALIZE);
     for (const query of queries) {

@@ -47,7 +47,7 @@ def ms(seconds):
 
 
 def best_of(layer, fast=False):
-    """The fastest back end that ran, of direct sums or of any; None if none did."""
+    """The fastest back end that ran: of those with direct sums, or with `fast` of all; None if none ran."""
     ran = [result for result in layer["backends"]
            if "seconds" in result and (fast or not result["backend"].startswith("winograd-"))]
     return min(ran, key=lambda result: result["seconds"]) if ran else None
@@ -116,7 +116,7 @@ def of_layers(record):
 
 
 def declared(size):
-    """Nothing before it is recorded."""
+    """An empty table until the record exists."""
     names = f"declared_h200_{size}.json", f"cudnn_h200_{size}.json"
     ours, theirs = (load(name) for name in names)
     if ours is None or theirs is None:
@@ -224,8 +224,9 @@ def sums(_):
 
 
 def floor_of(cudnn, taken, eligible):
-    """Seconds of a step whose layers each take the slower of their multiplications at the matrix product's rate and of
-    their bytes: an upsampling on the small image, the layers of `eligible` with `taken` of their multiplications."""
+    """Seconds of a step whose layers each take the longer of their multiplications at the matrix product's rate and
+    their bytes at the copy's rate. Of its multiplications, a layer after an upsampling counts 4/9 (those on the small
+    image), and a layer in `eligible` the share `taken`."""
     seconds = 0.0
     for layer in cudnn["layers"]:
         part = 4 / 9 if " 1x3x3," in layer["layer"] else taken if layer["layer"] in eligible else 1.0
@@ -272,7 +273,7 @@ def default(_):
 
 
 def pictures(_):
-    """Of the CPU, and of the H200's decodes beside PyTorch."""
+    """PSNR on the CPU, and of the H200's decodes beside PyTorch."""
     name, on_gpu = "pictures_cpu.json", "decode_h200.json"
     record, gpu = load(name), load(on_gpu)
     if record is None or gpu is None:
@@ -304,7 +305,7 @@ def kinds(_):
 
 
 def processor_seconds(record):
-    """Of a step on the CPU, by sums, with the spread of the rounds."""
+    """Processor time of a step on the CPU, by sums, with the spread of the rounds."""
     steps = record["processor_seconds_per_step_bf16"]
     fast = steps["fast"]["median"]
     rows = [[which.replace("before", f"commit {record.get('commit_before', '')[:9]}"), f"{of['median']:.2f}",

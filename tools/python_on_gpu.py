@@ -30,8 +30,8 @@ from wan_wrappers import WanVAE, WanVAEWrapper
 
 WEIGHTS = "synthetic:wan2.1"
 STEPS = 16
-SMALL = "256x256"  # where the host's share of a call shows
-TINY = "128x128"   # of the many cycles
+SMALL = "256x256"  # so small that the host's share of a call shows
+TINY = "128x128"   # for many cycles
 
 
 def latents_of(decoder, size, steps=STEPS):
@@ -41,7 +41,7 @@ def latents_of(decoder, size, steps=STEPS):
 
 
 def seconds_of(call):
-    """Until the device is done."""
+    """Seconds until the device has done the call's work."""
     torch.cuda.synchronize()
     begin = time.perf_counter()
     call()
@@ -86,7 +86,7 @@ def rate(options, decoder):
 
 
 def pictures(options, decoder):
-    """Bit for bit what `kinetograph decode` writes: floats, bytes, from any stream and in chunks."""
+    """Compares frames with those of `kinetograph decode`, bit for bit: floats, bytes, from any stream and in chunks."""
     latents = latents_of(decoder, "416x240", 5)
     with tempfile.TemporaryDirectory() as folder:
         clip, out = Path(folder) / "clip.safetensors", Path(folder) / "frames.safetensors"
@@ -169,7 +169,7 @@ def soak(options, decoder):
 
 
 def allocator(options, decoder):
-    """torch's counters around 50 cycles that allocate nothing of torch's, and around a decode()."""
+    """torch's counters around 50 cycles that must not use torch's allocator, and around a decode()."""
     latents = latents_of(decoder, SMALL, 3)
     keys = ("num_alloc_retries", "num_ooms", "allocation.all.allocated", "segment.all.allocated",
             "reserved_bytes.all.current", "allocated_bytes.all.current")
@@ -220,7 +220,7 @@ def capture(options, decoder):
                     chunk(stream)
                     begun.set()
                 torch.cuda.current_stream().synchronize()
-        except BaseException as error:  # the thread's only way to say so
+        except BaseException as error:  # recorded, because a thread cannot raise it in another
             errors.append(f"{type(error).__name__}: {error}")
             begun.set()
 
@@ -266,7 +266,7 @@ def capture(options, decoder):
 
         told = []
 
-        def push_to_it():  # the current stream is the one that is in the capture
+        def push_to_it():  # the current stream is the one being captured
             try:
                 stream.push(latents)
             except kg.InvalidArgument as error:
@@ -391,13 +391,13 @@ def cupy(options, decoder):
             "float16_near": bool(abs(half.get() - wanted.astype(int)).max() < 9)}
 
 
-# By type: whether stream()'s frames and decode()'s are those of torch's latents.
+# [type] -> keys of the record: are the frames of stream() and of decode() those that torch's latents give?
 EQUAL_IN_JAX = {"float32": ("float32_equal", "float32_decode_equal"), "uint8": ("uint8_equal", "uint8_decode_equal"),
                 "bfloat16": ("bfloat16_equal", "bfloat16_decode_equal")}
 
 
 def jax(options, _):
-    """Each in a process of its own, where only JAX compiles: torch and JAX each bring CUDA libraries of theirs."""
+    """Each type in its own process, where only JAX compiles: torch and JAX each bring their own CUDA libraries."""
     with tempfile.TemporaryDirectory() as folder:
         running = {}
         for name in EQUAL_IN_JAX:
@@ -454,7 +454,7 @@ def jax_alone(options, decoder):
 
 
 def together(options, _):
-    """JAX in a process in which torch, diffusers and CuPy have run: each brings CUDA libraries of its own."""
+    """JAX in a process in which torch, diffusers and CuPy have run before, each with its own CUDA libraries."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "together.json"
         ended = subprocess.run([sys.executable, "-X", "faulthandler", __file__, "--kinetograph", options.kinetograph,
@@ -468,7 +468,7 @@ def together(options, _):
 
 
 def generate_into(viewer, latents):
-    """A generator that is busy on the GPU, and shows each latent frame."""
+    """Runs a generator that keeps the GPU busy and calls show() with each latent frame."""
     seconds, ahead = [], []
     with kg.Preview(WEIGHTS, program=viewer) as opened:
         for begin in range(latents.shape[1]):
@@ -517,7 +517,7 @@ def preview(options, decoder):
 
 
 def errors(options, decoder):
-    """Bad use on a GPU, each in a sentence; and an error of torch's while a frame's tensor goes."""
+    """The error messages of wrong uses on a GPU, among them an error in torch while a frame's tensor is released."""
     latents = latents_of(decoder, SMALL, 1)
     nan = latents.clone()
     nan[0, 0, 0, 0] = float("nan")
@@ -560,7 +560,7 @@ def installed():
               "wheel_tag": ""}
     try:
         distribution = importlib.metadata.distribution("kinetograph")
-    except importlib.metadata.PackageNotFoundError:  # by PYTHONPATH
+    except importlib.metadata.PackageNotFoundError:  # imported by PYTHONPATH
         return record
     origin = json.loads(distribution.read_text("direct_url.json") or "{}")
     record["wheel"] = origin.get("url", "").rpartition("/")[2]
@@ -588,7 +588,7 @@ def main():
             name = part.__name__
             try:
                 record["parts"][name] = part(options, decoder)
-            except Exception as error:  # the next part is another matter
+            except Exception as error:  # the other parts still run
                 traceback.print_exc()
                 output = getattr(error, "stderr", b"") or b""
                 said = output.decode(errors="replace")[-500:]

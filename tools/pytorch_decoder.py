@@ -27,7 +27,7 @@ from wan21_pytorch import (PRECISIONS, Decoder, per_channel, psnr, read_safetens
 
 
 def decode_whole(decode_clip, latents):
-    """Frames [3, T, H, W] of a decoder of whole clips, the seconds of a clip of one latent frame, and of this one."""
+    """Frames [3, T, H, W] of a decoder of whole clips; seconds of a one-latent-frame clip (a list), and of this one."""
     on_gpu = latents.is_cuda
     seconds = []
     for clip in (latents[:, :, :1].contiguous(), latents):

@@ -21,7 +21,7 @@ import torch.nn.functional as F
 from pytorch_decoder import about_device, size_of
 from wan21_pytorch import Decoder, decoder_shapes, in_format
 
-CHANNELS, SCALE = 16, 8  # of Wan 2.1's latents; pixels of a frame for one of a latent, each way
+CHANNELS, SCALE = 16, 8  # Wan 2.1's latent channels; pixels per latent pixel in each direction
 
 
 def step_convolutions(width, height, dim):
@@ -38,7 +38,7 @@ def step_convolutions(width, height, dim):
 
 
 def label(shape, frames, height, width):
-    """As kinetograph's `bench conv` calls the layer: "96>96 3x3x3, 4x704x1280"."""
+    """The layer's name in kinetograph's `bench conv`: "96>96 3x3x3, 4x704x1280"."""
     k, c, q, r, s = shape
     return f"{c}>{k} {q}x{r}x{s}, {frames}x{height}x{width}"
 
@@ -59,7 +59,7 @@ def captured(launches):
 
 
 def seconds_of(launches, repeats, summary=statistics.median):
-    """Of one launch, in a row of them."""
+    """Seconds of one launch, measured in a row of them."""
     graph = captured(launches)
     times = []
     for i in range(repeats + 2):
@@ -74,7 +74,7 @@ def seconds_of(launches, repeats, summary=statistics.median):
 
 
 def buffers_in_turn(bytes_each, l2_bytes):
-    """As many as hold three times the L2's size; at least 2, at most 32."""
+    """The number of buffers that together are three times as large as the L2; at least 2, at most 32."""
     return max(2, min(32, math.ceil(3 * l2_bytes / bytes_each)))
 
 
@@ -95,7 +95,7 @@ def time_convolution(shape, frames, height, width, l2_bytes, repeats):
 
 
 def ceilings(repeats):
-    """The fastest replays, after a pause: power limits a matrix product."""
+    """From the fastest replays after a pause, because the power limit slows a long matrix product down."""
     a, b = (torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16) for _ in range(2))
     source = torch.randn(1 << 28, device="cuda")
     target = torch.empty_like(source)

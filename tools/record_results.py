@@ -53,7 +53,7 @@ SIZES = ("832x480", "1280x704")
 BENCH = "tools/kinetograph/bench_command.cpp"
 SELF = "tools/record_results.py"
 CONV = ["tools/kinetograph/bench_conv.cpp", BENCH]
-# Those of tools/h200_day that no bench/results has yet are here too.
+# Results of tools/h200_day that bench/results does not have yet are listed too.
 WRITERS = {
     "accel_cuda_h200.json": [SELF],
     "compare_h200.json": [SELF, "tools/kinetograph/bench_decode.cpp", BENCH],
@@ -196,21 +196,21 @@ def decode(options):
                                          "") for size in SIZES}}
 
 
-# Of `bench decode`, and of `bench interop` with a decoder.
+# Figures that are kept of `bench decode`, and of `bench interop` with a decoder.
 DECODE_FIGURES = ("seconds_per_step", "fps_steady", "peak_device_bytes", "seconds_first_frame_after_load")
 INTEROP_FIGURES = ("seconds_hand_over_one_by_one", "seconds_hand_over_batched")
 PRESENTED_FIGURES = ("seconds_host", "seconds_host_decoder")
 
 
 def measure_for_comparison(program, size):
-    """One round of a program: its reports' beginning, and its figures."""
+    """One round of a program: commit and machine of its report, and its figures."""
     of_both = ["--lane", "cuda", "--weights", "synthetic:wan2.1", "--size", size]
     decoded = run_for_json([program, "bench", "decode", *of_both, "--no-passes", "--rounds", "3", "--json"], "")
     drawn = run_for_json([program, "bench", "interop", *of_both, "--decode-steps", "40", "--json"], "")
     figures = {**{key: decoded[key] for key in DECODE_FIGURES}, **{key: drawn[key] for key in INTEROP_FIGURES},
                **{key: drawn["decode"][key]["median"] for key in PRESENTED_FIGURES},
                "seconds_per_drawn_step": drawn["decode"]["seconds_per_step"]["median"]}
-    # Of a step with drawing and interop, what a step of `bench decode` does not take.
+    # The part of a step with drawing and interop that a step of `bench decode` does not take.
     figures["share_of_interop_and_drawing"] = 1 - figures["seconds_per_step"] / figures["seconds_per_drawn_step"]
     return {key: decoded[key] for key in ("commit", "machine")}, figures
 
@@ -252,7 +252,7 @@ def families(options):
 
 
 def energy():
-    """Joules that GPU 0 has taken since its driver was loaded, by the driver's counter."""
+    """Joules that GPU 0 has consumed since its driver was loaded, by the driver's counter."""
     library = ctypes.CDLL("libnvidia-ml.so.1")
     device, millijoules = ctypes.c_void_p(), ctypes.c_ulonglong()
     for result in (library.nvmlInit_v2(), library.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(device)),
@@ -295,7 +295,7 @@ def interop(options):
     return record
 
 
-# Type, sums and latent frames a step of what is compared in rate and energy.
+# The decodes whose rate and energy are compared: type, sums, latent frames a step.
 KINDS_OF_SUMS = {"exact, bf16": ("bf16", "exact", 1), "fast, bf16": ("bf16", "fast", 1),
                  "exact, fp16": ("fp16", "exact", 1), "fast, fp16": ("fp16", "fast", 1),
                  "fast, bf16, 2 latent frames a step": ("bf16", "fast", 2),
@@ -346,8 +346,8 @@ def emulator(options):
 
 
 ASSETS = ROOT / "assets"
-# Rows and columns of latents in the middle of a demo clip, and latent frames of it.
 PREVIEW_STEPS = (4, 12)  # latent frames; four frames each
+# The part of a demo clip that is decoded for its pictures: latent pixels in the middle, and the first latent frames.
 CROP = {"height": 16, "width": 24, "frames": 4}
 
 

@@ -25,7 +25,7 @@ from wan21_pytorch import Decoder, per_channel, psnr, read_safetensors  # noqa: 
 
 ASSETS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "assets")
 CLIPS = ("orbit", "tunnel", "bounce")
-WIDTH, WINDOW, CROP, BATCH = 32, 8, (12, 16), 6  # channels; latent frames and pixels of a sample; samples
+WIDTH, WINDOW, CROP, BATCH = 32, 8, (12, 16), 6  # channels; latent frames and latent pixels of a sample; samples
 WARM_UP = 3  # latent frames at the start of a window from a clip's middle, which lack the memory of those before
 
 

@@ -1,5 +1,5 @@
-"""Classes of the shapes in which people hold Wan's VAE, over the decoder of wan21_pytorch.py: what the drop-ins of the
-Python package replace, where the published sources are not at hand."""
+"""Stand-ins with the interfaces of the published classes around Wan's VAE, which the Python package's drop-ins replace;
+built on the decoder of wan21_pytorch.py, for machines without the published sources."""
 import torch
 
 import wan21_pytorch
@@ -40,7 +40,7 @@ def statistics(device):
 
 
 class WanVAE:
-    """The shape of wan.modules.vae.WanVAE: no module itself."""
+    """The interface of wan.modules.vae.WanVAE, which is not a torch module itself."""
 
     def __init__(self, tensors, device="cpu"):
         self.dtype, self.device = torch.float32, device
@@ -53,7 +53,7 @@ class WanVAE:
 
 
 class Wan22VAE:
-    """The shape of wan.modules.vae2_2.Wan2_2_VAE: the statistics as their scale only."""
+    """The interface of wan.modules.vae2_2.Wan2_2_VAE, which keeps the statistics only as `scale`."""
 
     def __init__(self, tensors, device="cpu"):
         mean, std = statistics(device)
@@ -64,7 +64,7 @@ class Wan22VAE:
 
 
 class WanVAEWrapper(torch.nn.Module):
-    """The shape of Self-Forcing's wrapper: batches of frames first, and a cache that lasts from call to call."""
+    """The interface of Self-Forcing's wrapper: tensors [batch, frames, ...], and a cache that outlives a call."""
 
     def __init__(self, tensors, device="cpu"):
         super().__init__()

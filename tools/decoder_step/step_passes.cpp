@@ -81,12 +81,12 @@ class StepWalk {
         convolve(pass, key, x.frames);
         const std::int64_t history = pass.conv->history();
         if (history == 0 || network_.one_step) return;
-        const std::int64_t copies = x.frames < history ? 2 : 1;  // what stays moves up, then the new frames follow
+        const std::int64_t copies = x.frames < history ? 2 : 1;  // the frames that stay move up, then the new ones
         move("kept frames", key + ".keep", copies,
              2 * static_cast<std::uint64_t>(history) * bytes_of(pass.input) / static_cast<std::uint64_t>(x.frames));
     }
 
-    /// Of the network's end: all frames but the last ones, or these.
+    /// One part of a pass at the network's end: its last frames if `tail`, otherwise those before them.
     void add_part(std::size_t at, bool tail) {
         const auto& pass = std::get<nn::ConvPass>(passes_[at]);
         const std::string name = pass.conv->key + (tail ? ".tail" : "");
@@ -95,7 +95,7 @@ class StepWalk {
         convolve(pass, name, tail ? end_.tail_frames : head);
     }
 
-    /// The runs that make `count` frames from `first` on, in one pass.
+    /// Adds one pass with the runs that make frames [first, first + count).
     void add_summed(const nn::ConvPass& pass, const std::string& name, std::int64_t first, std::int64_t count) {
         const std::int64_t history = pass.conv->history(), frames = extents_[pass.output].frames;
         const conv::ConvProblem whole = problem_of(pass, frames);
@@ -117,7 +117,7 @@ class StepWalk {
         step_.passes.push_back({name, operations});
     }
 
-    /// With what the pass takes along, on so many frames.
+    /// The pass's problem on `frames` frames, with all that is fused into it.
     conv::ConvProblem problem_of(const nn::ConvPass& pass, std::int64_t frames) const {
         nn::Extent x = extents_[pass.input];
         x.frames = frames;
@@ -130,7 +130,7 @@ class StepWalk {
         return problem;
     }
 
-    /// Its operations.
+    /// Adds a launch to the step; returns its operations.
     double launch(const nn::ConvPass& pass, const std::string& name, const conv::ConvProblem& problem) {
         last_bytes_ = static_cast<std::uint64_t>(element_bytes(problem.output_dtype));
         step_.launches.push_back({.pass = name,
@@ -146,7 +146,7 @@ class StepWalk {
     std::vector<nn::Extent> extents_;
     std::vector<nn::Pass> passes_;
     const nn::primitive::Conv* summed_ = nullptr;  ///< the convolution that keeps sums; null: none
-    std::int64_t frames_a_latent_ = 1;             ///< of all latent frames but a clip's first
+    std::int64_t frames_a_latent_ = 1;             ///< of each latent frame but a clip's first
     NetworkEnd end_;
     std::uint64_t last_bytes_;  ///< of a value of the last convolution's output
     StepPasses step_;

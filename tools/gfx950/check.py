@@ -5,7 +5,8 @@
 
 FILE.py (tests/kernels/code_objects/expectations.py) has a function expectation(kernel name): what the kernel may use of
 a compute unit and, for matrix kernels, what the main loop must contain; None means that the kernel is not expected. Its
-COUNTS are the numbers of kernels. Without expectations only the table is printed. Exit code 1 if anything was found.
+COUNTS give the number of kernels by prefix of their names. Without expectations only the table is printed. Exit code 1
+if anything was found.
 """
 
 import argparse
@@ -36,7 +37,7 @@ class LoopMix:
     loads_to_registers: int = 0
     stores: int = 0
     barriers: int = 0
-    full_waits: int = 0  # s_waitcnt vmcnt(0): the pipeline of global loads run dry
+    full_waits: int = 0  # s_waitcnt vmcnt(0): the pipeline of global loads runs dry
     accumulator_moves: int = 0  # between accumulation and other vector registers
     scalar: int = 0
     vector: int = 0
@@ -73,12 +74,12 @@ class LoopMix:
         return mix
 
 
-# Instructions that a wave issues between two products of 16 cycles without delaying the second: one in 4 cycles.
+# A product takes 16 cycles and a wave issues an instruction every 4: so many others fit between two without a delay.
 FREE_SLOTS = 3
 
 
 def heaps(body):
-    """Numbers of other instructions before each product of a loop, the last ones with those before its first."""
+    """The number of other instructions before each product of a loop; those after the last one count for the first."""
     counts = [0]
     for instruction in objects.executed(body):
         if instruction.mnemonic.startswith("v_mfma"):
@@ -89,7 +90,7 @@ def heaps(body):
 
 
 def crowded(body):
-    """Instructions of a trip that delay a product."""
+    """The number of instructions of a trip that delay a product."""
     return sum(max(0, heap - FREE_SLOTS) for heap in heaps(body))
 
 
@@ -101,7 +102,7 @@ STORE = re.compile(r"(?:buffer|global|flat)_store_")
 
 
 def check_kernel(kernel, instructions, expected):
-    """Every sentence of what is wrong with `kernel`; none if it is as `expected` says."""
+    """What is wrong with `kernel`, in sentences; empty if it is as `expected` says."""
     findings = []
     metadata = kernel.metadata
 
@@ -142,9 +143,10 @@ def check_kernel(kernel, instructions, expected):
     return findings
 
 
-# Wait states before a vector or memory instruction may touch the result of a product of 8 passes, the longest in our
-# kernels; before a product may read what a vector instruction wrote ("CDNA4 Instruction Set Architecture", required
-# independent instructions; LLVM, GCNHazardRecognizer). The compiler inserts neither around products in inline assembly.
+# Least wait states between a product of 8 passes, the longest in our kernels, and a vector or memory instruction that
+# touches its result; and between a vector instruction and a product that reads what it wrote ("CDNA4 Instruction Set
+# Architecture", required independent instructions; LLVM, GCNHazardRecognizer). The compiler adds none for inline
+# assembly.
 RESULT_STATES = 12
 OPERAND_STATES = 2
 
@@ -163,8 +165,8 @@ def wait_states(instruction):
 
 
 def check_products_settle(instructions):
-    """In the order of the code: no result of a product is touched too early, and no operand of one is written too late.
-    A branch takes longer than the states it hides."""
+    """Checks in code order that no result of a product is touched too early and no operand of one is written too late.
+    Branches are not followed: a taken one lasts longer than these wait states."""
     results, written = {}, {}  # register: wait states since
     for instruction in instructions:
         name, first = instruction.mnemonic, instruction.operands.split(",")[0]

@@ -161,7 +161,7 @@ _LINE = re.compile(r"^\s+(\S+)\s*(.*?)\s*//\s*([0-9A-F]+):\s([0-9A-F]{8})")
 
 
 def parse_disassembly(text):
-    """[Instruction, ...] of llvm-objdump's text, whatever symbols it is divided by."""
+    """[Instruction, ...] of llvm-objdump's text; the symbols that divide it are ignored."""
     instructions = []
     for line in text.splitlines():
         if parts := _LINE.match(line):
@@ -172,7 +172,7 @@ def parse_disassembly(text):
 
 
 def _branch_target(mnemonic, address, word):
-    """SOPP: dwords from the next instruction, signed, in the low half."""
+    """The address, or None. SOPP: the low half is the signed distance from the next instruction, in dwords."""
     if not mnemonic.startswith(("s_branch", "s_cbranch")):
         return None
     distance = word & 0xFFFF

@@ -1,10 +1,12 @@
-// gfx950_conv_plan: for every line "frames h w c_in c_out q r s upsampled" on standard input (h and w of the output),
-// the kernel that FourWaveConv's dispatch chooses for that "same" convolution of bf16, or why it declines.
-// gfx950_conv_plan wan2.1 480 832 128: that decoder's step at that frame size, planned for an LDS of so many bytes a
-// clock. A line for each kind of convolution, fields between tabs: key, launches, c_in, c_out, frames, then of what the
-// tiles walk: images, h, w, q, r, s; parts of K; 1 with a norm in the epilogue; bytes moved; kernels; predicted us.
-// Then one for each kind of the other passes: "-", kind, first such pass, launches, bytes moved, tiles of keys and
-// kernel of an attention, predicted us of all. Both for estimate.py.
+// gfx950_conv_plan, for estimate.py: the dispatch's plans for single convolutions, or for a decoder's step.
+//   gfx950_conv_plan
+// For every line "frames h w c_in c_out q r s upsampled" on standard input (h and w of the output), the kernel that
+// FourWaveConv's dispatch chooses for that "same" convolution in bf16, or why it declines.
+//   gfx950_conv_plan FAMILY HEIGHT WIDTH LDS_BYTES                              wan2.1 480 832 128
+// A step of that decoder at that frame size, for an LDS that reads so many bytes a clock; tab-separated fields. First a
+// line for each kind of convolution: key, launches, c_in, c_out, frames; of what the tiles walk: images, h, w, q, r, s;
+// parts of K; 1 with a norm in the epilogue; bytes moved; kernels; predicted us. Then one for each kind of other pass:
+// "-", kind, first such pass, launches, bytes moved, tiles of keys and kernel (attention), predicted us of all.
 #include <kinetograph/tools/gfx950/decoder_layers.hpp>
 
 #include <array>

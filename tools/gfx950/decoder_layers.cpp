@@ -8,7 +8,7 @@
 namespace kinetograph::gfx950 {
 namespace {
 
-/// Its launches on frames at made-up addresses.
+/// The plan's steps on frames at made-up addresses.
 std::vector<conv::ConvStep> steps_of(const conv::ConvPlan& plan, const conv::ConvProblem& problem) {
     static std::byte memory[64];
     const std::vector<const std::byte*> input(static_cast<std::size_t>(problem.frames_in()), memory);

@@ -19,7 +19,7 @@ import estimate  # noqa: E402
 SIZES = ("832x480", "1280x704")
 TOLERANCE = 0.01  # of a number; whole numbers may also differ by one
 
-# What a prediction may hang on: names of estimate's constants with the factor that makes them 20 % worse.
+# What may limit a prediction: names of estimate's constants with the factor that makes them 20 % worse.
 WORSE = {
     "clock": {"CLOCK": 0.8},
     "matrix units": {"MATRIX": 1.25},
@@ -32,13 +32,13 @@ WORSE = {
     "norm": {"NORM_CYCLES": 1.2},
     "launch": {"LAUNCH": 1.2},
 }
-# AMD's rate of LDS, kernels chosen for it
+# LDS at the rate that AMD states, with the kernels that are chosen for it
 STATED = {"LDS_READ_BYTES": estimate.STATED_LDS_READ_BYTES / estimate.LDS_READ_BYTES}
-RATES = {"": "128", "stated": "256"}  # bytes of LDS a clock: those of RATES[""] are assumed elsewhere
+RATES = {"": "128", "stated": "256"}  # bytes of LDS a clock: as assumed everywhere else, and as AMD states
 
 
 class Predictions:
-    """Seconds of every pass, as assumed and with each constant 20 % worse; and where LDS has the stated rate."""
+    """Seconds of every pass: as assumed, with each constant 20 % worse, and with LDS at the stated rate."""
 
     def __init__(self, build, tools):
         self.planner = estimate.planner_of(build)
@@ -68,12 +68,12 @@ class Predictions:
         return estimate.decoder_step(self.planner, family, *map(int, reversed(size.split("x"))))
 
     def seconds(self, layer, worse=""):
-        """(of a launch, of the passes after it)."""
+        """Seconds (of a launch, of the passes after it)."""
         with estimate.constants(WORSE.get(worse, {})):
             return layer.seconds(self.named[worse])
 
     def others_seconds(self, step, worse="", kind=None):
-        """Of the passes that are not convolutions, or of one kind of them."""
+        """Seconds of the passes that are not convolutions, or of one kind of them."""
         with estimate.constants(WORSE.get(worse, {})):
             return sum(other.seconds(self.attentions[worse]) for other in self.passes_of(step, worse)[1]
                        if kind in (None, other.kind))
@@ -82,15 +82,15 @@ class Predictions:
         return (self.stated if worse == "stated" else self.steps)[step]
 
     def convolutions(self, step, worse="", part=slice(2)):
-        """Of the convolutions and the passes after them, or of one of the two."""
+        """Seconds of the convolutions and of the passes after them; `part` selects one of the two."""
         return sum(layer.launches * sum(self.seconds(layer, worse)[part]) for layer in self.passes_of(step, worse)[0])
 
     def sum(self, step, worse=""):
-        """Of all passes."""
+        """Seconds of all passes."""
         return self.convolutions(step, worse) + self.others_seconds(step, worse)
 
     def limit(self, seconds_of):
-        """The constant besides the clock with the greatest effect on what `seconds_of` gives for each."""
+        """The constant other than the clock that, made worse, gives the most `seconds_of`."""
         return max((worse for worse in WORSE if worse != "clock"), key=seconds_of)
 
 
@@ -106,13 +106,13 @@ def kernel_text(layer):
 
 
 def worse(of, seconds_of):
-    """What would be taken with the constant that it hangs on, and with the clock: "LDS:70 clock:71"."""
+    """us with the most influential constant 20 % worse, and with the clock 20 % worse: "LDS:70 clock:71"."""
     return " ".join(f"{constant.replace(' ', '-')}:{us(seconds_of(constant))}"
                     for constant in (of.limit(seconds_of), "clock"))
 
 
 def merged(rows):
-    """Without those that differ from an earlier one only in the name and the number of launches, which are added."""
+    """The rows without those that equal an earlier one but for name and launches; the launches are added to its own."""
     kept = []
     for row in rows:
         same = [other for other in kept if other[2:] == row[2:]]
@@ -168,7 +168,7 @@ def step(of):
 
 
 def choices(of):
-    """The layers whose kernel is another where LDS gives what AMD states."""
+    """The layers that get another kernel at the LDS rate that AMD states."""
     rows = []
     for pair in zip(*(of.passes_of(("wan2.1", SIZES[1]), worse)[0] for worse in RATES)):
         if kernel_text(pair[0]) != kernel_text(pair[1]):
@@ -200,7 +200,7 @@ def waves(of):
 
 
 def sums(of):
-    """Without the constants that move no sum by a hundredth."""
+    """Sums of all passes; constants that change none of them by more than 1 % are left out."""
     moving = [worse for worse in WORSE if any(of.sum(step, worse) > 1.01 * of.sum(step) for step in of.steps)]
     return ["all passes, ms", "as assumed", *moving], [
         [f"{family}, {size}", *(f"{1e3 * of.sum((family, size), worse):.1f}" for worse in ("", *moving))]
@@ -212,7 +212,7 @@ def rows(of):
 
 
 def loops(of):
-    """Of the kernels that the steps take."""
+    """The main loops of the kernels that the steps use."""
     used = {estimate.kernel_of(layer) for layers, _ in of.steps.values() for layer in layers}
     headings, lines = estimate.loops_table([kernel for kernel in of.kernels if kernel.name in used])
     kept = [at for at, heading in enumerate(headings)

@@ -5,9 +5,9 @@
     tools/gfx950/estimate.py BUILD_FOLDER --step 480x832  a Wan 2.1 decoder's step
     tools/gfx950/estimate.py BUILD_FOLDER --step 480x832 --with LDS_READ_BYTES=256    the same with another constant
     tools/gfx950/estimate.py BUILD_FOLDER --loops         cycles of every main loop
-    tools/gfx950/estimate.py BUILD_FOLDER --costs the same as kernels/hip/gfx950/four_wave_conv_costs.inc has them
-    tools/gfx950/estimate.py BUILD_FOLDER --check-costs kernels/hip/gfx950 exit code 1 if the tables of costs there
-    differ
+    tools/gfx950/estimate.py BUILD_FOLDER --costs         the same as rows of four_wave_conv_costs.inc
+    tools/gfx950/estimate.py BUILD_FOLDER --check-costs kernels/hip/gfx950
+                                                          exit code 1 if the tables of costs there differ
 
 BUILD_FOLDER has the code objects and gfx950_conv_plan, which prints the kernels that the dispatch takes for a
 convolution and for the decoder's own layers.
@@ -31,8 +31,8 @@ import check  # noqa: E402
 import code_object as objects  # noqa: E402
 
 # The chip. AMD, "Instinct MI355X" data sheet: 256 compute units, 2.4 GHz, 8 TB/s. The sustained clock under matrix load
-# and the share of HBM's rate that streams reach are what public measurements of such kernels show (about 2.0 GHz, 80
-# %).
+# (about 2.0 GHz) and the share of HBM's rate that streams reach (80 %) are what public measurements of such kernels
+# show.
 COMPUTE_UNITS = 256
 CLOCK = 2.0e9
 HBM_BYTES = 0.8 * 8e12
@@ -42,7 +42,7 @@ ISSUE = 4              # a wave issues at most one instruction in 4 cycles ("CDN
 # AMD, matrix cores of CDNA4
 MATRIX = (("16x16x32_", 16), ("16x16x128_f8f6f4", 32), ("16x16x4_f32", 32), ("32x32x16_", 32))
 LDS_READ_BYTES = 128   # a cycle and compute unit: kLdsReadBytes of rates.hpp
-STATED_LDS_READ_BYTES = 256  # kStatedLdsReadBytes of the same
+STATED_LDS_READ_BYTES = 256  # kStatedLdsReadBytes of the same file
 LDS_WRITE_BYTES = 128  # a cycle and compute unit
 # a cycle and compute unit: 128 channels of 128 bytes for 256 units (ROCm compute profiler, gfx950)
 L2_BYTES = 64
@@ -84,7 +84,7 @@ def matrix_cycles(mnemonic):
 
 
 def access_bytes(instruction):
-    """Of one wave's access."""
+    """Bytes of one wave's access."""
     for size, ending in ((16, ("x4", "b128")), (12, ("x3", "b96")), (8, ("x2", "b64"))):
         if instruction.mnemonic.endswith(ending):
             return 64 * size
@@ -107,7 +107,7 @@ def loop_cycles(body, waves, trips=24, settle=8, together=1):
         return max(wave.ready, vector_free) if name.startswith("v_") else wave.ready
 
     while True:
-        wave = min(crew, key=lambda each: (issue_time(each), -each.priority))  # of several the first, the oldest
+        wave = min(crew, key=lambda each: (issue_time(each), -each.priority))  # among equals the oldest
         instruction = body[wave.at]
         name, now = instruction.mnemonic, issue_time(wave)
         if name.startswith("v_mfma"):
@@ -212,7 +212,7 @@ class ConvKernel:
     body: list           # of the loop
     path: int            # instructions outside the loop along the shortest path, with a bias
     trip_cycles: tuple   # of the loop with one workgroup on a compute unit, with two where they fit, ...
-    matrix_share: float  # of the last of these in which the matrix unit works
+    matrix_share: float  # share of the last of these in which the matrix unit works
     # cycles outside the loop: issue along the shortest path with a bias, and one latency to fill the pipeline
     around: float
 
@@ -240,14 +240,14 @@ class ConvKernel:
         return cls(name, tile, loader, body, path, cycles, busy / cycles[-1], path * ISSUE + MEMORY_LATENCY)
 
     def again(self):
-        """With the constants as they are now."""
+        """The same kernel, estimated with the constants as they are now."""
         return self.with_body(self.name, self.tile, self.loader, len(self.trip_cycles), self.body, self.path)
 
 
 @dataclasses.dataclass(frozen=True)
 class Problem:
     name: str
-    frames: int   # of the output, each with `input_frames` of input in all
+    frames: int   # of the output; the input has taps[0] - 1 more
     h: int        # of the output
     w: int
     c_in: int
@@ -271,7 +271,7 @@ class Problem:
 
 
 def loop_seconds(images, pixels, c_in, c_out, taps, kernel, splits=1, norm=0):
-    """Rounds of workgroups over the compute units."""
+    """Seconds of all rounds of workgroups over the compute units."""
     bm, bn, bk = kernel.tile
     q, r, s = taps
     blocks = r * s * -(-c_in // bk) if kernel.loader == "padded" else -(-r * s * c_in // bk)
@@ -287,7 +287,7 @@ def loop_seconds(images, pixels, c_in, c_out, taps, kernel, splits=1, norm=0):
 
 
 def seconds(problem, kernel):
-    """Of one convolution: rounds of workgroups over the compute units, or HBM's time if that is longer."""
+    """Seconds of one convolution: rounds of workgroups over the compute units, or HBM's time if that is longer."""
     cycles = loop_seconds(problem.frames, problem.h * problem.w, problem.c_in, problem.c_out, problem.taps, kernel)
     return max(cycles, problem.bytes / HBM_BYTES)
 
@@ -352,7 +352,7 @@ class Layer:
         return 2 * self.images * self.h * self.w * self.c_out
 
     def seconds(self, kernels):
-        """(of a convolution with its launch, of the passes after it that add parts of K or norm)."""
+        """Seconds (of a convolution with its launch, of the passes after it that add parts of K or norm)."""
         kernel = kernels[kernel_of(self)]
         cycles = loop_seconds(self.images, self.h * self.w, self.c_in, self.c_out, self.taps, kernel, self.splits,
                               self.norm)
@@ -366,7 +366,7 @@ class Layer:
 
 @dataclasses.dataclass(frozen=True)
 class Other:
-    """A kind of the passes of a step that are not convolutions, all of them together, as gfx950_conv_plan prints it."""
+    """All passes of one kind in a step, other than convolutions, as gfx950_conv_plan prints them."""
     kind: str
     first: str
     launches: int
@@ -428,8 +428,8 @@ def attention_loops(build, tools):
 
 
 def attention_cycles(name, body):
-    """Of a kernel's main loop: its workgroups have two waves on each SIMD, those of the width that is taken in slices
-    one."""
+    """Cycles of a kernel's main loop. Its workgroups have two waves on each SIMD, or one at the width that is processed
+    in slices."""
     waves = 1 if name.endswith("_1024") else 2
     return loop_cycles(body, waves, together=waves)
 

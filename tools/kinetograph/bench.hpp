@@ -37,7 +37,7 @@ class BenchReport {
 /// {"bench", "commit", "command", "machine"}: the beginning of every report.
 nlohmann::ordered_json report_head(std::string_view bench, const std::string& command_line,
                                    const accel::DeviceInfo& device);
-/// The same for people, in one line: "NVIDIA H200, libcuda.so.1 ..., commit ...".
+/// The same in one line of text: "NVIDIA H200, libcuda.so.1 ..., commit ...".
 std::string describe_machine(const accel::DeviceInfo& device);
 
 /// Seconds or shares, sorted.
@@ -49,7 +49,7 @@ class Samples {
     }
     bool empty() const { return seconds_.empty(); }
     std::size_t count() const { return seconds_.size(); }
-    /// The middle one of an odd number, the upper middle one of an even number; there must be at least one.
+    /// The middle sample, the upper one of two; like least() and most(), only with at least one sample.
     double median() const { return seconds_[seconds_.size() / 2]; }
     double least() const { return seconds_.front(); }
     double most() const { return seconds_.back(); }

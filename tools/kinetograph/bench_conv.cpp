@@ -26,7 +26,7 @@ struct ConvBench {
     std::string layer;     ///< part of the layers' names; empty: all
     std::string lane = "auto";
     std::string backend;
-    bool declared = false;  ///< launch by launch as a decoder declares them, by the methods that it takes
+    bool declared = false;  ///< time each launch that a decoder declares, on the back ends that it takes
     int repeats = 20;
     std::string json, command_line;
 };
@@ -38,10 +38,10 @@ struct BackEndResult {
     Result<ConvTiming> timing;
 };
 
-/// What a decoder of some sums does with a declared launch.
+/// What a decoder with exact or with fast sums does with a declared launch.
 struct Choice {
-    std::string backend;
-    std::int64_t launches = 0;  ///< in a step; 0: none has such a launch
+    std::string backend;        ///< empty: none is open
+    std::int64_t launches = 0;  ///< in a step
 };
 using Choices = std::map<std::string, Choice>;  ///< by the sums: "exact", "fast"
 
@@ -53,7 +53,7 @@ struct WantedLayer {
 
 struct LayerResult : WantedLayer {
     std::vector<BackEndResult> backends;
-    /// Null if it did not run.
+    /// The result of `backend`; null if it did not run.
     const BackEndResult* of(const std::string& backend) const {
         const auto found = std::ranges::find(backends, backend, &BackEndResult::backend);
         return found == backends.end() || !found->timing ? nullptr : &*found;
@@ -75,7 +75,7 @@ std::string name_of(const DeclaredConvolution& declared) {
                        epilogue);
 }
 
-/// Every launch that a decoder of exact or of fast sums declares, with what each makes of it.
+/// Every launch that a decoder with exact or with fast sums declares, with the back end that each takes for it.
 Result<std::vector<WantedLayer>> declared_layers(vae::NetworkDesc network, vae::LatentSize size,
                                                  const accel::DeviceInfo& device) {
     std::vector<WantedLayer> layers;
@@ -130,8 +130,8 @@ struct WantedBackEnd {
     std::optional<double> predicted = {};
 };
 
-/// The requested back end; without one those that decoders take of a declared launch, or else all open ones except the
-/// fp64 reference, which is for correctness.
+/// The requested back end. Without a request: for a declared launch those that decoders take, otherwise all open ones
+/// except the fp64 reference, which only checks results.
 std::vector<WantedBackEnd> wanted_backends(const ConvBench& bench, const accel::DeviceInfo& device,
                                            const WantedLayer& layer) {
     const auto chosen = [&](std::string_view candidate) {
@@ -162,7 +162,7 @@ std::optional<double> seconds_per_step(std::span<const LayerResult> layers) {
     return sum;
 }
 
-/// Of a step's declared launches, each by the method that a decoder of those sums takes.
+/// The sum over a step's declared launches, each on the back end that a decoder with the given sums takes.
 struct DeclaredSum {
     double seconds = 0;
     std::optional<double> predicted = 0;  ///< none if one has no model

@@ -22,10 +22,10 @@ struct DecodeBench {
     FrameSize size{.width = 512, .height = 288};
     std::string latents;             ///< empty: synthetic latents of `size`
     std::int64_t steps = 16;         ///< latent frames of the clip
-    std::int64_t latent_frames = 1;  ///< that a step takes, but a clip's first, which takes one
+    std::int64_t latent_frames = 1;  ///< per step; a clip's first step takes one
     std::int64_t rounds = 1;
     bool passes = true;
-    bool second_clip = false;       ///< and what another clip of the model takes
+    bool second_clip = false;       ///< also measure the memory of another clip of the model
     bool one_latent_frame = false;  ///< each step is a clip
     std::string json, command_line;
 };
@@ -37,7 +37,7 @@ struct Measured {
     double second_step = 0;  ///< step 1 of the first round
     Samples clips;           ///< from the first step's begin to the last one's end; without the first of several rounds
     Samples steps;           ///< those that give the full number of frames, on the host's clock
-    Samples device_steps;    ///< the same between the stamps of their first and last pass
+    Samples device_steps;    ///< the same, from the device's stamps: first pass's begin to last one's end
     std::vector<profile::Window> windows;  ///< of the steady steps, on the host axis
     std::uint64_t peak_bytes = 0;
     std::optional<std::uint64_t> second_clip_bytes;  ///< that the device holds for another clip of the model
@@ -46,14 +46,14 @@ struct Measured {
     profile::Window whole() const { return {windows.front().begin, windows.back().end}; }
 };
 
-/// One pass over the steady steps.
+/// The cost of one pass over the steady steps.
 struct PassCost {
     profile::PassStatistics statistics;
     double median = 0;  ///< seconds
 };
 
-/// The user's file, repeated if it is too short, or a synthetic clip of as many latent frames as steps, or as the
-/// family's clips have.
+/// The user's file, which latents_of() repeats if it is too short, or a synthetic clip of bench.steps latent frames, of
+/// one if the family's clips have one.
 Result<vae::Latents> open_clip(const DecodeBench& bench, const vae::Checkpoint& checkpoint) {
     if (!bench.latents.empty()) return vae::Latents::open(bench.latents);
     KG_TRY(const auto size, bench.size.latents(checkpoint.family()));
@@ -89,9 +89,9 @@ std::vector<float> latents_of(const vae::Latents& clip, const Chunk& chunk) {
     return values;
 }
 
-/// Decodes the clip once, on a GPU with a step enqueued while the one before runs: a step's time is from the end of the
-/// one before. The first step of all is waited for. Counts the steps after the second that take as many latent frames
-/// as a step may; in later rounds also the second.
+/// Decodes the clip once. On a GPU a step is enqueued while the one before runs, except after the very first step, so a
+/// step's time counts from the end of the one before. Steady steps, which are counted, take bench.latent_frames latent
+/// frames and come after the second step of the first round, or after the first step of a later round.
 Result<void> decode_clip(vae::Decoder& decoder, std::span<const Chunk> chunks, const vae::Latents& clip,
                          const DecodeBench& bench, std::int64_t round, Progress& progress, Measured& measured) {
     const auto steps = static_cast<std::int64_t>(chunks.size());
@@ -143,7 +143,7 @@ Result<Measured> measure(vae::Decoder& decoder, const vae::Latents& clip, const 
     return measured;
 }
 
-/// While the first clip is there: weights and packed filters are the model's, both clips' together.
+/// Measured while the first clip exists: both clips share the model's weights and packed filters.
 Result<std::uint64_t> bytes_of_second_clip(const accel::Device& device, const std::shared_ptr<vae::Model>& model,
                                            const vae::Latents& clip, const DecodeBench& bench) {
     const std::uint64_t before = device.bytes_allocated();
@@ -155,7 +155,7 @@ Result<std::uint64_t> bytes_of_second_clip(const accel::Device& device, const st
 }
 
 /// A step is one execution of a graph: its time on the device is from its first pass's begin to its last one's end. An
-/// execution whose middle is in no steady step belongs to another step.
+/// execution whose middle is in no steady step is not counted.
 void add_device_steps(std::span<const profile::Span> spans, Measured& measured) {
     std::map<std::uint64_t, profile::Window> executions;
     for (const profile::Span& span : spans) {
@@ -183,7 +183,7 @@ std::vector<PassCost> cost_of_passes(std::span<const profile::Span> spans, const
     return costs;
 }
 
-/// The decoded clip as words and numbers, for both forms of the report.
+/// What was decoded and where, for both forms of the report.
 struct Subject {
     const DecodeBench& bench;
     const vae::Clip& clip;

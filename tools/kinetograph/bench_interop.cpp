@@ -39,9 +39,9 @@ struct RouteTimes {
 
 /// A decoder whose frames are drawn, alternating with one of the same kind whose frames stay where it writes them.
 struct MeasuredDecode {
-    Samples alone;  ///< periods of the second one
+    Samples alone;  ///< step periods of the second one
     PresentedTimes presented;
-    Samples share;  ///< of a step, taken by interop and drawing; from every round's medians
+    Samples share;  ///< of a step's time that interop and drawing take; one from each round's medians
 
     void add_round(const Samples& alone_round, const PresentedTimes& presented_round) {
         alone.add(alone_round);
@@ -59,7 +59,7 @@ struct MeasuredInterop {
     std::optional<Soak> soak;
 };
 
-/// The cost of one hand-over: half of what the way there and back costs more than staying on the accelerator.
+/// The cost of one hand-over: half of the extra cost of going there and back over staying on the accelerator.
 double hand_over(const MeasuredInterop& measured, double (*figure)(const HandOverTimes&)) {
     return (figure(measured.routes[1].times) - figure(measured.routes[0].times)) / 2;
 }
@@ -135,8 +135,8 @@ PresentedOptions presented_options(const InteropBench& bench) {
 }
 
 /// Rounds of a few steps, the two decoders in alternating order, so that drift (a GPU's clock, other programs) affects
-/// both alike. As many steps before each are not counted: a GPU that has rested runs faster than its power allows
-/// later.
+/// both alike. Each counted run follows an equally long one that is not counted: a GPU that was idle runs faster at
+/// first than its power limit allows later.
 Result<void> measure_decode(const InteropBench& bench, interop::Bridge& bridge, MeasuredInterop& measured) {
     constexpr std::int64_t kStepsOfARound = 6;
     KG_TRY(auto checkpoint, vae::Checkpoint::open(bench.weights));
@@ -168,7 +168,7 @@ Result<void> measure_decode(const InteropBench& bench, interop::Bridge& bridge, 
     return {};
 }
 
-/// Errors: OutOfRange.
+/// Errors: OutOfRange (interop and drawing take more of a step than --at-most allows).
 Result<void> check_share(const InteropBench& bench, const MeasuredInterop& measured) {
     if (!measured.decode || !bench.most_percent) return {};
     const double percent = 100 * measured.decode->share.median();

@@ -26,9 +26,9 @@ struct ProfilerBench {
     std::string weights;
     FrameSize size{.width = 832, .height = 480};
     std::int64_t rounds = 6, steps = 8;
-    double bar = 3.0;  ///< per cent: further apart, the profiler's time of a pass is wrong
+    double bar = 3.0;  ///< per cent; largest allowed difference between a pass's two times
     std::string json, command_line;
-    std::int64_t uncounted_steps() const { return 2 * steps + 4; }  ///< lanes time every pass of the first ones
+    std::int64_t uncounted_steps() const { return 2 * steps + 4; }  ///< lanes time every pass of their first steps
 };
 
 constexpr std::int64_t kAlignments = 200;
@@ -91,7 +91,7 @@ class Watched {
     std::unique_ptr<PresentedDecode> decode_;  ///< last: its lanes end before what they write to
 };
 
-/// Steps of one decoder in three ways, in turn.
+/// Steps of equal decoders, one for each Watch, which take turns.
 struct MeasuredWatches {
     std::array<Samples, kWatches.size()> period;    ///< of a step
     std::array<Samples, kWatches.size()> overhead;  ///< of a step, against Off in the same round
@@ -124,12 +124,12 @@ Result<MeasuredWatches> measure_watches(const ProfilerBench& bench, interop::Bri
     return measured;
 }
 
-/// A time that the profiler tells beside one that events of the device tell without a profiler.
+/// The same duration measured by the profiler and, without a profiler, by events of the device.
 struct TwoTimes {
     Samples by_profiler, by_events;  ///< seconds
-    Samples difference;              ///< of every round's medians, relative
-    /// Two events around a pass are half a microsecond fine each (CUDA driver API, cuEventElapsedTime): of what is
-    /// shorter than this that is more than 3 %, so a difference is taken of so much time at least.
+    Samples difference;              ///< relative, one from each round's medians
+    /// Events resolve half a microsecond (CUDA driver API, cuEventElapsedTime), so two of them err by up to 1 us: more
+    /// than 3 % of a pass shorter than 33 us. Differences are relative to this time at least.
     static constexpr double kShortest = 33e-6;
 
     void add_round(const Samples& profiler, const Samples& events) {
@@ -140,7 +140,7 @@ struct TwoTimes {
     }
 };
 
-/// Of whole steps, where the profiler's is the sum of its passes, and of every pass.
+/// The two times of whole steps, where the profiler's is the sum over the passes, and of every pass.
 struct MeasuredPasses {
     TwoTimes steps;
     std::map<std::string, TwoTimes> passes;
@@ -161,7 +161,7 @@ struct RecordedSteps {
     std::map<std::string, Samples> passes;
 };
 
-/// Of the steps since the last call in which every pass was timed; in the others all passes are one span.
+/// The steps since the last call in which every pass was timed; in the others one span stands for all passes.
 RecordedSteps recorded_steps(const profile::Recorder& recorder, profile::Recorder::Cursor& cursor) {
     std::vector<profile::SpanRecord> spans;
     recorder.read(cursor, spans);
@@ -193,7 +193,7 @@ Result<MeasuredPasses> measure_passes(const ProfilerBench& bench, const std::sha
     for (const auto* each : {&timed, &plain, &stamped}) KG_CHECK((*each)->time_on_device(bench.uncounted_steps()));
     profile::Recorder::Cursor cursor;
     recorded_steps(recorder, cursor);
-    const std::int64_t steps = 4 * bench.steps;  // so that the passes of some are timed
+    const std::int64_t steps = 4 * bench.steps;  // so that every pass of some is timed
     MeasuredPasses measured;
     for (std::int64_t round = 0; round < bench.rounds; ++round) {
         KG_CHECK(timed->time_on_device(steps));

@@ -23,7 +23,7 @@ constexpr std::string_view kReadTimer = R"(.version 7.0
 }
 )";
 
-/// Further apart, the two are not one timer.
+/// Statements further apart than this are not of one timer.
 constexpr Nanoseconds kOneTimer = std::chrono::milliseconds(5);
 constexpr Nanoseconds kPause = std::chrono::milliseconds(3);  // spreads the readings over those of the clocks
 
@@ -36,7 +36,7 @@ class TimerReader {
   public:
     static Result<TimerReader> create(accel::Device& device) {
         TimerReader reader;
-        // The driver's compiler wants a terminated text.
+        // The driver's compiler needs a null-terminated text.
         KG_TRY(reader.module_,
                device.load("read_timer", std::as_bytes(std::span(kReadTimer.data(), kReadTimer.size() + 1))));
         KG_TRY(reader.kernel_, reader.module_->kernel("read_timer"));

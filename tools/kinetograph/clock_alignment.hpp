@@ -1,4 +1,4 @@
-// Clock alignment: how far apart one moment of a GPU lies when CUDA and when Vulkan say it.
+// Clock alignment: the difference between CUDA's and Vulkan's statement of when one moment on a GPU was.
 #pragma once
 
 #include <kinetograph/engine/accel/accelerator.hpp>
@@ -8,10 +8,10 @@
 namespace kinetograph::cli {
 
 struct ClockAlignment {
-    Nanoseconds accelerator_error{}, vulkan_error{};  ///< as each lane states it of its own clock, at the end
-    Samples distance;                                 ///< between the two statements, seconds
-    Samples width;  ///< of the interval that the accelerator states; the distance is from its middle
-    /// Of the distance over half that interval and both stated errors at that moment: positive where they are no bound.
+    Nanoseconds accelerator_error{}, vulkan_error{};  ///< that each lane states of its own clock, at the last reading
+    Samples distance;                                 ///< Vulkan's statement minus the accelerator's, seconds
+    Samples width;  ///< of the accelerator's interval around the moment; `distance` is from its middle
+    /// |distance| minus half that interval and both stated errors; positive: they do not bound the distance.
     Samples excess;
 };
 

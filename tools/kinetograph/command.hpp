@@ -22,7 +22,7 @@ void add_graph(CLI::App& app, Action& action);
 void add_trace(CLI::App& app, Action& action);
 void add_bench(CLI::App& app, Action& action, const std::string& command_line);  ///< quoted by its reports
 
-/// All of them. Parsing opens no file and starts nothing; it throws only CLI::ParseError.
+/// Adds all subcommands. Parsing opens no file and starts nothing; it throws only CLI::ParseError.
 void add_commands(CLI::App& app, Action& action, const std::string& command_line);
 
 }  // namespace kinetograph::cli

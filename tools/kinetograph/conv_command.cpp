@@ -34,7 +34,7 @@ const std::map<std::string, conv::FilterLayout> kFilterLayouts{{"kcqrs", conv::F
                                                                {"rscf", conv::FilterLayout::RSCF},
                                                                {"qrscf", conv::FilterLayout::QRSCF}};
 
-/// Extents other than 1: files leave out the axis of one temporal tap.
+/// The extents other than 1: files omit the axis of a single temporal tap.
 tensor::Shape without_ones(tensor::Shape shape) {
     std::erase(shape, 1);
     return shape;

@@ -30,7 +30,7 @@ CLI::Option* add_fields(CLI::App& command, const std::string& name, const std::a
     });
 }
 
-/// "" if there is such a method.
+/// Why `name` is bad usage; empty if a method has that name.
 std::string complaint_of(const std::string& name) {
     const auto candidates = conv::candidates();
     if (std::ranges::find(candidates, name, &conv::Candidate::name) != candidates.end()) return "";

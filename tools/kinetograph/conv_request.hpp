@@ -8,7 +8,7 @@
 
 namespace kinetograph::cli {
 
-/// The two required options.
+/// The two options that each command makes required, or dependent on others.
 struct ProblemOptions {
     CLI::Option* input = nullptr;
     CLI::Option* filter = nullptr;
@@ -19,11 +19,11 @@ struct ProblemOptions {
 /// parse.
 ProblemOptions add_conv_options(CLI::App& command, conv::ConvProblem& problem);
 
-/// Adds --backend, a method's name and perhaps one of its kernels'; a method that there is not is bad usage. `backend`
+/// Adds --backend: the name of a method, optionally with one of its kernels; an unknown method is bad usage. `backend`
 /// must outlive the parse.
 void add_backend_option(CLI::App& command, std::string& backend, const std::string& description);
 
-/// Adds --backend, a method's name alone, which is taken for the convolutions that it is open to. As above.
+/// Adds --backend: the name of a method alone, used for every convolution that it is open to. Otherwise as above.
 void add_preferred_backend_option(CLI::App& command, std::string& backend);
 
 }  // namespace kinetograph::cli

@@ -11,8 +11,8 @@ namespace kinetograph::cli {
 struct ConvTimingOptions {
     std::string_view backend;     ///< empty: the best open method
     int repeats = 20;             ///< counted repeats, after two that are not
-    std::int64_t frame_step = 1;  ///< 2: every second frame of the output's memory is written, and so on
-    bool in_place = false;        ///< the output takes the residual's place, as in a decoder
+    std::int64_t frame_step = 1;  ///< n: every n-th frame of the output's memory is written
+    bool in_place = false;        ///< the output overwrites the residual, as in a decoder
 };
 
 struct ConvTiming {
@@ -23,7 +23,7 @@ struct ConvTiming {
     std::uint64_t workspace_bytes = 0;
 };
 
-/// Random non-zero parameters and tensors. As many inputs and outputs take turns as exceed any cache, 2 to 32 of each.
+/// Uses random non-zero parameters and tensors. 2 to 32 sets of tensors take turns, together larger than any cache.
 /// The stream's events time each row of launches, so a GPU's times are measured on the GPU. Errors: those of
 /// Convolution::create and of the device.
 Result<ConvTiming> time_convolution(accel::Device& device, const conv::ConvProblem& problem,

@@ -31,15 +31,15 @@ struct DecodeArguments {
     std::string trace;  ///< empty: no trace wanted
     std::string live;   ///< where lines of statistics go while it decodes; empty: nowhere
     bool is_profiled() const { return !trace.empty() || !live.empty(); }
-    std::int64_t latent_frames = 1;  ///< that a step takes, but a clip's first, which takes one
+    std::int64_t latent_frames = 1;  ///< per step; a clip's first step takes one
     bool allow_not_finite = false;   ///< frames with infinities and NaN are written as they are
     DecodeRequest decode;
 };
 
-/// What became of one decode, times from the start of the command.
+/// The results of one decode; times count from the start of the command.
 struct Decoded {
     Nanoseconds start = host_now();
-    Nanoseconds first_frame{};  ///< until it was in memory, loading included
+    Nanoseconds first_frame{};  ///< when it was in memory, loading included
     std::int64_t frames = 0;
     std::int64_t not_finite = 0;  ///< values of all frames
 };
@@ -96,7 +96,7 @@ Result<std::optional<interop::FrameRecord>> next_frame(stream::FrameStream& stre
     }
 }
 
-/// What to say of the step of `first`, whose frames hold values that are not finite; `stream` is at its end then.
+/// The error for the step of `first`, whose frames hold values that are not finite. Cancels `stream`.
 Error not_finite_error(const session::Session& session, stream::FrameStream& stream, const vae::Latents& clip,
                        const interop::FrameRecord& first) {
     const std::uint64_t step = first.label.step;
@@ -126,7 +126,7 @@ Error not_finite_error(const session::Session& session, stream::FrameStream& str
 /// The profiler of one decode: a frame counts as shown once it is written.
 class Profiled {
   public:
-    /// Errors: Io naming the target of the lines.
+    /// Errors: Io naming the destination of the lines of statistics.
     static Result<std::unique_ptr<Profiled>> create(const DecodeArguments& arguments) {
         auto profiled = std::make_unique<Profiled>();
         profiled->is_wanted_ = arguments.is_profiled();
@@ -136,10 +136,10 @@ class Profiled {
         return profiled;
     }
 
-    /// Of the decoder; null: nothing is profiled.
+    /// Where the decoder records its passes; null: nothing is profiled.
     profile::Recorder* recorder() { return is_wanted_ ? &recorder_ : nullptr; }
 
-    /// `taken`: when it was taken to be written.
+    /// `taken`: when writing it began.
     void add_frame(const interop::FrameRecord& frame, Nanoseconds taken) {
         if (!is_wanted_) return;
         const Nanoseconds written = host_now();
@@ -152,14 +152,14 @@ class Profiled {
         told_ = written;
         tell(written);
     }
-    /// All spans have been collected.
+    /// To be called once all spans have been collected.
     void finish() {
         profile_.finish(host_now());
         tell(host_now());
     }
 
   private:
-    /// A reader that has gone ends the lines, not the decoding.
+    /// If the reader has gone, no further lines are written; decoding goes on.
     void tell(Nanoseconds now) {
         if (!lines_) return;
         if (auto written = lines_->write(profile::to_json_line(profile_, now)); !written) {
@@ -175,7 +175,7 @@ class Profiled {
     bool is_wanted_ = false;
 };
 
-/// Takes the frame back to its stream.
+/// Writes the frame and gives it back to its stream.
 Result<void> write_frame(stream::FrameStream& stream, const interop::FrameRecord& frame, std::int64_t not_finite,
                          GuardedOutputs& outputs, Profiled& profiled, Decoded& decoded) {
     const Nanoseconds taken = host_now();
@@ -200,7 +200,7 @@ Result<void> decode_all(const DecodeArguments& arguments, const session::Session
     }
 }
 
-/// Like decode_all(), of latents that do not come twice.
+/// Like decode_all(), for latents that cannot be read again: an error does not name the module at fault.
 Result<void> decode_incoming(stream::FrameStream& stream, const live::Incoming& incoming, bool allow_not_finite,
                              GuardedOutputs& outputs, Profiled& profiled, Decoded& decoded) {
     Progress progress(0, "frames");
@@ -217,7 +217,7 @@ Result<void> decode_incoming(stream::FrameStream& stream, const live::Incoming& 
     }
 }
 
-/// Slots for two steps of four frames for each latent one.
+/// Slots for two steps, with four frames of each latent frame.
 session::StreamOptions stream_options(std::int64_t latent_frames = 1) {
     return {.storage = interop::FrameRingDesc::Storage::Host,
             .format = vae::FrameFormat::Float32,
@@ -225,7 +225,7 @@ session::StreamOptions stream_options(std::int64_t latent_frames = 1) {
             .latent_frames = latent_frames};
 }
 
-/// One output has one size and one rate.
+/// All streams of one output must have the same size and rate.
 Result<void> check_alike(const live::StreamHeader& first, const live::Incoming& incoming) {
     const live::StreamHeader& header = incoming.header;
     if (header.width == first.width && header.height == first.height && header.fps == first.fps) return {};
@@ -260,14 +260,14 @@ class LiveDecode {
         if (stream_) return {};
         return fail(ErrorCode::NotFound, "{}: it ends before a stream of latents begins", input.name());
     }
-    /// The last one.
+    /// The last stream; run() must have succeeded.
     const stream::FrameStream& stream() const { return *stream_; }
 
   private:
     Result<void> decode(const live::Incoming& incoming) {
         const live::StreamHeader& header = incoming.header;
         if (first_) KG_CHECK(check_alike(*first_, incoming));
-        stream_.reset();  // its memory is the next one's
+        stream_.reset();  // frees its memory for the next one
         KG_TRY(stream_, live::LiveStream::create(session_, family_, incoming, stream_options()));
         const stream::FrameStreamFacts& facts = stream_->facts();
         if (!first_) {
@@ -291,7 +291,7 @@ class LiveDecode {
     std::unique_ptr<live::LiveStream> stream_;
 };
 
-/// What was decoded, in the log and in the statistics.
+/// Logs what was decoded and writes the statistics.
 Result<void> report(const DecodeArguments& arguments, const std::string& latents, const session::Session& session,
                     const stream::FrameStream& stream, const Decoded& decoded, GuardedOutputs& outputs) {
     if (outputs.has_text())
@@ -344,7 +344,7 @@ Result<void> run(const DecodeArguments& arguments) {
         NamedFile{"-o", arguments.out, Use::Frames}, NamedFile{"--json", arguments.json, Use::Written},
         NamedFile{"--trace", arguments.trace, Use::Written},
         NamedFile{"--stats", file_of_lines(arguments.live), Use::Written}}));
-    if (!arguments.trace.empty()) {  // what is written at the end must not fail only then
+    if (!arguments.trace.empty()) {  // a path that cannot be written fails now, not at the end
         KG_TRY(const auto writable, ReplacingFile::create(arguments.trace));
     }
     KG_TRY(const auto profiled, Profiled::create(arguments));  // outlives the session

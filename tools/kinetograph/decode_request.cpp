@@ -96,7 +96,7 @@ bool decodes(accel::Device& device) { return nn::Operators::create(device).has_v
 accel::DeviceHooks device_hooks(std::uint64_t memory_budget) {
     const auto write = [](LogLevel level, std::string_view message) {
         switch (level) {
-            case LogLevel::Info:  // what the program says itself: state_memory()
+            case LogLevel::Info:  // state_memory() already informs the user
                 return spdlog::debug("{}", message);
             case LogLevel::Warning:
                 return spdlog::warn("{}", message);
@@ -111,7 +111,7 @@ Result<std::unique_ptr<accel::Device>> open_lane(const std::string& lane, std::u
     const accel::DeviceHooks hooks = device_hooks(memory_budget);
     if (lane == "auto") return session::open_device(lane, hooks);
     auto device = accel::open(lane, hooks);
-    if (device || device.error().code == ErrorCode::InvalidArgument) return device;  // which names the lane
+    if (device || device.error().code == ErrorCode::InvalidArgument) return device;  // its message names the lane
     std::vector<std::string> there;
     for (const accel::Availability& other : accel::inspect_accelerators())
         if (other.device)

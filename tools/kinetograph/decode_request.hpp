@@ -13,7 +13,7 @@ struct DecodeRequest {
     std::string weights;
     std::string lane = "auto";  ///< as open_lane() takes it
     vae::ModelOptions model;
-    std::uint64_t memory_budget = 0;  ///< bytes of the device that may be held; 0: as many as it has
+    std::uint64_t memory_budget = 0;  ///< most bytes of device memory to hold; 0: no limit
 };
 
 /// Adds --lane. `lane` must outlive the parse.
@@ -30,7 +30,7 @@ void add_decode_options(CLI::App& command, DecodeRequest& request);
 /// The spelling on the command line.
 std::string_view to_string(conv::Sums sums);
 
-/// What the program lets a device take, and where its messages go.
+/// Sets the device's memory budget (bytes; 0: no limit) and sends its messages to the program's log.
 accel::DeviceHooks device_hooks(std::uint64_t memory_budget);
 
 /// Opens the device of a lane: "cpu", "cuda", "hip:1", "cuda:GPU-5a5a5a5a-...", as accel::open() takes it. "auto" takes

@@ -18,7 +18,7 @@ std::string_view to_string(Route route);
 struct HandOverTimes {
     Samples one_by_one;  ///< from execute() to the end of a wait for it
     Samples submission;  ///< of that, the call of execute(): the host's share
-    double batched = 0;  ///< per execution, of a row of executions of which only the last is waited for, seconds
+    double batched = 0;  ///< seconds per execution in a row of them of which only the last is waited for
 };
 
 /// Figures that must not grow or drift with the number of executions.

@@ -21,8 +21,8 @@ void set_up_messages() {
     spdlog::set_pattern("kinetograph: %^%l%$: %v");
 }
 
-/// OpenMP ends the process if it cannot start the threads that OMP_NUM_THREADS asks for, and every thread of ours asks
-/// for that many. It has already read the variable, so the program restarts itself with a smaller one.
+/// OpenMP ends the process if it cannot start the threads that OMP_NUM_THREADS asks for, and every thread that enters a
+/// parallel region asks for that many. The variable has been read by now, so the program restarts with a smaller value.
 void limit_threads(char** argv) {
     const int wanted = omp_get_max_threads(), processors = omp_get_num_procs();
     if (wanted <= kMostThreadsAProcessor * processors) return;
@@ -60,7 +60,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    // A reader that closes the pipe and a file beyond the size limit become Errors of write(), reported like any other.
+    // Ignored, so that write() fails on a closed pipe or at the file size limit; that is reported like any other Error.
     for (const int signal : {SIGPIPE, SIGXFSZ}) std::signal(signal, SIG_IGN);
     set_up_messages();
     limit_threads(argv);

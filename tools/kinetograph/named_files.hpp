@@ -22,7 +22,7 @@ struct NamedFile {
 /// Errors: InvalidArgument with both roles and the file, if a file that is written also has another role in `files`.
 Result<void> check_distinct(std::span<const NamedFile> files);
 
-/// Of a profile::LineSink; empty for a socket, which is no file that could be overwritten.
+/// The file that a profile::LineSink writes for `target`; empty for a socket, which overwrites nothing.
 inline std::string file_of_lines(const std::string& target) { return target.starts_with("unix:") ? "" : target; }
 
 }  // namespace kinetograph::cli

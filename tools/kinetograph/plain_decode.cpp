@@ -30,7 +30,7 @@ Result<void> PlainDecode::make_frames(accel::Device& device) {
     return {};
 }
 
-/// The clip's next step, into the frames' memory.
+/// Declares the clip's next step, which writes into the frames' memory.
 Result<PlainDecode::Step> PlainDecode::declare() {
     vae::Clip& clip = runner_->clip();
     KG_TRY(const auto kind, clip.next());

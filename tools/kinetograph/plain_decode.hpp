@@ -14,7 +14,7 @@ namespace kinetograph::cli {
 
 struct PlainOptions {
     profile::Recorder* recorder = nullptr;  ///< of the passes; outlives the decoder
-    bool stamps_passes = false;             ///< events around every pass, for time_passes()
+    bool stamps_passes = false;             ///< records events around every pass, for time_passes()
 };
 
 class PlainDecode {
@@ -28,8 +28,8 @@ class PlainDecode {
     Result<Samples> run(std::int64_t count);
     /// `count` steps, one in flight: the time from an event of the accelerator before each to one after it.
     Result<Samples> time_on_device(std::int64_t count);
-    /// The same of each pass of `count` steps, by its name: from an event before its work to one after it. Of a decoder
-    /// that stamps its passes.
+    /// The same for each pass of `count` steps, by its name: the time from an event before its work to one after it.
+    /// Empty without PlainOptions::stamps_passes.
     Result<std::map<std::string, Samples>> time_passes(std::int64_t count);
 
   private:
@@ -53,7 +53,7 @@ class PlainDecode {
     StepLatents latents_;
     bool stamps_passes_;
     std::vector<std::unique_ptr<accel::Memory>> frames_;
-    std::map<bool, Step> kinds_;               ///< [whether it is a clip's first]
+    std::map<bool, Step> kinds_;               ///< [is it a clip's first step]
     std::unique_ptr<vae::ClipRunner> runner_;  ///< waits before the memory above is freed
     std::uint64_t steps_ = 0;
 };

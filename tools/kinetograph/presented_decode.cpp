@@ -91,7 +91,7 @@ Result<graph::Execution> PresentedDecode::draw(const interop::FrameRecord& recor
     return execution;
 }
 
-/// All frames in the ring; returns the last one's execution.
+/// Draws all frames in the ring; returns the last one's execution.
 Result<graph::Execution> PresentedDecode::draw_frames() {
     graph::Execution last;
     while (const auto record = ring_->ring().try_take()) {
@@ -129,7 +129,7 @@ Result<PresentedTimes> PresentedDecode::run(std::int64_t count) {
         before = drawn;
     }
     if (before) KG_CHECK(wait_for_picture(*before));
-    KG_CHECK(ring_->wait_for_steps(options_.patience));  // frames do not tell whether a step has failed
+    KG_CHECK(ring_->wait_for_steps(options_.patience));  // reports a failed step, which its frames do not
     return times;
 }
 

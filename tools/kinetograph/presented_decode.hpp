@@ -36,9 +36,9 @@ struct PresentedOptions {
     profile::Recorder* recorder = nullptr;              ///< of the other lanes' passes; outlives the decoder
     graph::Lane copy_lane = graph::Lane::AsyncCompute;  ///< whose queue copies frames to images
     stream::Copies copies = stream::Copies::Ahead;
-    /// After so long without a lane that moves, run() fails and describes the lanes.
+    /// If no lane's timeline advances for this long, run() fails and describes the lanes.
     Nanoseconds patience = graph::kWorkPatience;
-    /// Called for every picture after its frame was drawn; may declare passes that draw over it. Returns the contents.
+    /// Called for every picture after its frame was drawn; may declare passes that draw over it. Returns the result.
     std::function<graph::Image(graph::FrameGraph&, graph::Image)> draw_over{};
 };
 

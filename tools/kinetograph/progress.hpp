@@ -1,4 +1,4 @@
-// Progress of a decode on standard error: an updated bar on a terminal, elsewhere a line for every tenth.
+// Progress on standard error: an updated line on a terminal; elsewhere a line for every tenth of a known total.
 #pragma once
 
 #include <kinetograph/engine/base/clock.hpp>
@@ -10,7 +10,7 @@ namespace kinetograph::cli {
 
 class Progress {
   public:
-    /// Counts from 0 to `total` units, `unit` being their plural ("frames"). A total of 0 is not known beforehand.
+    /// Counts from 0 to `total` units, `unit` being their plural ("frames"). `total` 0: not known beforehand.
     Progress(std::int64_t total, std::string unit);
     ~Progress();  ///< ends the bar's line
     Progress(const Progress&) = delete;

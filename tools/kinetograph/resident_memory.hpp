@@ -8,7 +8,7 @@
 
 namespace kinetograph::cli {
 
-/// Resident bytes of this process; 0 if the system does not say.
+/// Resident bytes of this process; 0 if /proc/self/statm cannot be read.
 inline std::uint64_t resident_bytes() {
     std::ifstream file("/proc/self/statm");
     std::uint64_t pages = 0, resident = 0;

@@ -8,7 +8,7 @@ namespace {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr std::uint64_t kResidentGrowth = 256U << 20U;  // freed memory stays in the sanitizer's quarantine
 #else
-constexpr std::uint64_t kResidentGrowth = 16U << 20U;  // of a process whose allocator keeps what is freed
+constexpr std::uint64_t kResidentGrowth = 16U << 20U;  // the allocator keeps some of what is freed
 #endif
 
 template <class State>

@@ -26,7 +26,7 @@ class TextOutput {
 /// A report as text, indented by two. Bytes of a name that are not UTF-8 become U+FFFD: a file name may contain any.
 std::string json_text(const nlohmann::ordered_json& json);
 
-/// Standard output, all of it or an Error: Io.
+/// Writes all of `text` to standard output. Errors: Io.
 Result<void> print(std::string_view text);
 
 }  // namespace kinetograph::cli

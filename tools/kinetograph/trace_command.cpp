@@ -35,7 +35,7 @@ struct ReadCapture {
     profile::Window window;
 };
 
-/// Shares are of all spans of the file, not of the newest seconds.
+/// Sets each pass's share of all spans in the file; the profile's own shares cover the newest seconds only.
 void set_shares(std::span<const profile::Span> spans, ReadCapture& read) {
     std::map<std::pair<std::string_view, std::string_view>, double> shares;
     const auto passes = profile::summarize_passes(spans, read.window);
@@ -139,7 +139,7 @@ std::string pacing_text(const profile::Profile& profile) {
     return text + "\n";
 }
 
-/// Of every plan, its steps, and what the newest one waited for.
+/// For every plan: its steps, and what the newest one waited for.
 std::string steps_text(const profile::Profile& profile) {
     std::string text;
     for (const profile::PlanSteps& steps : profile.steps()) {

@@ -41,7 +41,7 @@ struct FramesToShow {
     double fps = 0;
 };
 
-/// The requested frames, otherwise the whole clip; of latents that are being made 0 frames: it is not known.
+/// The requested number of frames, otherwise the whole clip's; 0 for live latents, whose number is not known.
 Result<FramesToShow> frames_to_show(const ViewArguments& arguments) {
     if (live::is_input(arguments.latents))
         return FramesToShow{.count = static_cast<std::int64_t>(arguments.viewer.frames)};
@@ -62,7 +62,7 @@ Result<void> open_recording(GuardedOutputs& outputs, const ViewArguments& argume
 
 constexpr std::string_view kNoPreview = "none";
 
-/// Offscreen every picture is the checkpoint's, unless a preview is named: none is looked for.
+/// Empty: no preview. Offscreen none is looked for: unless one is named, every picture is the checkpoint's.
 std::string preview_of(const ViewArguments& arguments) {
     const std::string& asked = arguments.viewer.preview;
     if (asked.empty()) return arguments.viewer.headless ? "" : std::string(viewer::kFindPreview);

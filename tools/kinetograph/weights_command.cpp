@@ -17,7 +17,7 @@
 namespace kinetograph::cli {
 namespace {
 
-/// Tensors of types that no view can show, with those types.
+/// [tensor's name] -> its type, of tensors whose type cannot be read.
 using Unreadable = std::map<std::string, std::string>;
 
 /// One tensor as the file stores it.

@@ -44,7 +44,7 @@ std::string libav_message(int error) {
     return text.data();
 }
 
-/// A rate within 0.0005 of 1000/1001 of a whole number is NTSC's, however many of its digits were given.
+/// Rates within 0.0005 of N * 1000/1001 are taken as exactly that (NTSC): 23.976, 29.97 and 59.94 are rounded.
 AVRational frame_rate(double fps) {
     constexpr double kNtsc = 1000.0 / 1001.0, kTolerance = 0.0005;
     const auto whole = std::lround(fps / kNtsc);
@@ -53,7 +53,7 @@ AVRational frame_rate(double fps) {
     return av_d2q(fps, 60'000);
 }
 
-/// The encoder, ready for frames of `format`; the best one that opens.
+/// The best encoder that opens, set up for frames of `format`.
 Result<CodecContext> open_encoder(std::string_view out, const ClipFormat& format, bool global_header) {
     std::string refusals;
     for (const AVCodec* codec : {avcodec_find_encoder_by_name("libx264"), avcodec_find_encoder(AV_CODEC_ID_H264),
@@ -76,7 +76,7 @@ Result<CodecContext> open_encoder(std::string_view out, const ClipFormat& format
             av_opt_set(encoder->priv_data, "crf", "16", 0);  // visually lossless; libx264 only
         } else {
             encoder->flags |= AV_CODEC_FLAG_QSCALE;
-            encoder->global_quality = 2 * FF_QP2LAMBDA;  // MPEG-4's own near-lossless quantiser
+            encoder->global_quality = 2 * FF_QP2LAMBDA;  // quantiser 2: near-lossless in MPEG-4 part 2
         }
         const int error = avcodec_open2(encoder.get(), codec, nullptr);
         if (error >= 0) return encoder;

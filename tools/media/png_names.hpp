@@ -26,7 +26,7 @@ class PngNames {
   private:
     std::filesystem::path folder_;
     std::string prefix_, suffix_;
-    int digits_ = 1;  ///< at least
+    int digits_ = 1;  ///< minimum width of the number
 };
 
 }  // namespace kinetograph::media

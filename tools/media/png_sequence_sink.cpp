@@ -18,8 +18,8 @@ Result<void> move(const std::filesystem::path& from, const std::filesystem::path
     return {};
 }
 
-/// No file after the last of `frames` pictures may look like a part of the sequence. 0: not known beforehand, and the
-/// first must not be there.
+/// Fails if an existing file would continue the sequence after its `frames` pictures. `frames` 0: not known beforehand,
+/// and picture 0 must not exist.
 Result<void> check_end(const PngNames& names, std::int64_t frames) {
     const std::filesystem::path next = names.path(frames);
     std::error_code ignored;
@@ -76,7 +76,7 @@ class PngSequenceSink final : public FrameSink {
     std::filesystem::path pending(std::int64_t index) const { return folder_.path() / fmt::format("{}.png", index); }
     std::filesystem::path older(std::int64_t index) const { return folder_.path() / fmt::format("{}.older", index); }
 
-    /// Complete or not at all.
+    /// If it fails, the older picture is restored, or counted in stranded_.
     Result<void> put_in_place(std::int64_t index) {
         const std::filesystem::path target = names_.path(index);
         std::error_code ignored;

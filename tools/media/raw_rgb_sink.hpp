@@ -5,7 +5,7 @@
 
 namespace kinetograph::media {
 
-/// `descriptor` stays the caller's. Errors of write(): Io, also if the reader has closed the pipe.
+/// `descriptor` is not closed. Errors of write(): Io, also if the reader has closed the pipe.
 Result<std::unique_ptr<FrameSink>> create_raw_rgb_sink(int descriptor, const ClipFormat& format);
 
 }  // namespace kinetograph::media
