@@ -3,7 +3,7 @@ include(CMakePackageConfigHelpers)
 set(KINETOGRAPH_PACKAGE_DIR "${CMAKE_INSTALL_LIBDIR}/cmake/kinetograph")
 
 get_property(libraries GLOBAL PROPERTY KINETOGRAPH_LIBRARIES)
-# The viewer is only a sample. The libraries of kernels/ are installed, as compute/ may link them; their headers are not.
+# The viewer is only a sample. The libraries of kernels/ are installed: compute/ may link them. Their headers are not.
 list(REMOVE_ITEM libraries kinetograph_viewer)
 set(viewer_libraries "")
 if(KINETOGRAPH_BUILD_VIEWER)  # the package's component of that name, which needs ImGui and GLFW

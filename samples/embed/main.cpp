@@ -1,5 +1,5 @@
 // The smallest integration: a clip is decoded in the background, and its frames arrive in the application's memory.
-// `upload` stands for an engine's own work; an engine takes over everything else as it is.
+// `upload` stands for an engine's own work; everything else can be used as it is.
 //   embed LATENTS.safetensors CHECKPOINT [cpu|cuda|hip]
 #include <kinetograph/compute/session/session.hpp>
 

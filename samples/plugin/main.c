@@ -84,7 +84,7 @@ static kg_result generate_and_show(kg_clip* clip, const kg_model_info* model) {
         latents.strides[1] = (int64_t)kHeight * kWidth;
         latents.strides[2] = kWidth;
         latents.strides[3] = 1;
-        while (done < kFramesOfAChunk && result == KG_OK) { /* stops early when unshown frames fill the slots */
+        while (done < kFramesOfAChunk && result == KG_OK) { /* a push stops early when unshown frames fill the slots */
             latents.data = values + (size_t)done * kHeight * kWidth;
             latents.shape[1] = kFramesOfAChunk - done;
             result = api.kg_clip_push(clip, &latents, 1000000, &pushed);

@@ -53,7 +53,7 @@ class Session {
     Result<bool> advance(Nanoseconds now, Nanoseconds refresh);
     /// Call when the device that draws is lost, for the reason `loss`: waits until nothing refers to it any more.
     void leave_display(const Error& loss, Nanoseconds now);
-    /// Opens the clip that leave_display() closed again; call after ClipSource::draw_on().
+    /// Reopens the clip that leave_display() closed; call after ClipSource::draw_on().
     void enter_display(Nanoseconds now);
 
     const Frame* frame() const { return playback_ ? playback_->current() : nullptr; }

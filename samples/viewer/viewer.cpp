@@ -24,7 +24,7 @@ namespace {
 
 constexpr Nanoseconds kNap = std::chrono::milliseconds(2);  // headless, until the decoder has a frame
 constexpr Nanoseconds kMinimisedNap = std::chrono::milliseconds(50);
-constexpr Nanoseconds kMemoryRefresh = std::chrono::milliseconds(250);  // asking the driver is slow
+constexpr Nanoseconds kMemoryRefresh = std::chrono::milliseconds(250);  // querying the driver is slow
 constexpr Nanoseconds kIdleRefresh = std::chrono::milliseconds(66);     // of unchanged pictures that the CPU draws
 
 class Viewer {
@@ -432,7 +432,7 @@ Result<ViewerSummary> Viewer::finish() {
     return summary;
 }
 
-/// A file that is written at the end of the run must fail at its beginning if it cannot be written.
+/// Fails before the run if a file that is written at its end cannot be.
 Result<void> check_writable(const std::filesystem::path& path) {
     if (path.empty()) return {};
     KG_CHECK(ReplacingFile::create(path));
