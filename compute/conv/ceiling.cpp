@@ -13,21 +13,22 @@
 namespace kinetograph::conv {
 namespace {
 
-/// How much work shows what a device can do.
+/// The amount of work that one measurement does.
 struct Load {
-    std::int64_t side, channels;  ///< of the convolution's image, and of both its ends
+    std::int64_t side, channels;  ///< the square image's side in pixels; channels in and out
     std::uint64_t copied;         ///< bytes
     int repeats;
 };
 constexpr std::array kCpuLoads{Load{.side = 32, .channels = 256, .copied = 64U << 20U, .repeats = 5}};
-/// Each is 16 times or more of the one before. A device that takes longer than `kQuick` for one is not given the next:
-/// a GPU that software plays would compute for minutes.
+/// Each load is at least 16 times the one before it. A device that takes longer than `kQuick` for one is not given the
+/// next: a GPU emulated in software would compute for minutes.
 constexpr std::array kGpuLoads{Load{.side = 8, .channels = 16, .copied = 1U << 20U, .repeats = 1},
                                Load{.side = 64, .channels = 128, .copied = 16U << 20U, .repeats = 3},
                                Load{.side = 256, .channels = 512, .copied = 256U << 20U, .repeats = 10}};
 constexpr double kQuick = 2e-3;  // seconds
 
-/// The shortest time between two events of the stream around `enqueue`; the first call, which may load, is not timed.
+/// The shortest time from an event before the work of `enqueue` to one after it. The first call, which may load
+/// kernels, is not timed.
 Result<double> best_seconds(accel::Device& device, accel::Stream& stream, int repeats,
                             const std::function<Result<void>()>& enqueue) {
     KG_TRY(const auto begin, device.create_event());
@@ -44,7 +45,7 @@ Result<double> best_seconds(accel::Device& device, accel::Stream& stream, int re
     return std::max(1e-9, std::chrono::duration<double>(best).count());
 }
 
-/// The passes of a decoder use every core, so its copy does too.
+/// A CPU decoder's passes use every core, so its bandwidth is measured with a copy on every core.
 Result<void> copy_on_all_cores(std::byte* to, const std::byte* from, std::int64_t bytes) {
     constexpr std::int64_t kPart = 1 << 20;
 #pragma omp parallel for schedule(static)

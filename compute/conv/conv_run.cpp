@@ -100,7 +100,7 @@ struct Bound {
     std::unique_ptr<accel::Memory> workspace;
     FrameBlock input, residual, output, normed;
 
-    /// Output and normed output are poisoned; the caller fills and uploads input and residual.
+    /// Fills the output and the normed output with NaN; the caller fills and uploads input and residual.
     static Result<Bound> create(accel::Device& device, const ConvProblem& problem, const ConvParameters& parameters,
                                 const ConvOptions& options) {
         Bound bound;
@@ -153,7 +153,7 @@ struct Bound {
     }
 };
 
-/// Of the frames that a run stores, against the same in fp64 or float32.
+/// Errors of the frames that a run stored, against the reference's frames.
 struct Errors {
     double relative_l2 = 0, max_abs = 0, max_abs_reference = 0;
 
@@ -174,7 +174,7 @@ struct Errors {
     }
 };
 
-/// The RMS norm of float32 frames, rounded to the problem's output first, in place.
+/// Replaces float32 frames by their RMS norm, in fp64. Values are rounded to the problem's output dtype first.
 void norm_in_place(const ConvProblem& problem, const std::vector<float>& gamma, FrameBlock& frames) {
     const std::int64_t channels = problem.filter.k;
     std::vector<double> pixel(static_cast<std::size_t>(channels));

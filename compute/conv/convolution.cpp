@@ -40,7 +40,7 @@ Result<void> check_parameters(const ConvProblem& problem, const ConvParameters& 
 
 Error nothing_open(const ConvProblem& problem, const std::vector<DispatchRow>& rows) {
     std::string list = to_string(rows);
-    list.pop_back();  // the last line's end: sentences have none
+    list.pop_back();  // the final newline: the sentence of an error has none
     return {ErrorCode::Unsupported, fmt::format("convolution {}: no back end is open:\n{}", problem.to_string(), list)};
 }
 
@@ -61,7 +61,7 @@ struct BackendName {
         : candidate(name.substr(0, name.find(':'))), kernel(name.substr(std::min(candidate.size() + 1, name.size()))) {}
 };
 
-/// Whether a list has the kernel; "name@N" in it stands for every number N from 1.
+/// Whether `kernels` has the kernel. The entry "name@N" stands for "name@1", "name@2" and so on.
 bool has_kernel(const std::vector<std::string_view>& kernels, std::string_view kernel) {
     const std::size_t at = kernel.find('@');
     if (at == std::string_view::npos) return std::ranges::find(kernels, kernel) != kernels.end();
@@ -96,7 +96,7 @@ std::string reason_of(std::span<const DispatchRow> rows, const DispatchRow& take
     return text;
 }
 
-/// Rows of a larger convolution take the method that this one takes.
+/// The rows that create() tries, best first: all of dispatch's, or one, if the method is given by name or by `part_of`.
 Result<std::vector<DispatchRow>> open_rows(const accel::DeviceInfo& device, const ConvProblem& problem,
                                            const ConvOptions& options) {
     std::vector<DispatchRow> rows = explain(device, problem, options.sums, options.preferred);

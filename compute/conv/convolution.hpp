@@ -13,24 +13,25 @@
 
 namespace kinetograph::conv {
 
-/// Which ways to add up a convolution dispatch may choose.
+/// Which summation methods dispatch may choose.
 enum class Sums : std::uint8_t {
-    Exact,  ///< products of the numbers as given, in float32, and one rounding at the end; the bits of a frame do not
+    Exact,  ///< products of the operands as given, summed in float32 and rounded once; the bits of a frame do not
             ///< depend on how many frames a call computes
-    Fast,   ///< Winograd's too, whose error is about a quarter larger (Rounding::Operands)
+    Fast,   ///< also Winograd's, whose error is about a quarter larger (Rounding::Operands)
 };
 
 /// When parameters are packed and uploaded.
 enum class Packing : std::uint8_t {
     Now,
-    Later,  ///< by Convolution::pack(): until then nothing of them is on the device
+    Later,  ///< by Convolution::pack(); until then no parameters are on the device
 };
 
 struct ConvOptions {
     std::string_view backend = {};    ///< "candidate" or "candidate:kernel" (dispatch.hpp); empty: the best open one
-    Sums sums = Sums::Exact;          ///< where no name is given
-    std::string_view preferred = {};  ///< a candidate that is taken where it is open, although another may be better
-    /// The convolution of which the problem computes some rows: its method is taken, so that they get the same bits.
+    Sums sums = Sums::Exact;          ///< used if `backend` is empty
+    std::string_view preferred = {};  ///< a candidate to take if it is open, even if another ranks higher
+    /// Set if the problem is some rows of this larger convolution: its method is taken, so that the rows get the same
+    /// bits.
     const ConvProblem* part_of = nullptr;
     Packing packing = Packing::Now;
 };
@@ -39,9 +40,9 @@ class Convolution {
   public:
     /// Picks a method, packs the parameters (or takes those that `weights` holds in its layout) and makes everything
     /// that enqueue() needs later. The choice is a function of device and problem. Errors: those of validate();
-    /// InvalidArgument (parameter sizes, an unknown back end's name); Unsupported (no method open, or not the requested
-    /// one, or not that of the whole; the message lists each with its reason). With Packing::Later `weights` outlives
-    /// pack(); back ends that pack into objects of their own do so at once, in ordinary memory.
+    /// InvalidArgument (parameter sizes, an unknown back end's name); Unsupported (no method is open, or the requested
+    /// one or that of `part_of` is not; the message lists each with its reason). With Packing::Later `weights` must
+    /// outlive pack(); back ends that pack into objects of their own still do so at once, in host memory.
     static Result<std::unique_ptr<Convolution>> create(accel::Device& device, const ConvProblem& problem,
                                                        Weights& weights, const ConvOptions& options = {});
     /// The same with its own parameters, which are read only during the call.
@@ -57,7 +58,8 @@ class Convolution {
     /// Why dispatch took it: the predicted time and the runner-up, where there are any.
     const std::string& reason() const { return reason_; }
     virtual std::uint64_t workspace_bytes() const = 0;
-    /// Before the first enqueue(), with Packing::Later. Errors: those of accel::upload.
+    /// Packs and uploads the parameters. With Packing::Later it must be called before the first enqueue(). Errors:
+    /// those of accel::upload.
     virtual Result<void> pack() { return {}; }
 
     /// Enqueues the convolution as one piece of work named `pass_name`; returns before it is done. The spans of frame

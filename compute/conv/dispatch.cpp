@@ -96,7 +96,7 @@ constexpr Gate kWinogradGates[] = {
     {"three temporal taps", [](const Subject& s) { return s.problem.filter.q == 3; },
      [](const Subject& s) { return fmt::format("{}", s.problem.filter.q); }},
     kTwoFrames,
-    // Fewer cost less than the transformed frames.
+    // With fewer, transforming the frames costs more than the products that it saves.
     {"more than 4 output channels", [](const Subject& s) { return s.problem.filter.k > direct::kMaxNarrow; },
      [](const Subject& s) { return fmt::format("{}", s.problem.filter.k); }},
 };
@@ -111,7 +111,7 @@ constexpr Gate kMeetsInput{
 /// Rows or columns from a filter's first tap to its last.
 std::int64_t reach(std::int64_t taps, std::int64_t dilation) { return (taps - 1) * dilation + 1; }
 
-// oneDNN 2.6's im2col writes out of bounds where a filter sticks out of the image on both sides.
+// oneDNN 2.6's im2col writes out of bounds where a filter extends beyond the image on both sides.
 constexpr Gate kFitsImage{"a filter no larger than the image",
                           [](const Subject& s) {
                               const ConvProblem& p = s.problem;
@@ -126,7 +126,7 @@ constexpr Gate kFitsImage{"a filter no larger than the image",
 
 bool has_residual(const Subject& s) { return s.problem.residual && s.problem.beta != 0; }
 
-// oneDNN's matrix product of small groups, which stands in for code that it does not generate, ends the process.
+// For small groups oneDNN falls back from generated code to a matrix product, which terminates the process.
 constexpr Gate kWholeVectors{"AVX-512 for groups of channels that are not a multiple of 8",
                              [](const Subject& s) {
                                  const ConvProblem& p = s.problem;

@@ -1,4 +1,4 @@
-// Dispatch: the list of convolution methods, the gates before each, what each would take, and why one was taken.
+// Dispatch: the list of convolution methods, the gates of each, its predicted time, and why one was chosen.
 #pragma once
 
 #include <kinetograph/compute/conv/convolution.hpp>
@@ -12,22 +12,24 @@
 
 namespace kinetograph::conv {
 
-/// One method: open when all its gates hold. A chip's is a plan, run by create_planned(); the CPU's are created.
+/// One method: open if all its gates hold. A chip's method makes a plan, run by create_planned(); a CPU method has
+/// create.
 struct Candidate {
-    std::string_view name;     ///< <method>-<chip>: what ConvOptions::backend takes, and of some a kernel's after ':'
+    std::string_view name;     ///< <method>-<chip>, as ConvOptions::backend takes it; some also take ":kernel"
     std::string_view summary;  ///< one line for people
     std::span<const Gate> gates;
     ConvPlan (*plan)(const ConvProblem&, const Chip&) = nullptr;
-    /// Makes the convolution. Unsupported from here is a decline too: a library's own refusal.
+    /// Makes the convolution. If it fails with Unsupported (the library declines the problem), dispatch tries the next
+    /// one.
     Result<std::unique_ptr<Convolution>> (*create)(accel::Device&, const ConvProblem&, Weights&) = nullptr;
-    bool norms = true;      ///< norms its output; others get a pass over it
-    bool upsamples = true;  ///< reads an input to upsample as it lies; others get a pass that doubles it
+    bool norms = true;      ///< norms its output; if not, a pass over the output is added
+    bool upsamples = true;  ///< upsamples as it reads its input; if not, a pass that doubles the input is added
     Rounding rounding = Rounding::Once;
     KernelChoice choice = {};
 };
 
-/// All candidates: the chips' methods, then the CPU's, best first. Every problem that validates is open to the last
-/// one.
+/// All candidates: the chips' methods, then the CPU's, best first. The last one, the reference, takes every valid
+/// problem on a CPU except a norm of F16 frames.
 std::span<const Candidate> candidates();
 
 /// One row of the explanation.
@@ -36,16 +38,20 @@ struct DispatchRow {
     bool open = false;
     std::string reason = {};             ///< of a closed one: requirement and value of every gate that fails
     std::optional<double> seconds = {};  ///< that an open one's plan predicts; none without a model
-    double seconds_a_frame = 0;          ///< that rank it: of one output frame alone where it takes one, else the mean
+    double seconds_a_frame = 0;          ///< to rank by: of a single output frame if it takes one, else the mean
     Rounding rounding = Rounding::Once;
     double error = 0;  ///< expected (expected_error()) of an open one
 };
 
-/// What dispatch would decide: the open rows first, by predicted seconds a frame (in the list's order where they are
-/// equal or there is no model; after them those whose rounding `sums` does not allow), then the closed ones in the
-/// list's order. The first row is the choice, if it is open. Methods add in different orders: ranked by a frame alone,
-/// the choice among Sums::Exact and so the bits of a frame do not depend on how many frames a step takes. The candidate
-/// that `preferred` names goes first where it is open.
+/// What dispatch would decide, best first; the first row is the choice, if it is open:
+///
+///   the candidate that `preferred` names, if it is open
+///   the other open rows, by predicted seconds a frame, in the list's order where they are equal or there is no model;
+///   first those whose rounding `sums` allows, then the others
+///   the closed rows, in the list's order
+///
+/// Methods add in different orders, so their bits differ. Because rows are ranked by the time of a single frame, the
+/// choice among Sums::Exact, and with it the bits of a frame, do not depend on how many frames a step takes.
 std::vector<DispatchRow> explain(const Chip& chip, const ConvProblem& problem, Sums sums = Sums::Exact,
                                  std::string_view preferred = {});
 std::vector<DispatchRow> explain(const accel::DeviceInfo& device, const ConvProblem& problem, Sums sums = Sums::Exact,

@@ -1,4 +1,4 @@
-// A method that reads inputs as they lie in memory, for an input to upsample: a pass doubles the frames first.
+// Upsampling for methods that cannot upsample as they read their input: a pass doubles the frames first.
 #pragma once
 
 #include <kinetograph/compute/conv/convolution.hpp>
@@ -13,8 +13,8 @@ ConvProblem on_doubled_input(ConvProblem problem);
 void double_frames(std::span<const std::byte* const> input, std::span<std::byte* const> output, std::int64_t height,
                    std::int64_t width, std::size_t pixel_bytes);
 
-/// `plain` computes on_doubled_input(problem), `backend` names the two. workspace: the doubled frames, and what `plain`
-/// wants.
+/// `plain` computes on_doubled_input(problem); `backend` is the name of the whole. workspace: the doubled frames, and
+/// that of `plain`.
 std::unique_ptr<Convolution> create_doubled_before(const ConvProblem& problem, std::unique_ptr<Convolution> plain,
                                                    std::string_view backend);
 

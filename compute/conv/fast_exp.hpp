@@ -7,8 +7,9 @@
 
 namespace kinetograph::conv {
 
-/// e^x to about two units in the last place for x in [-87, 88]; clamped to the ends outside. NaN also gives an end.
-/// Source: Cody-Waite reduction by ln 2 in two parts and the Taylor polynomial of degree 7 on [-ln2/2, ln2/2].
+/// e^x to about two units in the last place for x in [-87, 88]. Other x are clamped to that range; NaN gives the value
+/// at one of its ends. Source: Cody-Waite reduction by ln 2 in two parts and the Taylor polynomial of degree 7 on
+/// [-ln2/2, ln2/2].
 [[gnu::always_inline]] inline float fast_exp(float x) {
     const float clamped = std::min(88.0F, std::max(-87.0F, x));
     constexpr float kRound = 12582912.0F;  // 1.5 * 2^23: adding it rounds to an integer in the low mantissa bits

@@ -10,13 +10,13 @@
 
 namespace kinetograph::conv {
 
-/// Axes from the slowest to the fastest: K output channels, F too, C input channels of a group; taps Q in time, R rows,
-/// S columns.
+/// Axes from the slowest to the fastest: K (also called F) output channels, C input channels of a group; taps: Q in
+/// time, R rows, S columns.
 enum class FilterLayout : std::uint8_t {
     KCQRS,  ///< PyTorch's, and ConvParameters'
     KQRSC,  ///< channels last
-    RSCF,   ///< TensorFlow's and MAX's of images: one temporal tap
-    QRSCF,  ///< the same in three dimensions
+    RSCF,   ///< TensorFlow's and MAX's for images: one temporal tap
+    QRSCF,  ///< the same for volumes
 };
 
 /// The problem's filter as an array of that layout.

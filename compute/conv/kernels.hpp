@@ -18,9 +18,9 @@ class Kernels {
     /// The device's object, shared by all callers while any of them holds it; `device` outlives it.
     static std::shared_ptr<Kernels> of(accel::Device& device);
 
-    /// `image`: a fat binary (CUDA) or code object (HIP) by its name in the build, that of its source. Looks names up:
-    /// call it at creation, not for every enqueue. Errors: Unsupported (this build has no such image, with the reason),
-    /// NotFound (the image has no such kernel), and those of Device::load.
+    /// `image`: a fat binary (CUDA) or code object (HIP), by the name of its source in the build. Looks names up: call
+    /// it at creation, not for every enqueue. Errors: Unsupported (this build has no such image, with the reason, or
+    /// the image has no such kernel), and those of Device::load.
     Result<std::shared_ptr<accel::Kernel>> get(std::string_view image, std::string_view kernel);
 
     accel::Device& device() const { return device_; }

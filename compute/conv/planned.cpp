@@ -41,7 +41,7 @@ class PlannedConvolution final : public Convolution {
                                  const ConvTensors& tensors) const override {
         accel::cuda::TensorMapEncoder encode(kernels_->device(), pass_name);
         ParameterAddresses parameters = parameters_->addresses();
-        if (!problem().bias) parameters.bias = nullptr;  // another convolution's with these weights
+        if (!problem().bias) parameters.bias = nullptr;  // uploaded for another convolution with these weights
         const std::vector<ConvStep> steps = plan_.steps(tensors, parameters, std::ref(encode));
         KG_CHECK(encode.result());
         for (const ConvStep& step : steps) {
@@ -58,9 +58,9 @@ class PlannedConvolution final : public Convolution {
     ConvPlan plan_;
     std::string_view method_;
     std::shared_ptr<Kernels> kernels_;
-    std::vector<std::shared_ptr<accel::Kernel>> loaded_;  ///< one for each of the plan's
-    Weights* weights_;                                    ///< until pack()
-    std::shared_ptr<const DeviceParameters> parameters_;  ///< from then on
+    std::vector<std::shared_ptr<accel::Kernel>> loaded_;  ///< one for each of the plan's kernels
+    Weights* weights_;                                    ///< null after pack()
+    std::shared_ptr<const DeviceParameters> parameters_;  ///< set by pack()
 };
 
 }  // namespace

@@ -6,8 +6,9 @@
 
 namespace kinetograph::conv {
 
-/// `method` names it; `weights` outlives pack(), which uploads them. Errors: Unsupported (this build has not the
-/// kernels), those of the device; enqueue(): those of encoding a tensor map (an address that is not a multiple of 16).
+/// `method` is its name; `weights` must outlive pack(), which uploads them. Errors: Unsupported (this build lacks the
+/// kernels), those of the device; of enqueue(): those of encoding a tensor map (an address that is not a multiple of
+/// 16).
 Result<std::unique_ptr<Convolution>> create_planned(accel::Device& device, const ConvProblem& problem, ConvPlan plan,
                                                     std::string_view method, Weights& weights);
 

@@ -18,8 +18,8 @@ KINETOGRAPH_AVX512_INLINE void store_bf16(std::byte* to, __m512 values) {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(values)));
 }
 
-/// x / (1 + 2^(-x log2 e)). 2^r for |r| <= 1/2 by its Taylor polynomial of degree 4 (4.2e-5) and the reciprocal to
-/// 2^-14. NaN stays NaN.
+/// x / (1 + 2^(-x log2 e)). 2^r for |r| <= 1/2 is a Taylor polynomial of degree 4 (error 4.2e-5), the reciprocal is
+/// exact to 2^-14. NaN stays NaN.
 KINETOGRAPH_AVX512_INLINE __m512 silu(__m512 x) {
     const __m512 limit = _mm512_set1_ps(126);
     // Both return their second operand where one is NaN.
@@ -46,7 +46,7 @@ KINETOGRAPH_AVX512 void norm_pixels(const std::byte* input, std::byte* output, c
             squares = _mm512_dpbf16_ps(squares, words, words);
         }
         const __m128 norm = _mm_sqrt_ss(_mm_set_ss(_mm512_reduce_add_ps(squares)));
-        // The larger one; a norm that is NaN.
+        // The larger of the two; the norm, the second operand, if that is NaN.
         const __m128 divisor = _mm_max_ss(_mm_set_ss(1e-12F), norm);
         const __m512 factor = _mm512_broadcastss_ps(_mm_div_ss(_mm_set_ss(root), divisor));
         for (std::int64_t c = 0; c < channels; c += kLanes) {

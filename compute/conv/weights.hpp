@@ -22,12 +22,12 @@ struct HostParameters {
 /// thread at a time.
 class Weights {
   public:
-    /// `load` gives the parameters whenever a layout is packed that was not packed before.
+    /// `load` returns the parameters; it is called each time a new layout is packed.
     explicit Weights(std::function<HostParameters()> load) : load_(std::move(load)) {}
     explicit Weights(HostParameters parameters);
 
-    /// What `pack(const ConvParameters&)` made of the parameters when that layout was first asked for: a Result of
-    /// Packed. The type belongs to the layout. Errors: those of `pack`.
+    /// The parameters in that layout: what `pack(const ConvParameters&)`, which returns a Result of Packed, made of
+    /// them on the first call with that layout. Each layout has one type. Errors: those of `pack`.
     template <class Packed, class Pack>
     Result<std::shared_ptr<const Packed>> packed(const std::string& layout, const Pack& pack) {
         auto& entry = packed_[layout];
@@ -42,7 +42,7 @@ class Weights {
     /// The parameters themselves, for back ends that pack into objects of their own.
     HostParameters load();
     std::vector<float> gamma() const { return load_().gamma; }
-    /// packed() will be asked for the layout, which takes about so many bytes.
+    /// Announces that packed() will be called with that layout, which takes about `bytes`.
     void expect(const std::string& layout, std::uint64_t bytes) {
         if (!packed_.contains(layout)) expected_[layout] = bytes;
     }
@@ -51,7 +51,7 @@ class Weights {
         for (const auto& [layout, bytes] : expected_) sum += bytes;
         return sum;
     }
-    /// How often they were loaded, or will be for the layouts that are expected: packings that there are or will be.
+    /// How many layouts have been packed, or are expected to be. Each loads the parameters once.
     int packings() const { return packings_ + static_cast<int>(expected_.size()); }
 
   private:

@@ -34,19 +34,19 @@ struct Family {
     std::string diffusers_class;  ///< its class in config.json: "AutoencoderKLWan"
     /// Whose latents it takes, in sentences: "Wan 2.1". Families with the same word decode the same latents.
     std::string latents;
-    /// The family whose names of tensors it has: "wan2.1". Its files are told from that one's by its class; if it has
-    /// none, by `in_file_name`, or, if that is empty, by the published width. Empty: no other family has its names with
-    /// as many latent channels.
+    /// The family whose tensor names it shares: "wan2.1". Files of the two are told apart by `diffusers_class`; if this
+    /// family has none, by `in_file_name`; if that is empty too, by the published width. Empty: no other family with as
+    /// many latent channels has its tensor names.
     std::string relative_of{};
     std::string in_file_name{};     ///< a part of its files' names, in lower case: "lighttae"
     nn::Factors factors;            ///< of its decoder's network
     bool one_latent_frame = false;  ///< for pictures: a clip is one latent frame
-    bool is_small = false;          ///< made to be fast: a preview of the others that take its latents
+    bool is_small = false;          ///< made to be fast: suits previews of the other families that take its latents
     Widths published;               ///< of the published checkpoint
     WidthIn dim, z_dim;             ///< where a checkpoint has them
     LatentStatistics statistics;    ///< of the published checkpoint
-    /// What config.json says of a decoder of those widths, in JSON, by key; fields that it leaves out may differ.
-    /// Null: the family is in no such folder.
+    /// What config.json says of a decoder of those widths: keys and their values in JSON. Other fields may have any
+    /// value. Null: the family does not come as a folder with a config.json.
     std::vector<std::pair<std::string, std::string>> (*config)(const Widths& widths) = nullptr;
     nn::Network (*decoder)(const Widths& widths) = nullptr;
     std::string (*diffusers_name)(std::string_view original) = nullptr;  ///< of a parameter of `decoder`

@@ -5,10 +5,10 @@
 
 namespace kinetograph::families::taehv {
 
-/// The values that the published last layer gives black and white.
+/// The values of black and white in the output of the published last layer.
 enum class Range : std::uint8_t { ZeroToOne, MinusOneToOne };
 
-/// In what members' networks differ beside their widths.
+/// What the networks of these families differ in, besides their widths.
 struct Variant {
     float negative_slope = 0;  ///< of every ReLU
     Range range = Range::ZeroToOne;
@@ -20,14 +20,15 @@ nn::Value memory_block(nn::Network& network, nn::Value x, const std::string& key
                        Variant variant = {});
 
 /// The whole decoder: ReLU, 3x3 convolutions within a frame, and memory blocks. Stages are 4, 2, 1 and 1 times `dim`
-/// wide. The frames that a first latent makes before its last are dropped as early as nothing later remembers them.
-/// Output in [-1, 1]: an original of [0, 1] times two less one. Source: taehv.py, madebyollin/taehv.
+/// wide. Of the frames made from a clip's first latent only the last is kept; each of the others is dropped at the
+/// first point after which no memory block remembers it. Output in [-1, 1]: an original output in [0, 1] is doubled and
+/// lowered by one. Source: taehv.py, madebyollin/taehv.
 nn::Network decoder(const Widths& widths);
 /// The same with a last layer of 12 channels, which are 2 x 2 pixels: 16 times the side of the latents.
 nn::Network decoder_of_blocks(const Widths& widths);
 nn::Network decoder_of_blocks(const Widths& widths, Variant variant);
 
-/// What members of this kind have in common; name, title, latents, their channels and the network are their own.
+/// What all families of this kind have in common; name, title, latents, their channels and the network are parameters.
 Family family(std::string name, std::string title, std::string latents, std::int64_t z_dim,
               nn::Network (*decoder)(const Widths& widths));
 

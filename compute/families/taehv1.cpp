@@ -1,5 +1,5 @@
-// TAEHV: the tiny decoder of HunyuanVideo's latents, as a diffusion model makes them. TAEW2.1 has its network and
-// names, and latents of as many channels.
+// TAEHV: the tiny decoder of HunyuanVideo's latents, as a diffusion model makes them. TAEW2.1 has the same network,
+// tensor names and number of latent channels.
 #include <kinetograph/compute/families/taehv.hpp>
 
 namespace kinetograph::families {

@@ -16,9 +16,9 @@ using namespace nn::primitive;
 
 constexpr std::string_view kStages = "decoder.upsamples.";
 
-/// The stage's input as its output: each of `c_in` channels repeated to make `c_out` of a block of 2 x 2 pixels, and
-/// frames twice where the stage makes twice as many. Of as many channels as the input has, that is the nearest
-/// neighbour.
+/// The stage's input repeated to the size of its output: its `c_in` channels are repeated to fill 2 x 2 pixels of
+/// `c_out` channels, and each frame is repeated if the stage doubles the frames. With equal widths that is
+/// nearest-neighbour upsampling.
 nn::Value duplicate_up(nn::Network& network, nn::Value x, const std::string& key, std::int64_t c_in, std::int64_t c_out,
                        bool more_frames) {
     if (more_frames) x = network.append(x, RepeatFrames{2}, nn::Steps::AfterFirst);
@@ -49,8 +49,9 @@ nn::Network decoder(const Widths& widths) {
         const auto shortcut = [&, input = x] {
             return duplicate_up(network, input, key + ".avg_shortcut", stage.c_in, stage.c_out, stage.more_frames);
         };
-        // The first block's sum takes the place of the stage's input, unless a convolution changes its width: then the
-        // shortcut, as large as the stage's output, can wait until that is made.
+        // If the widths are equal, the first block's sum overwrites the stage's input in memory, so the shortcut is
+        // made before it. Otherwise the input stays until it is needed again, and the shortcut, which is as large as
+        // the stage's output, is made last.
         const bool early = stage.more_pixels && stage.c_in == stage.c_out;
         nn::Value skip = early ? shortcut() : x;
         for (int block = 0; block < 3; ++block)

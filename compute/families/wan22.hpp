@@ -1,4 +1,4 @@
-// What relatives share with Wan 2.2.
+// What related families share with Wan 2.2: the statistics of its latents.
 #pragma once
 
 #include <kinetograph/compute/families/family.hpp>

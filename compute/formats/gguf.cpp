@@ -1,6 +1,7 @@
-// gguf files: metadata, tensor descriptions, and tensors that are aligned and may be quantised. Types that views can
-// show stay in place, so a file takes no memory beside its own; others are listed as unreadable. Source: docs/gguf.md
-// of ggml-org/ggml; ComfyUI-GGUF's "comfy.gguf.orig_shape.NAME", which holds shapes of more dimensions than ggml has.
+// gguf files: metadata, tensor descriptions, and tensors that are aligned and may be quantised. Tensors of types that a
+// view can show stay in place, so that a file takes no memory besides its own; others are listed as unreadable. Source:
+// docs/gguf.md of ggml-org/ggml; ComfyUI-GGUF's "comfy.gguf.orig_shape.NAME", which holds shapes of more dimensions
+// than ggml has.
 #include <kinetograph/compute/formats/tensor_source.hpp>
 #include <kinetograph/compute/tensor/file_contents.hpp>
 #include <kinetograph/compute/tensor/quoted_name.hpp>
@@ -21,12 +22,13 @@ constexpr std::uint64_t kMostTensors = 100'000, kMostMetadata = 100'000, kLonges
 constexpr std::uint32_t kMostDimensions = 8;
 constexpr std::uint64_t kDefaultAlignment = 32;
 
-/// How elements of a type lie in a file: in blocks, of which 1 of F32 is 4 bytes.
+/// How the elements of a type lie in a file: in blocks. A block of F32 is 1 element of 4 bytes, one of Q8_0 is 32
+/// elements in 34.
 struct Type {
     std::uint32_t id = 0;
     std::string_view name;
     std::uint64_t block_elements = 1, block_bytes = 1;
-    std::optional<DType> dtype{};  ///< in a view
+    std::optional<DType> dtype{};  ///< that a view shows them as; none: unreadable
     tensor::Packing packing = tensor::Packing::Plain;
 };
 
@@ -65,7 +67,7 @@ constexpr std::array<Type, 32> kTypes{{
     {39, "MXFP4", 32, 17},
 }};
 
-/// Of metadata.
+/// The types of metadata, numbered as in a file.
 enum class Kind : std::uint32_t { U8, I8, U16, I16, U32, I32, F32, Bool, Text, Array, U64, I64, F64 };
 
 constexpr std::array<std::uint64_t, 13> kKindBytes{1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};  // Text and Array: by length
@@ -75,7 +77,7 @@ struct Described {
     tensor::Shape shape;
     std::uint32_t type_id = 0;
     const Type* type = nullptr;  ///< null: not known
-    /// The offset from where tensors begin; no bytes for a type that is not known.
+    /// `offset` counts from where the tensors begin. `bytes` is 0 for a type that is not known.
     std::uint64_t elements = 0, bytes = 0, offset = 0;
 };
 
@@ -128,7 +130,7 @@ class Reader {
     Result<Number> take_number() {
         KG_TRY(const auto bytes, take(sizeof(Number)));
         Number number;
-        std::memcpy(&number, bytes.data(), sizeof(number));  // both are little-endian
+        std::memcpy(&number, bytes.data(), sizeof(number));  // the file and the host are little-endian
         return number;
     }
 
@@ -178,7 +180,8 @@ class Reader {
         return Kind{kind};
     }
 
-    /// The numbers of an array of 32-bit integers; of others none.
+    /// The numbers of an array that can be a shape: at most 8 integers of 32 bits. Any other array is skipped: no
+    /// numbers.
     Result<tensor::Shape> take_array(const std::string& key) {
         KG_TRY(const auto kind, take_kind(key));
         KG_TRY(const auto count, take_number<std::uint64_t>());
@@ -228,7 +231,7 @@ class Reader {
         return {};
     }
 
-    /// What the tensor, of a known type, takes in the file.
+    /// Sets the bytes of the tensor, whose type is known.
     Result<void> measure(Described& tensor, std::uint64_t innermost) const {
         const Type* type = tensor.type;
         const std::string quoted = tensor::quoted_name(tensor.name);
@@ -241,7 +244,7 @@ class Reader {
         return {};
     }
 
-    /// What the shape was before ggml's limit on dimensions.
+    /// Restores the shape that the tensor had before ggml's limit on dimensions, if the metadata tells it.
     Result<void> restore_shape(Described& tensor) const {
         const auto found = shapes_.find(tensor.name);
         if (found == shapes_.end()) return {};
@@ -255,7 +258,7 @@ class Reader {
 
     // ---- the tensors ------------------------------------------------------------------------------------------------
 
-    /// Within the file, aligned, and none over another.
+    /// Checks that tensors are within the file, are aligned and do not overlap.
     Result<void> check_places() {
         const std::uint64_t header = contents_.bytes.size() - rest_.size();
         begin_ = std::min<std::uint64_t>((header + alignment_ - 1) / alignment_ * alignment_, contents_.bytes.size());

@@ -39,8 +39,8 @@ Result<const ArchiveEntry*> find_pickle(std::span<const ArchiveEntry> entries, c
     return &*found;
 }
 
-/// The tensors of one archive as views of their storages, and of one copy for those whose elements PyTorch stored in
-/// another order.
+/// The tensors of one archive as views of their storages. Those whose elements are not in row-major order (a transposed
+/// tensor) are views of one reordered copy.
 class Tensors {
   public:
     Tensors(std::span<const ArchiveEntry> entries, std::string folder, const std::string& file,
@@ -49,7 +49,7 @@ class Tensors {
         for (const ArchiveEntry& entry : entries) entries_.emplace(entry.name, entry.bytes);
     }
 
-    /// The tensor in its storage; of one in another order without elements, which put_in_order() adds.
+    /// Adds the tensor as a view of its storage. One in another order gets its elements in put_in_order().
     Result<void> add(const PickledTensor& tensor) {
         KG_TRY(const auto storage, storage_of(tensor));
         KG_TRY(const std::int64_t elements, checked_elements(tensor));
@@ -66,7 +66,7 @@ class Tensors {
         return {};
     }
 
-    /// Copies the elements of those in another order, and keeps the copy in `owners`.
+    /// Copies the elements of the tensors in another order, and keeps the copy in `owners`.
     Result<void> put_in_order(const tensor::ReadOptions& options, std::vector<std::shared_ptr<const void>>& owners) {
         std::uint64_t bytes = 0;
         for (const Scattered& each : scattered_) bytes += tensors_[each.index].view.bytes;
@@ -105,10 +105,10 @@ class Tensors {
         return found->second;
     }
 
-    /// How many there are, all of which are in the storage and no more than it has.
+    /// The number of elements. All of them are in the storage, and there are no more than it has.
     Result<std::int64_t> checked_elements(const PickledTensor& tensor) const {
         KG_TRY(const std::int64_t elements, tensor::element_count(tensor.shape));
-        std::int64_t left = tensor.storage_elements - tensor.offset;  // that the last element may use up
+        std::int64_t left = tensor.storage_elements - tensor.offset;  // from the first element to the storage's end
         if (left < 0 || elements > tensor.storage_elements) return wrong(tensor, "more elements than its storage has");
         if (elements == 0) return elements;
         for (std::size_t axis = 0; axis < tensor.shape.size(); ++axis) {

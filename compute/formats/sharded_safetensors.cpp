@@ -17,15 +17,15 @@ using File = std::shared_ptr<const tensor::SafetensorsFile>;
 constexpr std::string_view kMap = "weight_map";
 constexpr std::size_t kLongestFileName = 255;
 
-/// Whether it is a name in the index's own folder, and fit for a message: an index must not reach other files of the
-/// machine.
+/// Whether it is the name of a file in the index's own folder and can be printed: an index must not reach other files
+/// of the machine.
 bool is_plain_name(std::string_view name) {
     const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; };
     return !name.empty() && name.size() <= kLongestFileName && name != "." && name != ".." &&
            name.find('/') == std::string_view::npos && std::ranges::none_of(name, is_control);
 }
 
-/// Receives the JSON parser's events. Of what is not in the map only the depth is kept, however deep it is nested.
+/// Receives the JSON parser's events. Outside the map only the depth is kept, so that deep nesting takes no memory.
 class IndexReader : public nlohmann::json_sax<nlohmann::json> {
   public:
     explicit IndexReader(std::string_view index) : index_(index) {}
@@ -78,7 +78,7 @@ class IndexReader : public nlohmann::json_sax<nlohmann::json> {
   private:
     bool leave() {
         --depth_;
-        in_map_ = false;  // nothing within the map has a depth of its own
+        in_map_ = false;  // at the map's end: objects and arrays within it are refused
         return true;
     }
     bool other(std::string_view what) { return !in_map_ || misplaced(what); }
@@ -97,7 +97,7 @@ class IndexReader : public nlohmann::json_sax<nlohmann::json> {
     std::map<std::string, std::string> shard_of_;
     std::optional<Error> error_;
     std::size_t depth_ = 0;                                   // objects and arrays that are open
-    bool at_map_ = false, in_map_ = false, has_map_ = false;  // its key was the last; open; seen
+    bool at_map_ = false, in_map_ = false, has_map_ = false;  // last key was the map's; in the map; map was seen
     std::string tensor_;                                      // the last key in the map
 };
 

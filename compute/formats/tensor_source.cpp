@@ -23,7 +23,7 @@ Result<void> add_config(const std::filesystem::path& path, std::map<std::string,
     if (!path.filename().string().starts_with("diffusion_pytorch_model") || !std::filesystem::exists(config, ignored))
         return {};
     KG_TRY(const auto text, read_text(config, limits));
-    bool too_deep = false;  // the parser does not recurse, but what writes a value again as text does
+    bool too_deep = false;  // the parser does not recurse, but dump() does
     const auto within_depth = [&](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
         too_deep = too_deep || depth > kDeepestConfig;
         return !too_deep;
@@ -36,7 +36,7 @@ Result<void> add_config(const std::filesystem::path& path, std::map<std::string,
     return {};
 }
 
-/// "vae.safetensors.index.fp16.json" without its last part but one, which in diffusers is a variant.
+/// "vae.safetensors.index.fp16.json" without its second last part, which in diffusers is a variant.
 std::string without_variant(std::string_view name) {
     const std::size_t last = name.rfind('.');
     const std::size_t variant = last == std::string_view::npos || last == 0 ? last : name.rfind('.', last - 1);
@@ -44,9 +44,9 @@ std::string without_variant(std::string_view name) {
                                              : std::string(name.substr(0, variant)) + std::string(name.substr(last));
 }
 
-constexpr std::size_t kFirstBytes = 8;  // as many as any format is known by
+constexpr std::size_t kFirstBytes = 8;  // no format is recognised by more
 
-/// The format of a file of that name that begins like this.
+/// The format of a file of that name whose first bytes are `begin`.
 const Format& format_of(std::string_view name, std::string_view begin) {
     const auto claims = [&](const Format& format) {
         return (!format.suffix.empty() &&

@@ -40,20 +40,21 @@ class TensorSource {
     std::unordered_map<std::string_view, std::size_t> index_of_;  // keys point into the contents
 };
 
-/// Bytes of a caller's, with what keeps them: they stay unchanged for as long as `owner` is held.
+/// A caller's bytes, which stay valid and unchanged for as long as `owner` is held.
 struct OwnedBytes {
     std::span<const std::byte> bytes;
     std::shared_ptr<const void> owner{};
 };
 
-/// One kind of file: known by its suffix, or by what it begins with, or neither (what no other format claims).
+/// One file format, recognised by its suffix or its first bytes. The format with neither takes what no other one
+/// claims.
 struct Format {
     std::string suffix{};       ///< of the path, which may have a variant before its last part: ".index.fp16.json"
     std::string first_bytes{};  ///< of the contents
-    /// Null: the whole file is read and parsed.
+    /// Opens a file. Null: the whole file is read and given to `parse`.
     Result<TensorSource> (*open)(const std::filesystem::path& path, const tensor::ReadOptions& options) = nullptr;
-    /// The same for a file's contents; null for a format of several files. Looks at the limits between pieces of its
-    /// work; what it copies, the allocator makes.
+    /// Parses a file's contents; null for a format of several files. It checks the limits between pieces of its work,
+    /// and makes copies with the allocator.
     Result<TensorSource> (*parse)(const OwnedBytes& contents, const std::string& name,
                                   const tensor::ReadOptions& options) = nullptr;
 };
@@ -63,8 +64,8 @@ const std::vector<Format>& all();
 
 /// Opens `path` in its format. A folder stands for the checkpoint that diffusers has put into it
 /// (diffusion_pytorch_model..., or the same in vae/). For a file of such a folder, fields of config.json that the file
-/// itself lacks count as metadata. Errors: those of the format; NotFound for a
-/// folder without a checkpoint; Corrupt, Io for a config.json that is not a JSON object or cannot be read.
+/// itself lacks count as metadata. Errors: those of the format; NotFound for a folder without a checkpoint; Corrupt, Io
+/// for a config.json that is not a JSON object or cannot be read.
 Result<TensorSource> open(const std::filesystem::path& path, const tensor::ReadOptions& options = {});
 
 /// The same for a file's contents in memory, which the source keeps; `name` stands for the path. Errors also:

@@ -36,7 +36,7 @@ Result<Descriptor> open_socket(const std::string& path) {
     return socket;
 }
 
-/// What an earlier listener has left when it was killed: a socket that refuses connections.
+/// Whether it is a socket that a killed listener has left: it refuses connections.
 bool is_abandoned(const std::string& path, const sockaddr_un& address) {
     struct stat status {};
     if (::lstat(path.c_str(), &status) != 0 || !S_ISSOCK(status.st_mode)) return false;
@@ -121,7 +121,7 @@ Result<std::unique_ptr<Listener>> Listener::create(std::string path) {
     KG_TRY(auto socket, open_socket(path));
     KG_TRY(auto alarm, Alarm::create());
     if (is_abandoned(path, address)) ::unlink(path.c_str());
-    // No connection can be made before listen().
+    // No connection can be made before listen(), so that the mode is set in time.
     if (::bind(socket.fd(), generic(address), sizeof(address)) != 0)
         return fail(ErrorCode::Io, "unix:{}: cannot be made: {}", path, reason(errno));
     std::unique_ptr<Listener> listener(new Listener(std::move(socket), std::move(path), std::move(alarm)));

@@ -1,4 +1,4 @@
-// Connection and Listener: bytes from a pipe or a Unix socket, waited for without ever being stuck.
+// Connection and Listener: bytes from a pipe or a Unix socket. Every wait for them can be cancelled.
 #pragma once
 
 #include <kinetograph/compute/live/reader.hpp>
@@ -10,7 +10,7 @@
 
 namespace kinetograph::live {
 
-/// An open file of the system's; closed at the end unless it is borrowed.
+/// An open file descriptor, closed by the destructor unless it is borrowed.
 class Descriptor {
   public:
     Descriptor() = default;
@@ -26,7 +26,7 @@ class Descriptor {
     bool is_borrowed_ = false;
 };
 
-/// What one thread raises to end the waiting of others, for good.
+/// Raised by one thread to end the waits of others, now and later.
 class Alarm {
   public:
     /// Errors: Io.
@@ -40,7 +40,7 @@ class Alarm {
     Descriptor event_;
 };
 
-/// One generator's bytes. Replies go back over a socket; a pipe has no way back, and they are dropped.
+/// The bytes of one generator. Replies go back over a socket; on a pipe, which cannot carry them, they are dropped.
 class Connection final : public ByteSource {
   public:
     /// Errors: Io.
@@ -50,8 +50,8 @@ class Connection final : public ByteSource {
     Result<std::size_t> read(std::span<std::byte> bytes) override;
     const std::string& name() const override { return name_; }
 
-    /// Latent frames that the generator may have sent, of all streams together. What a full socket does not take is
-    /// left out: a later credit says more.
+    /// Tells the generator how many latent frames it may have sent, of all streams together. If the socket is full the
+    /// reply is dropped: a later one grants as much or more.
     void grant(std::uint64_t latent_frames);
     /// Tells the generator why no more is read.
     void refuse(const std::string& sentence);
@@ -72,7 +72,7 @@ class Connection final : public ByteSource {
 /// A Unix socket that generators connect to, one after another.
 class Listener {
   public:
-    /// Makes the socket `path`, for this user only; one without a listener is replaced.
+    /// Makes the socket `path`, for this user only; a socket there without a listener is replaced.
     /// Errors: InvalidArgument (a path that is too long), Io (also: a socket that has a listener).
     static Result<std::unique_ptr<Listener>> create(std::string path);
     Listener(const Listener&) = delete;

@@ -58,7 +58,7 @@ Result<tensor::DType> get_dtype(std::span<const std::byte> payload) {
 
 Result<double> get_fps(std::span<const std::byte> payload) {
     const auto fps = get<double>(payload, kFpsAt);
-    if (fps >= kLowestFps && fps <= kHighestFps) return fps;  // a NaN is not
+    if (fps >= kLowestFps && fps <= kHighestFps) return fps;  // false for NaN
     return fail(ErrorCode::Corrupt, "fps: {}, wanted {} to {}", fps, kLowestFps, kHighestFps);
 }
 

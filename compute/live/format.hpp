@@ -13,7 +13,7 @@
 namespace kinetograph::live {
 
 constexpr std::uint32_t kVersion = 1;
-constexpr std::size_t kRecordBytes = 16;  ///< of what every record begins with
+constexpr std::size_t kRecordBytes = 16;  ///< of the header that every record begins with
 constexpr std::size_t kStartBytes = 112;  ///< of a start record's payload
 constexpr std::int64_t kMostChannels = 1024, kLargestSide = 1024;
 constexpr std::uint64_t kLargestLatentFrame = 256ULL << 20U;  ///< bytes
@@ -29,7 +29,7 @@ constexpr Tag kReset{'R', 'S', 'E',
                      'T'};               ///< the next latent frame is a clip's first; what is not shown yet is dropped
 constexpr Tag kEnd{'D', 'O', 'N', 'E'};  ///< the stream is complete
 constexpr Tag kCredit{'C', 'R', 'D',
-                      'T'};  ///< a reply: latent frames that may have been sent on the connection, in all
+                      'T'};  ///< a reply: how many latent frames may have been sent on the connection, in all
 constexpr Tag kRefusal{'F', 'A', 'I', 'L'};  ///< a reply: a sentence that says why the viewer takes no more
 
 struct RecordHeader {
@@ -55,12 +55,12 @@ struct StreamHeader {
 std::array<std::byte, kRecordBytes> encode(const RecordHeader& record);
 RecordHeader decode_record(std::span<const std::byte, kRecordBytes> bytes);
 
-/// The payload of a start record. Names beyond their fields are cut.
+/// The payload of a start record. Names longer than their fields are cut.
 std::array<std::byte, kStartBytes> encode(const StreamHeader& header);
 /// Errors: Corrupt, Unsupported (version); they name the field, what it is and what was wanted.
 Result<StreamHeader> decode_start(std::span<const std::byte> payload);
 
-/// What a generator writes, appended to bytes that go to a pipe or a socket in that order.
+/// Appends the records of a generator to `bytes`, which then go to a pipe or a socket.
 class Writer {
   public:
     explicit Writer(std::vector<std::byte>& bytes) : bytes_(bytes) {}

@@ -6,7 +6,7 @@
 
 namespace kinetograph::live {
 
-/// A connection and what is read of it.
+/// A connection and the reader of its bytes.
 struct Feed {
     explicit Feed(std::unique_ptr<Connection> from) : connection(std::move(from)), reader(*connection) {}
     /// Nothing more is read, and the generator is told why.
@@ -16,11 +16,11 @@ struct Feed {
     }
     const std::unique_ptr<Connection> connection;
     Reader reader;
-    std::uint64_t received = 0;       ///< latent frames; of the stream that is being read
-    std::atomic<bool> broken{false};  ///< in the middle of a stream: no other follows
+    std::uint64_t received = 0;       ///< latent frames of all its streams; used by the stream that is being read
+    std::atomic<bool> broken{false};  ///< within a stream: no other stream follows
 };
 
-/// A stream that has begun. One reader at a time: the next one is asked for after its end.
+/// A stream that has begun. It is read to its end before Input::next() is called for another one.
 struct Incoming {
     std::shared_ptr<Feed> feed;
     StreamHeader header;
@@ -38,10 +38,10 @@ class Input {
     /// Standard input for "-"; for "unix:PATH" a socket is made there. Errors: InvalidArgument (standard input is a
     /// terminal), those of Listener::create.
     static Result<std::unique_ptr<Input>> open(const std::string& name, Connections served);
-    /// The same of bytes that come from elsewhere.
+    /// The input of a connection that exists.
     static std::unique_ptr<Input> of(std::unique_ptr<Connection> connection);
 
-    /// Waits for the next stream; nothing once there is none. Errors: those of Reader::next_stream, after which the
+    /// Waits for the next stream; nothing if no other can come. Errors: those of Reader::next_stream, after which the
     /// connection is closed; those of Listener::accept; Cancelled after cancel().
     Result<std::optional<Incoming>> next();
     /// Whether another stream may come. Any thread.

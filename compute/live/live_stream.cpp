@@ -65,7 +65,7 @@ class ReadingStream final : public LiveStream {
     std::optional<Error> ended_with() const;
 
     const Incoming incoming_;
-    const bool one_latent_frame_;  ///< a clip of the family is one
+    const bool one_latent_frame_;  ///< a clip of the family is one latent frame
     const std::unique_ptr<stream::FrameStream> decoding_;
     std::uint64_t of_the_clip_ = 0;  ///< latent frames decoded since the last reset; of the thread that decodes
 
@@ -73,16 +73,16 @@ class ReadingStream final : public LiveStream {
     Condition changed_;
     std::deque<Arrived> queue_ KG_GUARDED_BY(mutex_);
     bool reset_ KG_GUARDED_BY(mutex_) = false;       ///< is to be carried out before anything else
-    bool is_read_ KG_GUARDED_BY(mutex_) = false;     ///< to the end, or as far as it is sound
-    bool is_decoded_ KG_GUARDED_BY(mutex_) = false;  ///< all that was read
-    bool has_ended_ KG_GUARDED_BY(mutex_) = false;   ///< by the generator's word
+    bool is_read_ KG_GUARDED_BY(mutex_) = false;     ///< to the stream's end, or to an error
+    bool is_decoded_ KG_GUARDED_BY(mutex_) = false;  ///< everything that was read
+    bool has_ended_ KG_GUARDED_BY(mutex_) = false;   ///< the generator has sent the stream's end
     bool stop_ KG_GUARDED_BY(mutex_) = false;
     std::optional<Error> error_ KG_GUARDED_BY(mutex_);
     std::uint64_t received_ KG_GUARDED_BY(mutex_) = 0;
     profile::RateMeter arrivals_ KG_GUARDED_BY(mutex_);
-    std::uint64_t steps_ KG_GUARDED_BY(mutex_) = 0;                   ///< of the decoder
+    std::uint64_t steps_ KG_GUARDED_BY(mutex_) = 0;                   ///< that the decoder has been given
     std::array<Nanoseconds, 64> arrived_at_ KG_GUARDED_BY(mutex_){};  ///< [step % 64] of the newest steps
-    std::uint64_t step_taken_ KG_GUARDED_BY(mutex_) = 0;              ///< whose first frame was taken last
+    std::uint64_t step_taken_ KG_GUARDED_BY(mutex_) = 0;              ///< the step whose first frame was taken last
     Nanoseconds lag_ KG_GUARDED_BY(mutex_){};
     std::thread reader_, decoder_;
 };
@@ -145,7 +145,7 @@ bool ReadingStream::take_in(Item item) {
     return more;
 }
 
-/// What came before it is still decoded and shown.
+/// Ends the stream with `error`. Latent frames that came before it are still decoded and shown.
 void ReadingStream::fail_with(Error error) {
     {
         const Lock lock(mutex_);
@@ -183,7 +183,7 @@ Result<bool> ReadingStream::decode_next() {
         decoding_->restart();
         of_the_clip_ = 0;
         lock.lock();
-        reset_ = false;  // another one that came meanwhile has nothing to drop
+        reset_ = false;  // another reset that came meanwhile has cleared the queue itself
         lock.unlock();
         changed_.notify_all();
         return true;
@@ -220,7 +220,7 @@ Result<void> ReadingStream::decode(const Arrived& arrived) {
     return {};
 }
 
-/// As much as the queue holds beyond what the decoder has taken out of it.
+/// Grants what the decoder has taken out of the queue and what the queue holds.
 void ReadingStream::grant() { incoming_.feed->connection->grant(incoming_.feed->received - queue_.size() + kQueued); }
 
 void ReadingStream::note_lag(const FrameRecord& record) {
@@ -231,24 +231,25 @@ void ReadingStream::note_lag(const FrameRecord& record) {
     lag_ = host_now() - arrived_at_.at(step % arrived_at_.size());
 }
 
-/// Nothing while more frames may come.
+/// The error that ended the stream; nothing while frames from before it may come.
 std::optional<Error> ReadingStream::ended_with() const {
     std::optional<Error> error;
     {
-        const Lock lock(mutex_);  // before the decoder is asked: at the end all frames are in it
+        const Lock lock(mutex_);  // before the decoder is asked: when all is decoded, it has all frames
         if (is_decoded_) error = error_;
     }
     if (!error || decoding_->stats().depth > 0) return std::nullopt;
     return error;
 }
 
-/// Frames of before a reset that has been read are not handed out any more. False if `timeout` passes first.
+/// Waits until a reset that has been read is carried out, so that no frame from before it is handed out. False if
+/// `timeout` passes first.
 bool ReadingStream::wait_for_reset(Nanoseconds timeout) {
     Lock lock(mutex_);
     return changed_.wait_for(lock, timeout, [&]() KG_REQUIRES(mutex_) { return !reset_ || stop_; });
 }
 
-/// In short waits, so that the end is noticed.
+/// Waits in short pieces, so that the end is noticed.
 Result<std::optional<FrameRecord>> ReadingStream::take(Nanoseconds timeout) {
     const Nanoseconds until = host_now() + timeout;
     for (;;) {
@@ -279,7 +280,7 @@ void ReadingStream::cancel() {
     incoming_.feed->connection->cancel();
 }
 
-/// The threads of this stream stand in no driver: they end with the decoder's waits and the connection.
+/// This stream's threads call no driver: they end when the decoder's waits and the connection are cancelled.
 bool ReadingStream::close(Nanoseconds timeout) {
     const Nanoseconds until = host_now() + timeout;
     const auto left = [until] { return std::max(until - host_now(), Nanoseconds{}); };
@@ -300,7 +301,7 @@ bool ReadingStream::finished() const {
 
 stream::FrameStreamStats ReadingStream::stats() const {
     const bool finished = [this] {
-        const Lock lock(mutex_);  // before the decoder is asked: at the end all frames are in it
+        const Lock lock(mutex_);  // before the decoder is asked: when all is decoded, it has all frames
         return is_decoded_ && !error_ && !stop_;
     }();
     stream::FrameStreamStats stats = decoding_->stats();
@@ -314,7 +315,7 @@ LiveStats ReadingStream::live() const {
     return {received_, queue_.size(), frames * arrivals_.rate(host_now()), lag_, has_ended_};
 }
 
-/// Whether the checkpoint takes what the stream states.
+/// Checks that the checkpoint decodes latents of the stream's family and channels.
 Result<void> check(const session::Session& session, const families::Family& family, const Incoming& incoming) {
     const StreamHeader& header = incoming.header;
     const families::Family* from = families::find(header.family);

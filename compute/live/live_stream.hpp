@@ -1,4 +1,4 @@
-// LiveStream: latents that arrive while they are made, as a stream of frames.
+// LiveStream: latents that arrive as a generator makes them, decoded into a stream of frames.
 #pragma once
 
 #include <kinetograph/compute/families/family.hpp>
@@ -10,17 +10,18 @@ namespace kinetograph::live {
 struct LiveStats {
     std::uint64_t received = 0;  ///< latent frames
     std::size_t queued = 0;      ///< of them, not yet given to the decoder
-    double generator_fps = 0.0;  ///< frames of video a second, as the latents arrive; sinks while none do
+    double generator_fps = 0.0;  ///< frames of video a second at which latents arrive; falls while none arrive
     Nanoseconds lag{};           ///< from the arrival of a latent frame to the taking of its first frame
-    bool has_ended = false;      ///< the generator has said the stream's end
+    bool has_ended = false;      ///< the generator has sent the stream's end
 };
 
-/// Reads, decodes and hands out on threads of its own. Latent frames that the decoder has no room for yet wait in a
-/// queue of kQueued; when it is full, nothing is read, so that the generator's writes block. Over a socket the
-/// generator is granted as many latent frames as there is room for, so that a reset is read at once.
+/// Reads and decodes on threads of its own. Latent frames that the decoder has no room for yet wait in a queue of
+/// kQueued; when it is full, nothing is read, so that the generator's writes block. Over a socket the generator is
+/// granted only as many latent frames as there is room for: it waits instead of filling the socket, so that a reset is
+/// read at once.
 ///
 /// take() gives the frames of everything that came before an end or an error, then nothing or the Error. push() is
-/// refused; restart() drops the frames that are ready, to catch up; loops there are none.
+/// refused; restart() drops the frames that are ready, to catch up; set_loop() has no effect.
 class LiveStream : public stream::FrameStream {
   public:
     static constexpr std::size_t kQueued = 4;  ///< latent frames

@@ -7,7 +7,7 @@
 namespace kinetograph::live {
 namespace {
 
-constexpr std::uint64_t kPiece = 1U << 20U;  // bytes by which memory grows ahead of what arrives
+constexpr std::uint64_t kPiece = 1U << 20U;  // bytes: how far memory may grow ahead of what has arrived
 
 std::string quoted(const Tag& tag) { return tensor::quoted_name({tag.data(), tag.size()}); }
 
@@ -65,14 +65,14 @@ Result<std::optional<StreamHeader>> Reader::read_start() {
     KG_TRY(const std::size_t have, read_some(bytes));
     if (have == 0) return std::nullopt;
     const RecordHeader record = decode_record(bytes);
-    // Said first: whatever else it is, it is not this format.
+    // Checked first: without the tag the input is not of this format, whatever else is wrong with it.
     if (have >= kStart.size() && record.tag != kStart)
         return fail(ErrorCode::Corrupt, "tag: {}, wanted {}: this is not a stream of live latents", quoted(record.tag),
                     quoted(kStart));
     if (have < bytes.size())
         return fail(ErrorCode::Corrupt, "the input ends after {} of {} bytes of a start record", have, bytes.size());
     if (record.number != streams_) return fail(ErrorCode::Corrupt, "number: {}, wanted {}", record.number, streams_);
-    // One that is longer than this version's may be another version's, which is what the sentence should say.
+    // A longer payload may be another version's: decode_start() then says so.
     const auto known = std::min<std::uint64_t>(record.payload_bytes, kStartBytes);
     KG_CHECK(read_all(bytes_, known, "a start record"));
     KG_TRY(StreamHeader header, decode_start(bytes_));

@@ -61,9 +61,9 @@ class Reader {
 
     ByteSource& source_;
     std::optional<StreamHeader> header_;  ///< of the stream that is being read
-    std::uint64_t streams_ = 0;           ///< begun
-    std::uint64_t chunks_ = 0;            ///< of that stream, begun
-    std::uint64_t left_ = 0;              ///< latent frames of the current chunk that were not read
+    std::uint64_t streams_ = 0;           ///< streams begun
+    std::uint64_t chunks_ = 0;            ///< chunks begun in that stream
+    std::uint64_t left_ = 0;              ///< latent frames of the current chunk that are not read yet
     std::vector<std::byte> bytes_;
     std::optional<Error> error_;
 };

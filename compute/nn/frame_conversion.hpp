@@ -17,7 +17,7 @@ struct UnpackLatent {
     std::int64_t pixels = 0, channels = 0;
     const float* scale = nullptr;                     ///< [channels], on the device; null: 1
     const float* shift = nullptr;                     ///< [channels], on the device; null: 0
-    tensor::DType dtype = tensor::DType::BF16;        ///< of the output, F32 or BF16
+    tensor::DType dtype = tensor::DType::BF16;        ///< of the output, F32 or BF16; on a GPU also F16
     float soft_limit = 0;                             ///< 0: none
     tensor::DType latent_dtype = tensor::DType::F32;  ///< F32, F16 or BF16
 };
@@ -31,7 +31,7 @@ struct StoreFloat {
     std::span<const std::byte* const> input;    ///< frames of `elements`
     std::byte* output = nullptr;                ///< [frames, elements]; may be the only input frame, if both are F32
     std::int64_t elements = 0;                  ///< of one frame
-    tensor::DType dtype = tensor::DType::BF16;  ///< of the input, F32 or BF16
+    tensor::DType dtype = tensor::DType::BF16;  ///< of the input, F32 or BF16; on a GPU also F16
     float limit = std::numeric_limits<float>::infinity();
     std::uint32_t* not_finite = nullptr;  ///< on the device: becomes 1 if an input is infinite or NaN; null: not asked
     tensor::DType output_dtype = tensor::DType::F32;  ///< F32, or F16, rounded to nearest even
@@ -52,7 +52,7 @@ struct StorePicture {
     std::span<const std::byte* const> input;    ///< frames [pixels, 3]
     std::span<std::byte* const> output;         ///< as many, RGBA of 8 bits: [pixels, 4], 4-byte aligned
     std::int64_t pixels = 0;                    ///< of one frame
-    tensor::DType dtype = tensor::DType::BF16;  ///< of the input, F32 or BF16
+    tensor::DType dtype = tensor::DType::BF16;  ///< of the input, F32 or BF16; on a GPU also F16
     std::uint32_t* not_finite = nullptr;  ///< on the device: becomes 1 if a value is infinite or NaN; null: not asked
 };
 /// On the CPU; see Operators for any device. The spans are copied before this returns.

@@ -34,7 +34,7 @@ class Fusion {
     }
 
   private:
-    /// Passes run in the order of the primitives that complete their operands.
+    /// A pass, and the primitive that completes its operands. Passes run in the order of these primitives.
     struct Placed {
         std::size_t place = 0;
         Pass pass;
@@ -93,7 +93,8 @@ class Fusion {
         repeated_[i + 1] = {input_of(i), repeat.factor};
     }
 
-    /// With the frames that it reads repeated, if they are.
+    /// Adds the pass. If its input is made by RepeatFrames, the pass reads that one's input and repeats the frames
+    /// itself.
     template <class AnyPass>
     void place_repeated(std::size_t i, AnyPass pass) {
         if (const auto repeated = repeated_.find(pass.input); repeated != repeated_.end()) {
@@ -120,7 +121,7 @@ class Fusion {
 
     // ---- what a pass takes along -----------------------------------------------------------------------------------
 
-    /// The first norm that reads the output.
+    /// Includes the first norm that reads the output.
     void take_norm(ConvPass& pass) {
         const std::vector<std::size_t>& users = users_[pass.output];
         const auto norm =
@@ -145,7 +146,8 @@ class Fusion {
         pass.negative_slope = activate->negative_slope;
     }
 
-    /// The primitive, if it is the only one that reads `value`, which becomes what it makes.
+    /// If the only primitive that reads `value` is a Wanted, takes it into the pass and moves `value` to what it makes.
+    /// Else null.
     template <class Wanted>
     const Wanted* take_only_user(Value& value) {
         const std::vector<std::size_t>& users = users_[value];
@@ -176,10 +178,10 @@ class Fusion {
     }
 
     const std::vector<Node>& nodes_;
-    std::vector<Value> made_;                      ///< [Value] -> the same, or what passes through a skipped primitive
+    std::vector<Value> made_;                      ///< [Value] -> the same; for a skipped primitive, its input
     std::vector<std::vector<std::size_t>> users_;  ///< [Value] -> primitives that read it
     std::vector<bool> taken_;                      ///< [primitive] belongs to a pass, or is skipped
-    std::map<Value, Value> doubled_;               ///< what a convolution doubles on the way -> what it reads
+    std::map<Value, Value> doubled_;               ///< doubled value that only a convolution reads -> its original
     struct Repeated {
         Value input = 0;
         std::int64_t factor = 1;

@@ -1,4 +1,5 @@
-// Which passes the primitives of a network become: a convolution takes along what follows it in memory.
+// Fusion: the passes that the primitives of a network become. A convolution's pass includes neighbouring primitives (an
+// activation, a sum, a norm), so that less goes through memory.
 #pragma once
 
 #include <kinetograph/compute/nn/network.hpp>
@@ -21,10 +22,10 @@ struct ConvPass {
     const primitive::Conv* conv = nullptr;
     Value input = 0;
     bool upsample = false;     ///< reads the input as UpsampleSpace would make it
-    std::int64_t shuffle = 1;  ///< the factor of a TimeShuffle: its parts are stored as frames
+    std::int64_t shuffle = 1;  ///< the factor of a TimeShuffle: parts of the channels are stored as frames
     conv::Activation activation = conv::Activation::None;
     float negative_slope = 0;         ///< of Relu
-    std::optional<Value> residual{};  ///< added last; the output takes its place
+    std::optional<Value> residual{};  ///< added after a SiLU and before a ReLU; the output takes its place
     Value output = 0;
     std::optional<FusedNorm> norm{};       ///< of the output
     conv::Norm stored = conv::Norm::None;  ///< whether the norm is stored beside the output or instead
@@ -54,13 +55,13 @@ struct DepthToSpacePass {
 
 /// Runs nothing: the output is a part of the input.
 struct DropPass {
-    std::int64_t frames = 0;  ///< the first ones, which the output is without
+    std::int64_t frames = 0;  ///< the first frames of the input, which the output omits
     Value input = 0, output = 0;
 };
 
 using Pass = std::variant<ConvPass, NormPass, AttentionPass, UpsamplePass, DepthToSpacePass, DropPass>;
 
-/// The value that a pass works on; a convolution's sum has a second one.
+/// The input of a pass. A convolution with a residual has a second one.
 inline Value input_of(const Pass& pass) {
     return std::visit([](const auto& each) { return each.input; }, pass);
 }
@@ -69,22 +70,25 @@ struct FusionOptions {
     bool first_step = false;
 };
 
-/// The passes of one step in order. They point into `network`. A convolution takes along, in this order: the doubling
-/// before it, if it is 2-D and alone reads that; a time shuffle after it; an activation; without a shuffle also the sum
-/// whose first operand it makes, a ReLU of that, and a norm, which replaces the output where nothing else reads that.
-/// Values in passes are those that a step makes: what a skipped primitive would make is its input. Errors: Unsupported,
-/// naming the primitive: an activation, sum or shuffle that follows no convolution (an activation: nor a norm), a sum
-/// after a ReLU, a soft limit that is not the network's first primitive, and repeated frames that something other than
-/// UpsampleSpace or DepthToSpace reads.
+/// The passes of one step in order. They point into `network`. A convolution's pass includes, in this order: the
+/// doubling before it, if it is 2-D and the only reader of the doubled value; a time shuffle after it; an activation;
+/// without a shuffle also the sum whose first operand it makes, a ReLU of that, and a norm, which replaces the output
+/// if that is no sum and nothing else reads it. For example, Conv, Add, Norm and SiLU at the end of a residual block
+/// become one pass, which stores the sum and, beside it, its activated norm.
+///
+/// Values in passes are values that the step makes: a skipped primitive makes nothing, and its readers read its input.
+/// Errors: Unsupported, naming the primitive: an activation, sum or shuffle that follows no convolution (an activation:
+/// nor a norm), a sum after a ReLU, a soft limit that is not the network's first primitive, and repeated frames that
+/// something other than UpsampleSpace or DepthToSpace reads.
 Result<std::vector<Pass>> fuse(const Network& network, const FusionOptions& options);
 
-/// The soft limit of the network's input, as the step stores that; 0: none.
+/// The soft limit that is applied as a step stores the network's input; 0: none.
 float input_limit(const Network& network);
-/// The value that is the input as the step stores it.
+/// The network's input after that limit, as a step stores it.
 Value stored_input(const Network& network);
 
-/// The convolution that the pass computes on `input`: whole, before its parts are stored as frames, without residual
-/// and norm. Frames kept from the step before count as input.
+/// The convolution of the pass on `input`, before a time shuffle, without residual and norm. Frames kept from the step
+/// before count as input.
 conv::ConvProblem conv_problem(const ConvPass& pass, const Extent& input, tensor::DType dtype);
 
 }  // namespace kinetograph::nn

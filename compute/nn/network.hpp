@@ -18,11 +18,12 @@ namespace kinetograph::nn {
 struct Parameter {
     std::string name;     ///< "decoder.upsamples.3.time_conv.weight"
     tensor::Shape shape;  ///< PyTorch order; a conv3d weight is [C_out, C_in, Q, R, S]
-    /// A checkpoint may have more rows of it, the first dimension, than this network takes: the last ones count.
+    /// The checkpoint's tensor may have more rows (its first dimension) than this network takes: the last ones are
+    /// taken.
     bool last_rows = false;
 };
 
-/// The size of what lies between two primitives.
+/// The size of a value between two primitives.
 struct Extent {
     std::int64_t frames = 0, height = 0, width = 0, channels = 0;
     std::int64_t elements() const { return frames * height * width * channels; }
@@ -30,23 +31,25 @@ struct Extent {
 
 namespace primitive {
 
-/// Stride 1. Rows and columns are padded with zeros to the input's size. Causal in time: the last q - 1 input frames of
-/// the step before come first, zeros in a clip's first step.
+/// Stride 1. Rows and columns are padded with zeros to the input's size. Causal in time: the input is preceded by the
+/// last q - 1 input frames of the step before, or by zeros in a clip's first step.
 /// Parameters `key`.weight, `key`.bias.
 struct Conv {
     std::string key;
     std::int64_t c_in = 0;
     conv::Filter filter;  ///< k output channels, q x r x s taps
     int weight_rank = 5;  ///< of the checkpoint's tensor; 4: without the q axis
-    /// Where the checkpoint's tensor has the temporal taps: on the q axis, oldest frame first, or as parts of its input
-    /// channels ([k, q * c_in, r, s]), newest frame first: a layer that was written for frames joined by channels.
+    /// Where the checkpoint's tensor has the temporal taps: on the q axis, oldest frame first, or along its input
+    /// channels ([k, q * c_in, r, s]), newest frame first, if the layer was written for frames concatenated along
+    /// channels.
     enum class Taps : std::uint8_t { OwnAxis, InputChannels } taps = Taps::OwnAxis;
     /// What the output is stored as: like the input, or float32 for what leaves the network.
     enum class Stored : std::uint8_t { LikeInput, Float32 } stored = Stored::LikeInput;
     bool bias = true;
-    /// Key of a 1x1 convolution without bias that the checkpoint has before this one, from c_in to growth * c_in
-    /// channels, each part of which this one then convolves: computed as one filter of k = growth * (its own) output
-    /// channels, the product of the two. Empty: none.
+    /// Key of a 1x1 convolution without bias, from c_in to growth * c_in channels, that comes before this one in the
+    /// checkpoint. Its output has `growth` parts of c_in channels, and this one's filter convolves each of them. The
+    /// two are computed as one filter, their product, with k = growth * (the checkpoint's) output channels. Empty:
+    /// none.
     std::string grown_by{};
     std::int64_t growth = 1;
     float scale = 1, shift = 0;  ///< of the output, folded into the parameters
@@ -90,7 +93,7 @@ struct UpsampleSpace {
     void list(std::vector<Parameter>&) const {}
 };
 
-/// Channels become pixels, of which each becomes 2 x 2: pixel (2 y + dy, 2 x + dx) has channel
+/// Channels become pixels, and every pixel becomes 2 x 2: pixel (2 y + dy, 2 x + dx) has channel
 /// (4 c + i) * c_in / (4 channels) of pixel (y, x) as its channel c, where i numbers the four. With c_in = 4 channels
 /// every channel goes to one place; with fewer, each goes to several.
 struct DepthToSpace {
@@ -146,7 +149,7 @@ using Primitive = std::variant<primitive::Conv, primitive::Norm, primitive::Acti
                                primitive::UpsampleSpace, primitive::DepthToSpace, primitive::RepeatFrames,
                                primitive::TimeShuffle, primitive::SoftLimit, primitive::DropFrames, primitive::Add>;
 
-/// Names what a primitive makes: 0 is the network's input, n what the n-th primitive makes.
+/// Names what a primitive makes: 0 is the network's input, n what the n-th primitive (from 1) makes.
 using Value = std::size_t;
 
 /// The steps of a clip in which a primitive runs; in the others its input passes through.
@@ -162,7 +165,7 @@ struct Node {
     Steps steps = Steps::All;
 };
 
-/// How many times more frames and pixels a side come out than go in, after a clip's first step.
+/// Output frames for one input frame, and output pixels a side for one input pixel, after a clip's first step.
 struct Factors {
     std::int64_t time = 1, space = 1;
     /// Frames of video that a clip's first `latent_frames` become: the first of them one, each later one `time`.
@@ -180,9 +183,9 @@ class Network {
     static constexpr Value input() { return 0; }
     /// Appends a primitive that reads `x`, and names what it makes.
     Value append(Value x, Primitive primitive, Steps steps = Steps::All);
-    /// `x` + `skip`. Storage: the sum takes the place of `skip`, which nothing may read afterwards.
+    /// `x` + `skip`. The sum is stored in the place of `skip`, which nothing may read afterwards.
     Value add(Value x, Value skip);
-    /// Calls `x` by a module's name ("decoder.middle.1"), for traces; gives `x` back.
+    /// Gives `x` a module's name ("decoder.middle.1") for traces, and returns `x`.
     Value module(std::string name, Value x);
 
     std::int64_t input_channels() const { return input_channels_; }
@@ -197,10 +200,11 @@ class Network {
     std::vector<std::pair<Value, std::string>> modules_;
 };
 
-/// In the order of the primitives.
+/// All parameters, in the order of the primitives.
 std::vector<Parameter> parameters(const Network& network);
 
-/// What every value measures in one step, [Value]; `input` is what goes in, its channels are the network's.
+/// The extent of every value in one step, indexed by Value; `input` is that of the network's input and has its
+/// channels.
 std::vector<Extent> extents(const Network& network, Extent input, bool first_step);
 
 Factors factors(const Network& network);

@@ -10,7 +10,8 @@
 namespace kinetograph::nn {
 
 /// All addresses in the work are addresses of the device. Spans are copied before a call returns; the object must live
-/// until the stream has passed. Errors of every call: InvalidArgument, naming the pass and what is wrong with it.
+/// until the stream has done the work. Errors of every call: InvalidArgument, naming the pass and what is wrong with
+/// it.
 class Operators {
   public:
     /// Loads what the device needs. Errors: Unsupported (a device that this build has no kernels for, named).

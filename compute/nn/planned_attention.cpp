@@ -45,7 +45,7 @@ class PlannedAttention final : public Attention {
     std::string explanation_;
     conv::AttentionPlan plan_;
     std::shared_ptr<conv::Kernels> kernels_;              ///< keeps the modules loaded for the next one
-    std::vector<std::shared_ptr<accel::Kernel>> loaded_;  ///< one for each of the plan's
+    std::vector<std::shared_ptr<accel::Kernel>> loaded_;  ///< one for each of the plan's kernels
 };
 
 struct Candidate {

@@ -9,7 +9,7 @@ namespace {
 
 using tensor::DType;
 
-constexpr std::int64_t kBlockElements = 16384;  // a thread's bite: input and output stay in its first-level cache
+constexpr std::int64_t kBlockElements = 16384;  // that a thread takes at a time; in and out fit its first-level cache
 
 Result<void> check(std::string_view pass_name, const RmsNorm& work) {
     if (work.pixels < 1 || work.channels < 1 || work.input.size() != work.output.size()) {

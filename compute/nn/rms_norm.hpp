@@ -19,7 +19,7 @@ struct RmsNorm {
     std::int64_t pixels = 0;                  ///< of one frame
     std::int64_t channels = 0;
     const float* gamma = nullptr;               ///< [channels], on the device; lives until the stream has passed
-    tensor::DType dtype = tensor::DType::BF16;  ///< storage of both, F32 or BF16; the math is float32
+    tensor::DType dtype = tensor::DType::BF16;  ///< of both, F32 or BF16; on a GPU also F16; the math is float32
     Activation activation = Activation::None;
 };
 

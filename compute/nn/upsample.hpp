@@ -13,7 +13,7 @@ struct UpsampleNearest2x {
     std::span<std::byte* const> output;       ///< as many frames [2 height, 2 width, channels]
     std::int64_t height = 0, width = 0;       ///< of the input
     std::int64_t channels = 0;
-    tensor::DType dtype = tensor::DType::BF16;  ///< F32 or BF16
+    tensor::DType dtype = tensor::DType::BF16;  ///< F32 or BF16; on a GPU also F16
 };
 
 /// On the CPU; see Operators for any device. The spans are copied before this returns. Errors: InvalidArgument, naming

@@ -50,7 +50,7 @@ Result<std::unique_ptr<PreviewedSession>> PreviewedSession::open(const std::stri
     }
     std::unique_ptr<PreviewedSession> session(new PreviewedSession);
     KG_TRY(session->preview_, Session::open(checkpoint, of_large));
-    of_large.measure_ceiling = false;  // known by now
+    of_large.measure_ceiling = false;  // the preview's session has measured it
     of_large.limits = {.until = {}, .stop = session->stop_.get_token()};
     session->opened_ =
         std::async(std::launch::async, [weights, checkpoint, of_large] {

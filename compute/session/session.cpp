@@ -30,7 +30,7 @@ Result<std::unique_ptr<accel::Device>> open_device(const std::string& name, cons
         return accel::open(accel::Kind::Cpu, 0, hooks);
     }
     auto device = accel::open(name, hooks);
-    if (device || device.error().code == ErrorCode::InvalidArgument) return device;  // which names the lanes
+    if (device || device.error().code == ErrorCode::InvalidArgument) return device;  // its sentence names the lanes
     return fail(std::move(device.error()), "lane " + name);
 }
 
@@ -63,7 +63,7 @@ Result<std::unique_ptr<Session>> Session::open(const vae::Checkpoint& checkpoint
     return session;
 }
 
-/// Without it the profiler shows no rooflines, which is no reason not to decode.
+/// A failure is only logged: without a ceiling the profiler shows no rooflines, but the session decodes.
 void Session::tell_ceiling() const {
     auto ceiling = conv::measure_ceiling(*device_);
     if (ceiling)
@@ -78,7 +78,7 @@ Result<void> Session::adopt(const ApplicationVulkan& application) {
     return {};
 }
 
-/// One for each stream: what lies between two devices belongs to one graph at a time. It keeps both devices.
+/// Makes the bridge of one stream: what lies between two devices belongs to one graph at a time. It keeps both devices.
 Result<std::shared_ptr<interop::Bridge>> Session::connect(StreamOptions::Storage storage) const {
     struct Connected {
         std::shared_ptr<const vulkan::Instance> instance;

@@ -30,18 +30,18 @@ struct ApplicationVulkan {
 };
 
 struct SessionOptions {
-    /// What decodes, as accel::open takes it: "cpu", "cuda", "hip:1"; "auto": a GPU for which this build has a decoder,
-    /// else the CPU.
+    /// The device that decodes, as accel::open takes it: "cpu", "cuda", "hip:1"; "auto": a GPU for which this build has
+    /// a decoder, else the CPU.
     std::string device = "auto";
     std::shared_ptr<accel::Device> accelerator{};  ///< one that is open already; instead of `device`
-    /// Log, allocator of large host buffers, and memory budget. A device that is open already keeps its own, but takes
-    /// on a budget that is given here.
+    /// Log, allocator of large host buffers, and memory budget. A device that is open already keeps its log and
+    /// allocator, but takes a budget that is given here.
     accel::DeviceHooks hooks{};
     vae::ModelOptions model{};
     std::optional<ApplicationVulkan> vulkan{};  ///< frames may be images of this device
     const vulkan::Device* display = nullptr;    ///< or of this one, which outlives the session and its streams
     profile::Recorder* recorder = nullptr;      ///< of every pass; outlives the session and its streams
-    /// Measures what the device can do at best while it is opened, and tells the recorder: a tenth of a second.
+    /// open() measures the device's peak rates and tells the recorder, which takes a tenth of a second.
     bool measure_ceiling = false;
     /// Counts the device's clocks, power and memory in the recorder, four times a second on a thread of its own.
     bool watch_device = false;
@@ -51,18 +51,18 @@ struct SessionOptions {
 struct StreamOptions {
     using Storage = interop::FrameStorage;
     std::optional<Storage> storage{};  ///< nothing: images where there is Vulkan, else the host's memory
-    vae::FrameFormat format = vae::FrameFormat::Rgba8;  ///< of images Rgba8
+    vae::FrameFormat format = vae::FrameFormat::Rgba8;  ///< images are Rgba8
     std::uint32_t slots = 12;  ///< frames ready and frames held; the default is three steps of four frames
     bool loop = false;         ///< a clip starts over at its end
-    /// Of a clip, that a step takes after the clip's first: more are faster, need more memory and come later. A step's
-    /// frames fit in the slots with one to spare.
+    /// How many latent frames of a clip a step takes; a clip's first step takes one. More are faster, but need more
+    /// memory, and their frames come later. There are more slots than a step makes frames.
     std::int64_t latent_frames = 1;
     double fps = 24.0;    ///< of latents that are pushed; a clip has its own
     CallLimits limits{};  ///< of decode(): packing and uploading the weights, uploading the clip
 };
 
-/// By name, as in SessionOptions::device. "auto" logs the devices that it has not taken, and why. Errors: those of
-/// accel::open, naming the lane.
+/// Opens a device by name, as in SessionOptions::device. "auto" logs the devices that it has not taken, and why.
+/// Errors: those of accel::open, naming the lane.
 Result<std::unique_ptr<accel::Device>> open_device(const std::string& name, const accel::DeviceHooks& hooks = {});
 
 /// Thread-safe. All streams share the weights, which are on the device once. Streams may outlive the session.
@@ -75,15 +75,15 @@ class Session {
     /// Errors: those of open_device; of vae::Checkpoint::open and vae::Model::create; of
     /// vulkan::Device::adopt; Cancelled.
     static Result<std::unique_ptr<Session>> open(const std::string& weights, const SessionOptions& options = {});
-    /// The same with a checkpoint that is open, whatever it came from.
+    /// The same with a checkpoint that is open already, whatever it came from.
     static Result<std::unique_ptr<Session>> open(const vae::Checkpoint& checkpoint, const SessionOptions& options = {});
     Session(const Session&) = delete;
     Session& operator=(const Session&) = delete;
     ~Session() = default;
 
     /// Decodes a clip ahead of its reader, on a thread of its own. Errors: those of vae::Latents::open; InvalidArgument
-    /// (a clip that the checkpoint does not take); OutOfMemory, stating what is needed; Unsupported (images, and
-    /// nothing that both devices reach); Cancelled.
+    /// (a clip that the checkpoint does not take); OutOfMemory, stating what is needed; Unsupported (images, and frames
+    /// cannot reach a Vulkan device, or there is none); Cancelled.
     Result<std::unique_ptr<stream::FrameStream>> decode(const std::filesystem::path& latents,
                                                         const StreamOptions& options = {}) const;
     Result<std::unique_ptr<stream::FrameStream>> decode(const vae::Latents& clip,

@@ -31,7 +31,7 @@ Copies copies_on(const vulkan::Device* display, graph::Lane lane) {
     return draws ? Copies::OnceDecoded : Copies::Ahead;
 }
 
-/// Latents of a whole clip on the accelerator: a latent frame is a three-hundredth of the pixels that it becomes.
+/// The latents of a whole clip, uploaded to the accelerator.
 struct UploadedClip {
     std::int64_t frames = 0;
     std::uint64_t frame_bytes = 0;
@@ -153,8 +153,8 @@ class DecodingStream final : public FrameStream {
     bool cancelled_ KG_GUARDED_BY(mutex_) = false;      ///< until restart()
     std::optional<Error> error_ KG_GUARDED_BY(mutex_);  ///< that ends the clip after the frames before it
     std::optional<Error> told_ KG_GUARDED_BY(mutex_);   ///< returned to a reader: take() returns it until restart()
-    bool has_stopped_ KG_GUARDED_BY(mutex_) = false;    ///< the thread
-    mutable std::uint64_t seen_reached_ KG_GUARDED_BY(mutex_) = 0;  ///< by health(): the sum over the lanes
+    bool has_stopped_ KG_GUARDED_BY(mutex_) = false;    ///< the thread has ended
+    mutable std::uint64_t seen_reached_ KG_GUARDED_BY(mutex_) = 0;  ///< sum of the lanes' values, seen by health()
     mutable Nanoseconds moved_ KG_GUARDED_BY(mutex_) = host_now();  ///< when that was seen to grow
     std::atomic<bool> stop_{false};
     std::thread thread_;  ///< last: starts when everything else exists
@@ -325,7 +325,7 @@ Result<bool> DecodingStream::step(const LatentFrame& latent, Nanoseconds timeout
     return true;
 }
 
-/// At the clip's end: waits for the last step. After an error the decoder keeps it, for the frames it may have spoilt.
+/// At the clip's end: waits for the last step. An error of a step stays in the decoder: frames after it may be wrong.
 Result<void> DecodingStream::finish() {
     KG_CHECK(wait_for_newest(kNever));
     return decoder_->wait_for_steps();
@@ -546,7 +546,7 @@ bool DecodingStream::finished() const {
 
 FrameStreamStats DecodingStream::stats() const {
     const StepTimes times = decoder_->times();  // asks the driver, which may block
-    const Lock lock(mutex_);                    // before the ring is asked: at the end all frames are in it
+    const Lock lock(mutex_);                    // before the ring is asked: once at_end_ is set, all frames are in it
     const interop::FrameRingStats ring = decoder_->ring().stats();
     return {ring.waiting, ring.held, times, at_end_ && !error_};
 }

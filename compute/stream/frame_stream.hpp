@@ -1,4 +1,4 @@
-// FrameStream: decodes a clip beside the application: latents go in, frames come out in the memory that it chooses.
+// FrameStream: decodes a clip while the application runs: latents go in, frames come out in memory that it chooses.
 #pragma once
 
 #include <kinetograph/compute/stream/latent_frame.hpp>
@@ -20,10 +20,10 @@ namespace kinetograph::stream {
 struct FrameStreamOptions {
     /// Images of the bridge's Vulkan device, buffers that the accelerator addresses too, or the host's memory.
     interop::FrameStorage storage = interop::FrameStorage::Image;
-    vae::FrameFormat format = vae::FrameFormat::Rgba8;  ///< of images Rgba8
+    vae::FrameFormat format = vae::FrameFormat::Rgba8;  ///< images are Rgba8
     std::uint32_t slots = 8;  ///< for frames that are ready or held by readers; more than a step makes
     bool loop = false;        ///< start over at the end, in the same generation
-    /// Latent frames of a clip that a step takes after the first: more are faster, need more memory and come later.
+    /// Latent frames that a clip's steps take after the first: more are faster, but need more memory and come later.
     std::int64_t latent_frames = 1;
     double fps = 24.0;  ///< of pushed latents, for presentation times; a clip has its own
     graph::Lane copy_lane = graph::Lane::AsyncCompute;  ///< a Vulkan lane: its queue copies pixels to images

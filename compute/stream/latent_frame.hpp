@@ -10,10 +10,10 @@ namespace kinetograph::stream {
 /// imported, or any other allocation of the same context.
 struct LatentFrame {
     const std::byte* address = nullptr;        ///< [count, z_dim, h, w], untouched until the step has read it
-    std::uint64_t bytes = 0;                   ///< at least of that much
-    interop::TimelinePoint ready{};            ///< when its values are there; nothing: they are
+    std::uint64_t bytes = 0;                   ///< at least what `count` latent frames take
+    interop::TimelinePoint ready{};            ///< when its values are there; empty: they are there now
     tensor::DType dtype = tensor::DType::F32;  ///< F32, F16 or BF16
-    std::int64_t count = 1;                    ///< latent frames; of a clip's first step one
+    std::int64_t count = 1;                    ///< latent frames; 1 in a clip's first step
 };
 
 }  // namespace kinetograph::stream

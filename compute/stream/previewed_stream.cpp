@@ -16,7 +16,7 @@ namespace {
 using interop::FrameRecord;
 
 constexpr Nanoseconds kLook = std::chrono::milliseconds(20);  // how soon a wait for the preview notices the large one
-/// In the serial numbers of frames of the preview: two rings count from 1.
+/// Set in the serial numbers of the preview's frames, because the rings of both streams count from 1.
 constexpr std::uint64_t kOfPreview = 1ULL << 63U;
 
 class PreviewedStream final : public FrameStream {
@@ -66,7 +66,7 @@ class PreviewedStream final : public FrameStream {
     std::optional<FrameRecord> of_preview(std::optional<FrameRecord> record) KG_REQUIRES(taking_);
     std::optional<FrameRecord> of_large(std::optional<FrameRecord> record) const KG_REQUIRES(taking_);
 
-    const FrameStreamFacts facts_;  ///< the preview's: of both but for memory
+    const FrameStreamFacts facts_;  ///< the preview's; those of the large stream differ in memory only
     std::stop_source stop_;         ///< of opening the large stream
 
     Mutex taking_;                                            ///< held by take and restart calls, one at a time

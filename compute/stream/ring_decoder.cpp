@@ -66,7 +66,7 @@ Result<std::unique_ptr<RingDecoder>> RingDecoder::create(interop::Bridge& bridge
         storage = FrameRingDesc::Storage::Buffer;
     if (storage == FrameRingDesc::Storage::Image && options.format != vae::FrameFormat::Rgba8)
         return fail(ErrorCode::InvalidArgument, "images are of 8 bits: frames of floats are buffers");
-    // Frames first: what they take is not free any more when the clip is planned.
+    // Frames first, so that the clip is planned for the memory that they leave.
     KG_CHECK(made->make_ring(frames));
     KG_CHECK(made->make_copies(frames));
     KG_CHECK(made->make_flags());
@@ -107,7 +107,7 @@ Result<void> RingDecoder::wait_for_steps(Nanoseconds patience) {
             if (!decoded || !host_copies_ || !copied_.timeline) return decoded;
             return host_copies_->wait(copied_, timeout);
         }));
-    return lane.stream().synchronize();  // what follows the newest value is a stamp
+    return lane.stream().synchronize();  // only a time stamp follows the newest value
 }
 
 std::uint64_t RingDecoder::shown_bytes() const {
@@ -119,7 +119,7 @@ std::uint64_t RingDecoder::shown_bytes() const {
     return (frames + before) * frame_bytes_;
 }
 
-/// Before anything is allocated: drivers move memory to the host rather than refuse it.
+/// Checked before anything is allocated: drivers move memory to the host rather than refuse it.
 Result<void> RingDecoder::check_shown() const {
     if (shown_bytes() == 0) return {};
     const vulkan::Device& display = *bridge_.display();
@@ -166,7 +166,7 @@ Result<void> RingDecoder::make_image_copies() {
     return {};
 }
 
-/// One for each slot, which may all be of different steps, and one for the step to come.
+/// One for each slot, because each may hold a frame of another step, and one for the next step.
 Result<void> RingDecoder::make_flags() {
     const std::uint64_t bytes = (std::uint64_t{options_.slots} + 1) * sizeof(std::uint32_t);
     KG_TRY(flags_, bridge_.accelerator().allocate_pinned("not finite", bytes));
@@ -179,15 +179,15 @@ graph::Physical RingDecoder::flag(std::size_t index) const {
     return {reinterpret_cast<std::uintptr_t>(address), 0, sizeof(std::uint32_t)};
 }
 
-/// That of no slot, so of no frame that is waiting or held. Nor of a step that may still run: the newest one's slots
-/// have its flag until the next step is published, and step() waits for those before it.
+/// A flag that no slot has, so none of a frame that is waiting or held. Nor is it the flag of a running step: the
+/// newest step's slots have its flag until the next step is published, and step() waits for the steps before it.
 std::size_t RingDecoder::unused_flag() const {
     std::size_t index = 0;
     while (std::ranges::find(flag_of_slot_, index) != flag_of_slot_.end()) ++index;
     return index;
 }
 
-/// What publish() has noted of a slot stays as it is until the slot was released.
+/// publish() notes the flag of a slot, which stays the same until the slot is released.
 std::optional<bool> RingDecoder::is_finite(const interop::FrameRecord& record) const {
     if (!bridge_.has_reached(record.ready)) return std::nullopt;
     std::uint32_t flag = 0;
@@ -242,7 +242,8 @@ Result<RingDecoder::StepGraph*> RingDecoder::bound_graph(const LatentFrame& late
     return &step;
 }
 
-/// From memory that both APIs see to the slots' images, and those into the layout in which readers get them.
+/// Copies pixels from memory that both APIs see to the slots' images, and brings these into the layout that readers
+/// get.
 void RingDecoder::declare(CopyGraph& copies) {
     for (std::size_t i = 0; i < slots_.size(); ++i) {
         copies.pixels.push_back(copies.frame.import_buffer(
@@ -277,7 +278,7 @@ Result<void> RingDecoder::wait_until_decoded(const vae::EnqueuedStep& step) {
     return {};
 }
 
-/// Brings the newest step's pixels to the slots' images, once the step has written them.
+/// Copies the newest step's pixels to the slots' images, once the step has written them.
 Result<void> RingDecoder::copy_to_images() {
     const auto [it, added] = copies_.try_emplace(slots_.size());
     CopyGraph& copies = it->second;
@@ -292,7 +293,7 @@ Result<void> RingDecoder::copy_to_images() {
     return {};
 }
 
-/// The same to the slots' memory; the next step takes the other turn.
+/// The same for slots in host memory; the next step takes the other turn.
 Result<void> RingDecoder::copy_to_host() {
     std::vector<vae::HostPlace> places;
     for (std::size_t i = 0; i < slots_.size(); ++i) {
@@ -384,7 +385,7 @@ Result<vae::EnqueuedStep> RingDecoder::enqueue(const LatentFrame& latent) {
     return enqueued;
 }
 
-/// When the frames of the newest step are ready: of the last one, whose pass all others precede on its lane.
+/// When the frames of the newest step are ready: the last one's point, because its pass is the last on its lane.
 graph::Point RingDecoder::ready_point() const {
     if (copying_ || host_copies_) return copied_;
     return runner_->executor().ready(steps_.at(newest_).places.back());
@@ -393,7 +394,7 @@ graph::Point RingDecoder::ready_point() const {
 Result<void> RingDecoder::publish(const vae::EnqueuedStep& step) {
     const graph::Point point = ready_point();
     interop::TimelinePoint ready{VK_NULL_HANDLE, point.timeline, point.value};
-    // Frames in the host's memory are waited for where they are made: no other API has to see it.
+    // Frames in host memory are waited for on the timeline of their own device: no other API has to see it.
     if (options_.storage != FrameRingDesc::Storage::Host) {
         KG_TRY(ready, bridge_.export_point(point));
     }

@@ -15,16 +15,16 @@ namespace kinetograph::stream {
 /// When pixels are copied to images.
 enum class Copies : std::uint8_t {
     Ahead,  ///< submitted with the step: the copy lane's queue waits for the accelerator
-    /// Submitted once the step is done, for which step() waits. Work submitted to their queue later does not wait for
-    /// the decoder: for queues that also draw.
+    /// Submitted once the step is done, which step() waits for. For queues that also draw: work that is submitted to
+    /// them later does not wait for the decoder.
     OnceDecoded,
 };
 
 struct RingDecoderOptions {
-    /// Images of the bridge's Vulkan device, buffers that the accelerator addresses too, or the host's memory.
-    /// Headless, images become buffers.
+    /// Images of the bridge's Vulkan device, buffers that the accelerator addresses too, or the host's memory. Without
+    /// a Vulkan device images become buffers.
     interop::FrameRingDesc::Storage storage = interop::FrameRingDesc::Storage::Image;
-    vae::FrameFormat format = vae::FrameFormat::Rgba8;  ///< of images Rgba8
+    vae::FrameFormat format = vae::FrameFormat::Rgba8;  ///< images are Rgba8
     std::uint32_t slots = 8;  ///< frames: those that a step writes, and those that are ready or held by readers
     std::int64_t max_latent_frames = 1;                 ///< that one step may take
     graph::Lane copy_lane = graph::Lane::AsyncCompute;  ///< whose queue brings pixels to images; a Vulkan lane
@@ -40,35 +40,35 @@ struct RingDecoderOptions {
 /// What became of a call to RingDecoder::step().
 enum class Stepped : std::uint8_t {
     Enqueued,
-    NoSlots,   ///< readers hold too many frames, or two steps are on their way: nothing has happened yet
+    NoSlots,   ///< readers hold too many frames, or two steps still run: nothing has happened yet
     Outdated,  ///< the ring has been restarted since begin_clip(): nothing has happened
 };
 
 /// One thread decodes; frames are taken and released on any. A step is one frame graph: a clip's passes, whose last
-/// kernel writes pixels to memory that both APIs see. Where frames are to lie elsewhere, copies follow as a graph of
-/// their own: in a ring of images those of a Vulkan queue, because images have a layout of the driver's own, which no
-/// kernel can write; in a ring of the host's memory, beside a GPU, those of vae::HostCopies. A step's graph is thus the
-/// accelerator's alone, and its arena as large as vae::StackMemory states.
+/// kernel writes pixels to memory that both APIs see. If frames are to lie elsewhere, copies follow in a graph of their
+/// own. For a ring of images a Vulkan queue copies, because images have a layout of the driver's own, which no kernel
+/// can write; for a ring of host memory with a GPU, vae::HostCopies does. A step's graph is thus the accelerator's
+/// alone, and its arena as large as vae::StackMemory states.
 ///
 ///   decoder->step({latents, bytes, ready})  ->  ring().try_take()  ->  a submission that waits for frame.ready, reads
 ///   frame.image, and signals a semaphore of the application's  ->  ring().release(frame, {semaphore, nullptr, value})
 class RingDecoder {
   public:
     /// `bridge` connects the model's accelerator with the Vulkan device, and outlives the result. Errors:
-    /// InvalidArgument (no more slots than a step makes frames, images without Vulkan), those of
-    /// vae::ClipRunner::create, OutOfMemory (of the frames too, on the device that shows them).
+    /// InvalidArgument (no more slots than a step makes frames, images of floats), those of vae::ClipRunner::create,
+    /// OutOfMemory (of the frames too, on the device that shows them).
     static Result<std::unique_ptr<RingDecoder>> create(interop::Bridge& bridge, std::shared_ptr<vae::Model> model,
                                                        vae::LatentSize size, const RingDecoderOptions& options = {});
     RingDecoder(const RingDecoder&) = delete;
     RingDecoder& operator=(const RingDecoder&) = delete;
-    /// Waits for the steps that were enqueued. Readers have given back what they took.
+    /// Waits for the steps that were enqueued. Readers must have released their frames.
     ~RingDecoder();
 
     /// Enqueues the decoding of latent frames and hands their frames (1 of a clip's first, then 4 of each) to the ring
-    /// at once: the reader of one waits for it on the device. Waits up to `timeout` for slots, and for nothing else; in
-    /// the steady state nothing is allocated. Errors: those of vae::ClipRunner::execute, the first of a step before
-    /// among them; the slots go back to the ring, frames of earlier steps stay in it, and what goes on is what
-    /// begin_clip() begins.
+    /// at once: the reader of one waits for it on the device. Waits up to `timeout` for slots and for the step before
+    /// the last one, and with Copies::OnceDecoded for the step itself. In the steady state nothing is allocated.
+    /// Errors: those of vae::ClipRunner::execute, among them the first error of an earlier step. The slots then go back
+    /// to the ring, frames of earlier steps stay in it, and decoding goes on after begin_clip().
     Result<Stepped> step(const LatentFrame& latent, Nanoseconds timeout = {});
     /// The next step is a clip's first; its frames are of the ring's generation `generation` (0 at first). Waits for
     /// the steps that were enqueued.
@@ -79,9 +79,9 @@ class RingDecoder {
 
     /// The clip's lane and the copies', for watchdogs. Any thread.
     std::vector<graph::LaneState> lane_states() const;
-    /// What the ring and the memory before its images take on the Vulkan device; 0 without one.
+    /// Bytes of the ring, and of the buffers that its images are copied from, on the Vulkan device; 0 without one.
     std::uint64_t shown_bytes() const;
-    /// What frames take on the accelerator before they are copied to the host's memory; 0 where they are not.
+    /// Bytes of frames on the accelerator that are copied to host memory from there; 0 if none are.
     std::uint64_t staging_bytes() const { return host_copies_ ? host_copies_->device_bytes() : 0; }
 
     interop::FrameRing& ring() { return *ring_; }
@@ -93,13 +93,13 @@ class RingDecoder {
     std::optional<Nanoseconds> decoded_at(const interop::FrameRecord& record) const {
         return clock_.end_of(record.label.step);
     }
-    /// Whether the step that made `record` made finite values only; nothing until it is done. While the frame is held.
+    /// Whether the step that made `record`, which is held, made only finite values; nothing until the step is done.
     std::optional<bool> is_finite(const interop::FrameRecord& record) const;
     /// Waits for the steps that were enqueued. Errors: the first one of those steps; DeviceLost, with the states of the
     /// lanes, once none of them has moved for `patience`.
     Result<void> wait_for_steps(Nanoseconds patience = graph::kWorkPatience);
-    /// Before the end: keeps the frames' memory, which a reader may still read, until the Vulkan device's end; without
-    /// one, for ever.
+    /// Called before the destructor if a reader may still read: keeps the frames' memory until the Vulkan device is
+    /// destroyed; without one, forever.
     void leak_frames();
     /// When the frames of the newest step are ready; nothing before the first.
     const interop::TimelinePoint& newest() const { return last_; }
@@ -107,14 +107,14 @@ class RingDecoder {
     void collect();
 
   private:
-    using StepVariant = std::pair<vae::StepKind, tensor::DType>;  ///< the second of its latents
-    /// One variant of a step, declared once. What it imports lies elsewhere in every step.
+    using StepVariant = std::pair<vae::StepKind, tensor::DType>;  ///< the dtype is that of the latents
+    /// One variant of a step, declared once. The addresses of its imports change from step to step.
     struct StepGraph {
         graph::FrameGraph frame;
         graph::Buffer latents, not_finite;
         std::vector<graph::Buffer> places;  ///< of the frames
     };
-    /// The copies of so many frames to images, declared once.
+    /// The copies of a given number of frames to images, declared once.
     struct CopyGraph {
         graph::FrameGraph frame;
         std::vector<graph::Buffer> pixels;
@@ -154,13 +154,13 @@ class RingDecoder {
     std::unique_ptr<vae::HostCopies> host_copies_;                ///< to a ring of the host's memory; null on the CPU
     std::size_t turn_ = 0;                                        ///< of the next step, in host_copies_
     graph::Point copied_;                                         ///< when the newest copies of either kind are done
-    std::unique_ptr<accel::Memory> flags_;                        ///< pinned: each of one step, 1: not finite
-    std::vector<std::size_t> flag_of_slot_;                       ///< [slot] -> that of the step that made its frame
-    std::size_t newest_flag_ = 0;                                 ///< that of the newest step
+    std::unique_ptr<accel::Memory> flags_;                        ///< pinned; one for a step, 1: not finite
+    std::vector<std::size_t> flag_of_slot_;                       ///< [slot] -> flag of the step that made its frame
+    std::size_t newest_flag_ = 0;                                 ///< flag of the newest step
     std::map<StepVariant, StepGraph> steps_;
     StepVariant newest_;                           ///< of the newest step
     std::map<std::size_t, CopyGraph> copies_;      ///< [frames of a step]
-    std::unique_ptr<vae::ClipRunner> runner_;      ///< waits at its end, before what its steps use goes
+    std::unique_ptr<vae::ClipRunner> runner_;      ///< its destructor waits for steps before what they use is destroyed
     std::vector<interop::FrameRing::Slot> slots_;  ///< acquired for the next step
     interop::TimelinePoint last_, before_last_;    ///< when the frames of the newest two steps are ready
     bool first_ = true;                            ///< the next step is a clip's first

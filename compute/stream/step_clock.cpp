@@ -12,7 +12,7 @@ Result<std::shared_ptr<accel::Event>> StepClock::take() {
 }
 
 Result<void> StepClock::begin(accel::Stream& stream) {
-    if (begun_ == nullptr) {  // else that of a step which came to nothing
+    if (begun_ == nullptr) {  // else the event of a step that failed
         KG_TRY(begun_, take());
     }
     stream.record(begun_);
@@ -27,7 +27,7 @@ Result<std::uint64_t> StepClock::end(accel::Stream& stream, bool is_first) {
     return ++times_.steps;
 }
 
-/// Reads the steps that the stream has passed, unless the driver may stand still in the enqueuing of one.
+/// Reads the times of the steps that are done, unless a step is being enqueued: the driver may block meanwhile.
 void StepClock::collect() const {
     Lock enqueuing(enqueuing_mutex_, kDeferred);
     if (!enqueuing.try_lock()) return;

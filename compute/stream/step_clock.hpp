@@ -23,16 +23,15 @@ class StepClock {
   public:
     explicit StepClock(accel::Device& device) : device_(device) {}
 
-    /// Held from begin() to end() by the thread that enqueues a step: the driver may block in that while a queue is
-    /// full, and readers do not ask it meanwhile.
+    /// Held from begin() to end() by the thread that enqueues a step: the driver may block then, if a queue is full,
+    /// and readers do not query it meanwhile.
     Mutex& enqueuing() KG_RETURNS(enqueuing_mutex_) { return enqueuing_mutex_; }
-    /// Around the enqueuing of one step, on its stream.
+    /// begin() and end() are called before and after a step is enqueued on its stream.
     Result<void> begin(accel::Stream& stream) KG_REQUIRES(enqueuing_mutex_);
     /// Returns the step's number; the first is 1.
     Result<std::uint64_t> end(accel::Stream& stream, bool is_first) KG_REQUIRES(enqueuing_mutex_);
     StepTimes times() const;
-    /// When step `number` was done, on the host axis; nothing for one that runs still, and for one of
-    /// long ago.
+    /// When step `number` was done, on the host axis; nothing while it runs, and once 64 later steps are done.
     std::optional<Nanoseconds> end_of(std::uint64_t number) const;
 
   private:

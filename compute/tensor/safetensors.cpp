@@ -79,8 +79,8 @@ Result<Parts> split(std::span<const std::byte> bytes, std::string_view file) {
     return Parts{header, rest.subspan(length)};
 }
 
-/// The entry on its own; check_coverage() checks it against its neighbours. Of an unknown dtype it is not known how
-/// many bytes it takes.
+/// Checks the entry on its own; check_coverage() checks it against its neighbours. For an unknown dtype the number of
+/// bytes cannot be checked.
 Result<void> check_entry(const SafetensorsEntry& entry, std::span<const std::byte> data, std::string_view file) {
     const std::string tensor = fmt::format("{}: tensor {}", file, quoted_name(entry.name));
     const auto dtype = dtype_from_string(entry.dtype);

@@ -66,7 +66,7 @@ void unpack_blocks(const std::byte* data, std::span<float> out) {
     }
 }
 
-/// An infinite scale makes NaN of a zero, so the block's first element is not finite.
+/// A scale of infinity or NaN makes every element of its block infinite or NaN, even zeros: the first one is reported.
 std::optional<std::int64_t> first_in_blocks(const TensorView& view) {
     constexpr std::uint16_t kExponent = 0x7C00U;
     for (std::uint64_t block = 0; block < view.bytes / kBlockBytes; ++block)

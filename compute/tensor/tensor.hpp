@@ -18,7 +18,7 @@ using DType = Element;
 constexpr std::uint32_t bytes_per_element(DType dtype) { return element_bytes(dtype); }
 /// The safetensors spelling: "F32", "BF16", "F8_E4M3", "BOOL", ...
 std::string_view to_string(DType dtype);
-/// The element type of a safetensors spelling; none if it is not in the list above.
+/// The element type of a safetensors spelling; none for any other text.
 std::optional<DType> dtype_from_string(std::string_view spelling);
 
 using Shape = std::vector<std::int64_t>;

@@ -25,8 +25,10 @@ std::vector<nn::Value> outputs_of(const nn::Pass& pass) {
     return {std::get<nn::AttentionPass>(pass).output};
 }
 
-/// Rows around those that a band makes, of the value at which bands begin; nothing where they cannot begin at `cut`.
-/// Walks from the output to the cut: what is needed there is what later passes read and no pass in between makes.
+/// The halo: rows that a band reads beyond those that it makes, on either side, in the value at which bands begin.
+/// Nothing if they cannot begin at `cut`. Walks from the output back to the cut and adds up what each pass reads beyond
+/// what it makes: after two 3x3 convolutions on doubled pixels it is 2 rows there, 1 before the doubling. More than one
+/// value that is needed at the cut means that a later pass reads a value made before it.
 std::optional<std::int64_t> halo(const std::vector<nn::Pass>& passes, std::size_t cut) {
     const nn::Value value = nn::input_of(passes[cut]);
     const auto* first = std::get_if<nn::ConvPass>(&passes[cut]);
@@ -40,7 +42,7 @@ std::optional<std::int64_t> halo(const std::vector<nn::Pass>& passes, std::size_
         for (const nn::Value output : outputs_of(passes[i]))
             if (const auto made = around.extract(output)) rows = std::max(rows, made.mapped());
         if (const auto* conv = std::get_if<nn::ConvPass>(&passes[i])) {
-            if (conv->residual == value) return std::nullopt;  // the sum would take its place
+            if (conv->residual == value) return std::nullopt;  // the sum would overwrite it
             if (conv->residual) need(*conv->residual, rows);
             rows += conv->conv->filter.r / 2;
         }

@@ -25,7 +25,7 @@ namespace kinetograph::vae {
 
 struct Bands {
     std::int64_t count = 1;       ///< 1: the picture is computed whole
-    std::int64_t upsampling = 0;  ///< the spatial upsampling, of the network's, with which the bands begin
+    std::int64_t upsampling = 0;  ///< which of the network's spatial upsamplings the bands begin with, from 0
     friend auto operator<=>(const Bands&, const Bands&) = default;
 };
 

@@ -45,7 +45,8 @@ struct Checkpoint::State {
 
 namespace {
 
-/// The width that a tensor of the file tells, which is there; shapes are checked as a whole once the widths are known.
+/// The width that a tensor's shape tells. The file has the tensor; shapes are checked as a whole once the widths are
+/// known.
 Result<std::int64_t> read_width(const formats::TensorSource& file, const KeyScheme& scheme,
                                 const families::WidthIn& width) {
     const std::string key = scheme.key(width.tensor);
@@ -70,8 +71,8 @@ bool is_of_shape(const tensor::Shape& stored, const tensor::Shape& wanted) {
            std::equal(stored.begin() + 1, stored.end(), wanted.begin() + 2);
 }
 
-/// The part of a stored tensor that `parameter` takes: its last rows, of a layer that was trained to make more frames
-/// than the network drops; or all of it.
+/// The part of a stored tensor that `parameter` takes: all of it, or its last rows if the layer was trained to make
+/// more frames than the network takes.
 tensor::TensorView part_of(const tensor::TensorView& stored, const nn::Parameter& parameter) {
     const tensor::Shape &has = stored.shape, &wanted = parameter.shape;
     if (!parameter.last_rows || has.size() != wanted.size() || has.front() <= wanted.front() ||
@@ -159,7 +160,7 @@ Result<void> Checkpoint::State::read_widths() {
     return {};
 }
 
-/// What config.json, which a diffusers folder has beside its tensors, says of them.
+/// Checks the tensors against config.json, which a diffusers folder has beside them.
 Result<void> Checkpoint::State::check_config() const {
     if (scheme.family->config == nullptr) return {};
     for (const auto& [key, value] : scheme.family->config(widths)) {

@@ -11,14 +11,14 @@ struct FrameRange {
     std::int64_t count = 0;
 };
 
-/// A decoder that declares and owns nothing that executes: its passes go to a graph of the caller's, which runs them on
-/// a lane and memory of the model's device.
+/// Declares the steps of a clip and executes nothing: their passes go to the caller's graph, which runs them on a lane
+/// and memory of the model's device.
 ///
 ///   latents = clip.import_latents(graph, memory)  ->  frames = clip.declare(graph, latents)  ->  the caller's passes
 ///   read the frames  ->  the executor's execute(graph)  ->  clip.advance()
 ///
-/// A graph that was declared for a step is good for every later step of the same kind, and outlives the work of each.
-/// Holds nothing of the model's: any number of clips share one. Used by one thread at a time.
+/// A graph that was declared for a step can be executed for every later step of the same kind, and must outlive the
+/// work of each. Any number of clips share a model. Used by one thread at a time.
 class Clip {
   public:
     /// `plans` are the model's. Errors: OutOfMemory.
@@ -30,20 +30,21 @@ class Clip {
     /// A step's latents, [latent_frames, z_dim, h, w] of `dtype`, where the device addresses them.
     graph::Buffer import_latents(graph::FrameGraph& graph, const graph::Physical& memory,
                                  std::int64_t latent_frames = 1, tensor::DType dtype = tensor::DType::F32) const;
-    /// One frame, for ClipFrames::places.
+    /// The buffer of one frame, for ClipFrames::places.
     graph::BufferDesc frame_desc(FrameFormat format,
                                  graph::MemoryDomain domain = graph::MemoryDomain::Accelerator) const;
-    /// Adds the passes of the next step to `graph`: they decode `latents`, read the frames kept and keep
-    /// new ones. Returns the contents of the frames, one buffer each. After the execution advance(), or, if that
-    /// failed, reset(). Errors: those of next() and declare_step().
+    /// Adds the passes of the next step to `graph`: they decode `latents`, read the frames kept and keep new ones.
+    /// Returns the contents of the frames, one buffer each. Call advance() after the execution, or reset() if that
+    /// failed. Errors: those of next() and declare_step().
     Result<std::vector<graph::Buffer>> declare(graph::FrameGraph& graph, const LatentBuffer& latents,
                                                const ClipFrames& frames = {}, std::int64_t latent_frames = 1);
     /// The same with all frames in one piece of memory that the host reads.
     Result<void> declare(graph::FrameGraph& graph, const LatentBuffer& latents, const ClipValues& values,
                          std::int64_t latent_frames = 1);
-    /// A step has been submitted: the next one goes on where it ends. Returns which frames of the clip it makes.
+    /// Called when a step has been submitted: the next one goes on where it ends. Returns which frames of the clip it
+    /// makes.
     FrameRange advance(std::int64_t latent_frames = 1);
-    /// A new clip begins, after all work that `stream` was given. Errors: those of the stream.
+    /// Begins a new clip, after all work that `stream` was given. Errors: those of the stream.
     Result<void> reset(accel::Stream& stream);
 
     Model& model() const { return *model_; }

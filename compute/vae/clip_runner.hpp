@@ -13,7 +13,7 @@ struct RunnerOptions {
     profile::Recorder* recorder = nullptr;              ///< of the clip's passes; outlives the runner
     std::int64_t max_frames = 1;                        ///< latent frames that one step may take
     accel::Batches batches = accel::Batches::Replayed;  ///< Eager: every step enqueues every pass, for comparison
-    Bands bands{};                                      ///< more than one: these, whatever is free; else as few as fit
+    Bands bands{};                                      ///< count above 1: exactly these; else as few as fit
     CallLimits limits{};                                ///< of create()
     graph::LaneTopology topology = graph::LaneTopology::cpu_only();  ///< what memory the clip's lane reaches
 };
@@ -21,12 +21,12 @@ struct RunnerOptions {
 /// A step that runs, or will.
 struct EnqueuedStep {
     FrameRange frames;           ///< of the clip
-    graph::Execution execution;  ///< its values of the lanes' timelines
+    graph::Execution execution;  ///< the timeline values at which its lanes are done
 };
 
 /// An Error of execute() that is InvalidArgument leaves the clip as it was: the step can be tried again. Every other
 /// Error, and any of wait(), ends the clip: its streaming state is lost, and each further step returns that Error until
-/// reset() begins a new clip. One that reset() returns too is the device's, and needs a new device.
+/// reset() begins a new clip. If reset() returns an Error too, it is the device's, and a new device is needed.
 class ClipRunner {
   public:
     /// Plans the size and packs the parameters, unless the model has done that before, then allocates what steps of
@@ -60,7 +60,7 @@ class ClipRunner {
     /// Before the end: waits for the steps or gives them up, as executors and lanes do. What they use stays.
     void end_lane();
 
-    /// For what it says of the last graph: its plan, and when its exports are ready.
+    /// For facts about the last graph: its plan, and when its exports are ready.
     const graph::Executor& executor() const { return *executor_; }
     std::uint64_t peak_device_bytes() const { return clip_.model().device().peak_bytes(); }
 
@@ -72,7 +72,7 @@ class ClipRunner {
     Clip clip_;
     std::unique_ptr<accel::AcceleratorMemory> arena_;
     std::unique_ptr<accel::AcceleratorLane> lane_;
-    std::unique_ptr<graph::Executor> executor_;  ///< after both: waits for the lane before anything goes
+    std::unique_ptr<graph::Executor> executor_;  ///< declared after both: waits for the lane before they are destroyed
     std::optional<Error> broken_;                ///< what ended the clip
 };
 

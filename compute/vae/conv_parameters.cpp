@@ -22,7 +22,7 @@ std::vector<float> with_time_axis(const std::vector<float>& weight, const Conv& 
     return filter;
 }
 
-/// filter [k / growth, c_in, taps] of each part of grown [growth * c_in, c_in]: [k, c_in, taps].
+/// `filter` [k / growth, c_in, taps] times each part of `grown` [growth * c_in, c_in]: [k, c_in, taps].
 std::vector<float> product(const std::vector<float>& filter, const std::vector<float>& grown, const Conv& conv) {
     const std::int64_t c = conv.c_in, k = conv.filter.k / conv.growth;
     const std::int64_t taps = conv.filter.q * conv.filter.r * conv.filter.s;

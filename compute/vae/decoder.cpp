@@ -18,7 +18,7 @@ Result<std::unique_ptr<Decoder>> Decoder::create(std::shared_ptr<Model> model, L
                                                  const RunnerOptions& options) {
     std::unique_ptr<Decoder> decoder(new Decoder);
     const StackSize steps{.height = size.height, .width = size.width, .max_frames = options.max_frames};
-    KG_TRY(auto staging, make_staging(*model, steps));  // not free any more when the clip is planned
+    KG_TRY(auto staging, make_staging(*model, steps));  // first: the clip is planned for what it leaves free
     if (HostCopies::serve(model->device())) {
         KG_TRY(decoder->copies_, HostCopies::create(model->device(), 1, staging.output->bytes()));
     }
@@ -46,7 +46,7 @@ Result<Decoder::Staging> Decoder::make_staging(const Model& model, const StackSi
     return staging;
 }
 
-/// One that no step under way uses.
+/// Staging memory that no step under way uses.
 Result<Decoder::Staging*> Decoder::free_staging() {
     for (Staging& staging : stagings_)
         if (std::ranges::find(under_way_, &staging, &UnderWay::staging) == under_way_.end()) return &staging;
@@ -58,7 +58,7 @@ Result<Decoder::Staging*> Decoder::free_staging() {
     return &stagings_.emplace_back(std::move(made));
 }
 
-/// What is refused here leaves the clip as it is.
+/// Checks a step's latents. An Error leaves the clip as it is.
 Result<void> Decoder::check(std::span<const float> latents, std::int64_t latent_frames) const {
     KG_CHECK(runner_->status());
     KG_CHECK(clip().next(latent_frames));
@@ -141,7 +141,7 @@ Result<graph::Point> Decoder::enqueue_copy(const Staging& staging, StepKind kind
     return copied;
 }
 
-/// Until its frames are in the host's memory.
+/// Waits until the step's frames are in host memory.
 Result<void> Decoder::wait_for(const UnderWay& step, const CallLimits& limits) {
     KG_CHECK(runner_->wait(step.step, limits));
     if (!copies_) return {};
@@ -204,7 +204,7 @@ std::vector<std::string> Decoder::modules() const {
     return modules;
 }
 
-/// What is not finite stays so on the way to the picture: a module is found by halving.
+/// A value that is not finite stays so in all later modules, so the first such module is found by bisection.
 Result<std::string> first_module_not_finite(Decoder& decoder, const Latents& clip, std::int64_t step) {
     const std::vector<std::string> modules = decoder.modules();
     std::size_t first = 0, end = modules.size();

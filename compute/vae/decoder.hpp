@@ -1,5 +1,5 @@
-// Decoder: steps of a clip through the host's memory, one after the other. Feed one latent frame, get one frame, then
-// as many as the family makes of each (Wan 2.1: 4).
+// Decoder: decodes a clip step by step, from host memory to host memory. A clip's first latent frame becomes one frame,
+// each later one as many as the family makes of it (Wan 2.1: 4).
 #pragma once
 
 #include <kinetograph/compute/vae/clip_runner.hpp>
@@ -19,7 +19,7 @@ struct DecodedFrames {
     std::int64_t height = 0, width = 0;
     std::span<const float> thwc;  ///< [count, height, width, channels] float32, nominal range [-1, 1]
     Nanoseconds duration{};       ///< from the latents to the frames
-    std::int64_t not_finite = 0;  ///< values that are infinite or no number: overflow, from latents that were finite
+    std::int64_t not_finite = 0;  ///< values that are infinite or NaN: overflow, because latents are finite
 };
 
 /// For tests, benches and tools that look at single steps. ClipRunner says in what state an Error leaves the clip. On a
@@ -38,18 +38,19 @@ class Decoder {
     Result<DecodedFrames> step(std::span<const float> latents, std::int64_t latent_frames = 1,
                                const CallLimits& limits = {});
     /// Begins a step and returns; the one before may still run, so that the device does not wait for the host. The
-    /// first step that does needs staging memory of its own. Errors: those of ClipRunner::execute; InvalidArgument
-    /// (element count, values that are not finite, kMostUnderWay steps already); OutOfMemory (of staging).
+    /// first time that happens, staging memory for a second step is allocated. Errors: those of ClipRunner::execute;
+    /// InvalidArgument (element count, values that are not finite, kMostUnderWay steps already); OutOfMemory (of
+    /// staging).
     Result<void> enqueue(std::span<const float> latents, std::int64_t latent_frames = 1);
     /// Blocks until the oldest step under way is done. Errors: those of ClipRunner::wait; InvalidArgument (there is
     /// none).
     Result<DecodedFrames> take(const CallLimits& limits = {});
     static constexpr std::size_t kMostUnderWay = 2;
-    /// The same step; returns one module's output: name as in the checkpoint ("decoder.middle.1"), contents
+    /// Makes a step like step(), but returns the output of one module, named as in the checkpoint ("decoder.middle.1"):
     /// [T, H, W, C] float32. Empty when the module did not run.
     Result<std::vector<float>> trace(std::span<const float> latents, std::string_view module,
                                      std::int64_t latent_frames = 1);
-    /// What trace() takes, in the order in which it runs.
+    /// The modules that trace() takes, in the order in which they run.
     std::vector<std::string> modules() const;
     /// Begins a new clip: the next step is its first.
     Result<void> reset();
@@ -62,10 +63,10 @@ class Decoder {
 
   private:
     Decoder() = default;
-    /// What a step reads and writes. Pinned: the first pass reads in place, and the last one writes so where there are
-    /// no copies. The flag is 0, or 1 once the last pass has stored a value that is not finite.
+    /// What a step reads and writes. Pinned: the first pass reads it in place, and without copies the last one writes
+    /// it in place. The flag is 0, or 1 once the last pass has stored a value that is not finite.
     struct Staging {
-        std::size_t turn = 0;  ///< of the copies
+        std::size_t turn = 0;  ///< in HostCopies
         std::unique_ptr<accel::Memory> input, output, not_finite;
         std::map<StepKind, graph::FrameGraph> graphs;
     };
@@ -89,10 +90,10 @@ class Decoder {
     Result<void> wait_for(const UnderWay& step, const CallLimits& limits);
     static std::int64_t count_not_finite(const Staging& staging, std::span<const float> values);
 
-    std::deque<Staging> stagings_;  ///< the second from when two steps are first under way
+    std::deque<Staging> stagings_;  ///< the second is made when two steps are first under way
     std::deque<UnderWay> under_way_;
     std::unique_ptr<HostCopies> copies_;  ///< null where steps write to the host's memory
-    std::unique_ptr<ClipRunner> runner_;  ///< last: waits before the memory above goes
+    std::unique_ptr<ClipRunner> runner_;  ///< declared last: waits before the memory above is released
 };
 
 /// The first module whose output in step `step` of the clip is not finite; empty if all are. Decodes the clip up to

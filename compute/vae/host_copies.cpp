@@ -87,7 +87,7 @@ Result<void> HostCopies::wait(const graph::Point& copied, const CallLimits& limi
 
 Result<void> HostCopies::reset() {
     KG_CHECK(graph::wait_until_idle(*lane_, "the copies of a clip that is over"));
-    static_cast<void>(lane_->stream().synchronize());  // what the copies of an abandoned clip have met
+    static_cast<void>(lane_->stream().synchronize());  // forgets an error of the abandoned clip's copies
     return lane_->stream().synchronize();
 }
 

@@ -21,16 +21,16 @@ namespace kinetograph::vae {
 /// Pinned memory for one part of a step's output, as many bytes of it as are copied.
 struct HostPlace {
     graph::Physical memory;
-    graph::Point free{};  ///< from when on it may be written
+    graph::Point free{};  ///< when it may be written
 };
 
-/// The copies are a graph of their own on a second lane of the device, Lane::accelerator(1). One thread at a time, but
-/// state() and status() are any thread's.
+/// The copies are a graph of their own on a second lane of the device, Lane::accelerator(1). Used by one thread at a
+/// time, except that any thread may call state() and status().
 class HostCopies {
   public:
     static constexpr std::size_t kTurns = 2;  ///< steps whose output lies on the device at a time
 
-    /// Whether the device has memory that the host does not read: elsewhere steps write where the host reads.
+    /// Whether the device has memory that the host does not read. On any other device steps write where the host reads.
     static bool serve(const accel::Device& device) { return device.info().kind != accel::Kind::Cpu; }
     /// Allocates the output of kTurns steps: `parts` of `part_bytes` each at most. `recorder`: of the copies; outlives
     /// the result. Errors: OutOfMemory, those of accel::AcceleratorLane::create.
@@ -38,17 +38,17 @@ class HostCopies {
                                                       std::uint64_t part_bytes, profile::Recorder* recorder = nullptr);
     HostCopies(const HostCopies&) = delete;
     HostCopies& operator=(const HostCopies&) = delete;
-    /// Waits for the copies that were enqueued. The lane of their steps has ended.
+    /// Waits for the copies that were enqueued. The lane of their steps must have ended before.
     ~HostCopies();
 
     /// What create() has allocated on the device.
     std::uint64_t device_bytes() const;
-    /// Where a step of that turn writes the part. Its copy before is done by then: the caller has waited for it.
+    /// Where a step of that turn writes the part. The caller must have waited for the turn's copy before.
     graph::Physical place_of(std::size_t turn, std::size_t part) const;
-    /// Copies the turn's first parts to `places` once `written` is reached; returns at once. The result: when they are
-    /// there. Errors: those of graph::Executor::execute; what the lane has met before.
+    /// Copies the turn's first parts to `places` once `written` is reached; returns at once. The result is the point at
+    /// which they are there. Errors: those of graph::Executor::execute; an earlier one of the lane.
     Result<graph::Point> enqueue(std::size_t turn, std::span<const HostPlace> places, const graph::Point& written);
-    /// Blocks until the copies are done that enqueue() gave the point of. Errors: those of the copies and of the lane
+    /// Blocks until the copies are done whose point enqueue() returned. Errors: those of the copies and of the lane
     /// that they waited for; Cancelled.
     Result<void> wait(const graph::Point& copied, const CallLimits& limits = {});
     /// The same for up to `timeout`; false when that has passed.
@@ -77,7 +77,7 @@ class HostCopies {
     std::array<std::unique_ptr<accel::Memory>, kTurns> outputs_;
     std::unique_ptr<accel::AcceleratorLane> lane_;
     std::map<CopyKind, CopyGraph> graphs_;
-    std::unique_ptr<graph::Executor> executor_;  ///< last: waits before what the copies use goes
+    std::unique_ptr<graph::Executor> executor_;  ///< declared last: waits before what the copies use is released
 };
 
 }  // namespace kinetograph::vae

@@ -31,7 +31,8 @@ struct SummedRun {
     friend bool operator==(const SummedRun&, const SummedRun&) = default;
 };
 
-/// Of a step of so many frames, in order. A first group of fewer than `group` frames follows zeros: a clip's first.
+/// The runs of a step of `frames` frames, in order. A first group of fewer than `group` frames is a clip's first: it
+/// follows zeros.
 std::vector<SummedRun> summed_runs(std::int64_t frames, std::int64_t group, std::int64_t history);
 
 /// The convolution that a run computes. `whole`: that of all frames at once. Begun: its residual are the kept sums.
@@ -39,9 +40,9 @@ std::vector<SummedRun> summed_runs(std::int64_t frames, std::int64_t group, std:
 conv::ConvProblem summed_problem(conv::ConvProblem whole, const SummedRun& run, std::int64_t history);
 
 /// The convolution of `passes` that keeps sums, or null: the last pass, if it makes float32 frames and nothing else,
-/// its sums take less memory than its frames, a latent frame makes at least twice the frames of its history
-/// (`extents`: of a step of one latent frame that is not a clip's first), and `method_of` says of its runs what it says
-/// of the convolution in one piece: that of dispatch.
+/// its sums take less memory than its frames, a latent frame makes at least twice the frames of its history (`extents`:
+/// of a step of one latent frame that is not a clip's first), and dispatch (`method_of`) chooses the same method for
+/// each of its runs as for the convolution in one piece.
 const nn::primitive::Conv* find_summed(std::span<const nn::Pass> passes, std::span<const nn::Extent> extents,
                                        tensor::DType dtype,
                                        const std::function<std::string_view(const conv::ConvProblem&)>& method_of);

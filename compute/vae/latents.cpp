@@ -55,7 +55,7 @@ Result<void> check_finite(const tensor::TensorView& view, const tensor::Shape& s
 Result<double> parse_fps(const std::string& text, std::string_view file) {
     double fps = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), fps);
-    const bool in_range = fps >= kLowestFps && fps <= kHighestFps;  // a NaN is not
+    const bool in_range = fps >= kLowestFps && fps <= kHighestFps;  // false for NaN
     if (error != std::errc() || end != text.data() + text.size() || !in_range) {
         return fail(ErrorCode::InvalidArgument, "{}: metadata fps: {} is not a number from {} to {}", file,
                     tensor::quoted_name(text), kLowestFps, kHighestFps);

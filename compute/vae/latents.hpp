@@ -1,4 +1,4 @@
-// Latents: a clip's latent frames, checked at the door.
+// Latents: a clip's latent frames, checked when they are read.
 #pragma once
 
 #include <kinetograph/compute/tensor/safetensors.hpp>
@@ -24,8 +24,8 @@ struct Latents {
     std::vector<float> frame(std::int64_t t) const;
 };
 
-/// A value that is not finite spreads over the whole picture and every later frame: refused at the door.
-/// `latent` is latent frame `index` of a clip, [C, pixels]. Errors: InvalidArgument, saying where.
+/// Refuses a value that is not finite, because it would spread over the whole picture and every later frame. `latent`
+/// is latent frame `index` of a clip, [C, pixels]. Errors: InvalidArgument, saying where.
 Result<void> check_finite(std::span<const float> latent, std::int64_t index, std::int64_t pixels);
 
 }  // namespace kinetograph::vae

@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::int64_t kLargestSide = 1024;  // latent pixels: 8192 pixels of video
 
-/// What activations are stored in; nothing where the lane has no such passes.
+/// The dtype of activations; nothing if the lane has no passes for that precision.
 std::optional<tensor::DType> dtype_of(Precision precision, accel::Kind lane) {
     const bool cpu = lane == accel::Kind::Cpu;
     switch (precision) {
@@ -128,7 +128,7 @@ StepFrames Model::step_frames(LatentSize size) const {
     return {frames.frames, frames.height, frames.width};
 }
 
-/// No frame between two primitives has more than 2^31 - 1 elements.
+/// Limits the size so that no frame between two primitives has more than 2^31 - 1 elements.
 Result<void> Model::check(const StackSize& size) const {
     for (const std::int64_t side : {size.height, size.width})
         if (side < 1 || side > kLargestSide)
@@ -146,7 +146,7 @@ Result<void> Model::check(const StackSize& size) const {
     return {};
 }
 
-/// What the device holds more than before is the parameters'; others may have given some back meanwhile.
+/// What the device holds more than before counts as the parameters'; others may have released memory meanwhile.
 template <class Upload>
 auto Model::counting_device_bytes(const Upload& upload) {
     const std::uint64_t before = device_.bytes_allocated();
@@ -169,7 +169,7 @@ Result<const StepPlans*> Model::plan_to_fit(const StackSize& size, const CallLim
     KG_TRY(const auto* whole, compiled(size, limits));
     KG_TRY(const auto* fitting, find_fitting(*whole, limits));
     KG_CHECK(packed(*fitting, limits));
-    KG_TRY(fitting, find_fitting(*whole, limits));  // now that it is known what the packed filters take
+    KG_TRY(fitting, find_fitting(*whole, limits));  // again, now that the size of the packed filters is known
     if (fitting != whole) log_bands(*whole, *fitting);
     return packed(*fitting, limits);
 }
@@ -192,19 +192,20 @@ Result<const StepPlans*> Model::compiled(const StackSize& size, const CallLimits
     return plans_.emplace_back(std::make_unique<const StepPlans>(std::move(*plans))).get();
 }
 
-/// The plans, once all parameters are on the device.
+/// Packs all parameters and returns the plans.
 Result<const StepPlans*> Model::packed(const StepPlans& plans, const CallLimits& limits) {
     auto done = counting_device_bytes([&]() KG_REQUIRES(mutex_) { return parameters_.pack(limits); });
     if (!done) return fail(std::move(done.error()), name_);
     return &plans;
 }
 
-/// What is still to be allocated on the device for a clip, whose staging or frames are there.
+/// Bytes still to be allocated on the device for a clip; its staging or frames are allocated already.
 std::uint64_t Model::bytes_wanted(const StepPlans& plans) const {
     return plans.transients + plans.histories + parameters_.bytes_to_pack();
 }
 
-/// More bands take less for transients and more for histories, and a band that begins early computes more rows twice.
+/// Tries few bands first, and late cuts first: more bands take less for transients and more for histories, and a band
+/// that begins earlier computes more rows twice.
 Result<const StepPlans*> Model::find_fitting(const StepPlans& whole, const CallLimits& limits) {
     constexpr std::int64_t kMostBands = 32;
     constexpr double kMiB = 1024.0 * 1024.0;
@@ -222,7 +223,7 @@ Result<const StepPlans*> Model::find_fitting(const StepPlans& whole, const CallL
             if (bytes_wanted(**banded) <= free) return banded;
         }
     }
-    // A device that is lost has nothing free, and tells any call why.
+    // A lost device reports that nothing is free; any call on it returns why.
     if (auto event = device_.create_event(); !event) return fail(std::move(event.error()));
     const StackMemory memory = memory_locked(*least);
     return fail(ErrorCode::OutOfMemory,
@@ -235,7 +236,7 @@ Result<const StepPlans*> Model::find_fitting(const StepPlans& whole, const CallL
                 static_cast<double>(memory.parameters) / kMiB, static_cast<double>(free) / kMiB, device_.info().name);
 }
 
-/// Of the last kind of step, which is that of all but the first of a clip.
+/// Of a step on one latent frame that is not a clip's first, or of the only step of a clip.
 double Model::work_ratio(const StackSize& size) const {
     if (size.bands.count == 1) return 1.0;
     const StepKind kind = kinds_of_steps(network_, size).front();
@@ -293,7 +294,7 @@ Result<std::vector<graph::Buffer>> Model::declare(graph::FrameGraph& graph, cons
     const Lock lock(mutex_);
     KG_TRY(auto declared,
            declare_step(graph, network_, size, kind, {parameters_, *operators_, find_kept}, latents, output));
-    KG_CHECK(parameters_.pack());  // nothing is left, but for a trace, whose passes are others
+    KG_CHECK(parameters_.pack());  // all is packed already, except for a trace, whose passes are different
     return declared;
 }
 

@@ -1,4 +1,4 @@
-// Model: a decoder's parameters on a device, packed once, and what steps of every size are made of; shared by clips.
+// Model: a decoder's parameters on a device, packed once, and the plans of steps of every size; shared by clips.
 #pragma once
 
 #include <kinetograph/compute/vae/checkpoint.hpp>
@@ -26,7 +26,7 @@ struct LatentSize {
     std::int64_t height = 0, width = 0;
 };
 
-/// What a step on one latent frame makes: pixels of a frame, and the most frames.
+/// The frames that a step on one latent frame makes: how many at most, and their size in pixels.
 struct StepFrames {
     std::int64_t most = 0, height = 0, width = 0;
 };
@@ -34,13 +34,13 @@ struct StepFrames {
 struct ModelOptions {
     Precision precision = Precision::Bf16;
     conv::Sums sums = conv::Sums::Exact;
-    /// Of convolutions: taken wherever it is open, although another may be better. Empty: none.
+    /// A method of convolution to take wherever it is open, even if another ranks higher. Empty: none.
     std::string preferred_backend{};
     LatentScale latents = LatentScale::Normalized;
     bool clamp = true;  ///< frames clamped to [-1, 1]
 };
 
-/// Steps of one size: what a clip of it runs, and the memory that it takes beside the model's.
+/// Steps of one size: what a clip of it runs, and the memory that it takes besides the model's.
 struct StepPlans {
     StackSize size;           ///< and in how many bands
     double work_ratio = 1.0;  ///< multiply-adds of a clip's later steps, over those of the whole picture
@@ -67,21 +67,20 @@ class Model {
     static Result<std::shared_ptr<Model>> create(accel::Device& device, std::string name, NetworkDesc network,
                                                  LoadTensor load);
 
-    /// Whether the channels and the number of frames of `clip` are what the network takes, and its values as many as it
-    /// says. Errors: InvalidArgument.
+    /// Checks that the channels and the number of frames of `clip` are what the network takes, and that it has as many
+    /// values as its sizes say. Errors: InvalidArgument.
     Result<void> check_takes(const Latents& clip) const;
 
-    /// Whether steps on inputs of `size` can be made. Errors: InvalidArgument, as plan() has it.
+    /// Checks that steps on inputs of `size` can be made. Errors: InvalidArgument, as plan() describes it.
     Result<void> check(const StackSize& size) const;
-    /// What steps on inputs of `size` are made of: compiled and packed when it is asked for first, and kept. What was
-    /// packed before `limits` end the call stays packed.
-    /// Errors: InvalidArgument (sides 1 to 1024, together up to (2^31 - 1) / (2 * dim) pixels of video, 11 million at
-    /// the published width), those of Parameters, Cancelled.
+    /// The plans of steps on inputs of `size`: compiled, and their parameters packed, on the first call for that size.
+    /// If `limits` end the call, what was packed stays packed. Errors: InvalidArgument (sides 1 to 1024, together up to
+    /// (2^31 - 1) / (2 * dim) pixels of video, 11 million at the published width), those of Parameters, Cancelled.
     Result<const StepPlans*> plan(const StackSize& size, const CallLimits& limits = {});
-    /// The same for a clip that is to be allocated now: if the picture as a whole takes more than is free on the device
-    /// (its budget, and what its driver says), the fewest bands that fit (of more than six, not every number is tried).
-    /// Nothing is packed or uploaded before it is known that there are some. Errors: those of plan(); OutOfMemory with
-    /// the figures of StackMemory and the least that would do.
+    /// The same for a clip that is to be allocated now. If the whole picture takes more than is free on the device (its
+    /// budget, and what its driver says), steps run in the fewest bands that fit; above seven, not every number is
+    /// tried. Nothing is packed or uploaded before it is known that some number fits. Errors: those of plan();
+    /// OutOfMemory with the figures of StackMemory and the least that would do.
     Result<const StepPlans*> plan_to_fit(const StackSize& size, const CallLimits& limits = {});
     /// What a clip of the size takes: parameters and packed filters are the model's, all clips' together.
     StackMemory memory(const StepPlans& plans) const;

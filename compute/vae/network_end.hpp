@@ -17,16 +17,16 @@ namespace kinetograph::vae {
 ///   tail n     writes what n+1 keeps in their place
 ///   tail n+1   reads those, and the head's last frames before them
 ///
-/// Values of fewer frames exist at a time, too. On a GPU the bits are those of whole passes: a frame's sums do not
-/// depend on how many frames a launch has.
+/// Values of fewer frames exist at a time, which also takes less memory. On a GPU the bits are those of whole passes: a
+/// frame's sums do not depend on how many frames a launch has.
 struct NetworkEnd {
     std::size_t first = 0;         ///< the first pass that runs in parts; the number of passes if none does
     std::int64_t tail_frames = 0;  ///< of each pass's tail
 };
 
-/// At or after pass `begin`. From `first` on all passes are convolutions over as many frames as the output has. What
-/// one of them keeps is made by the pass before it and read by no other; `summed` keeps sums (kept_sums.hpp), not
-/// frames.
+/// The end of the network, at or after pass `begin`. From `first` on all passes are convolutions over as many frames as
+/// the output has. What one of them keeps is made by the pass before it and read by no other; `summed` keeps sums
+/// (kept_sums.hpp), not frames.
 NetworkEnd find_end(std::span<const nn::Pass> passes, std::span<const nn::Extent> extents, std::size_t begin,
                     const nn::primitive::Conv* summed);
 

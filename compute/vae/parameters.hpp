@@ -30,17 +30,17 @@ class Parameters {
                                                  const std::string& norm_key = "");
     /// The method that dispatch would choose for `problem`; empty if none is open.
     std::string_view method_of(const conv::ConvProblem& problem);
-    /// Packs and uploads what was asked for since. Errors: those of Convolution::pack, with the key in front;
-    /// Cancelled.
+    /// Packs and uploads the convolutions that were requested since the last call. Errors: those of Convolution::pack,
+    /// with the key in front; Cancelled.
     Result<void> pack(const CallLimits& limits = {});
     /// `key`.gamma as one value a channel, on the device. Errors: those of accel::upload.
     Result<const float*> gamma(const std::string& key);
-    /// `values` on the device under a name of their own; null for none. Errors: those of accel::upload.
+    /// `values` on the device under a name of their own; null if there are none. Errors: those of accel::upload.
     Result<const float*> constant(const std::string& name, std::span<const float> values);
     accel::Device& device() const { return device_; }
-    /// Of all filters that are packed or will be, estimated from their element counts.
+    /// Bytes of all filters that are packed or will be, estimated from their element counts.
     std::uint64_t bytes() const;
-    std::uint64_t bytes_to_pack() const;  ///< that pack() will take, about
+    std::uint64_t bytes_to_pack() const;  ///< what pack() will take, about
 
   private:
     struct Made {

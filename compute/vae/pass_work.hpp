@@ -9,9 +9,9 @@
 
 namespace kinetograph::vae {
 
-/// Of one pass, which runs all of them: at least one.
+/// Of a pass that runs all these convolutions, of which there is at least one.
 graph::PassWork work_of(const std::vector<const conv::Convolution*>& parts);
-/// Two products of every token with every other, a frame.
+/// Each frame takes two products of every token with every other.
 graph::PassWork work_of(const nn::Attention& attention, std::int64_t frames);
 
 }  // namespace kinetograph::vae

@@ -42,13 +42,13 @@ std::optional<std::string_view> stranger_in(const formats::TensorSource& file) {
     return std::nullopt;
 }
 
-/// Of one naming and prefix: how many of the family's parameters a file has.
+/// A naming and prefix, and how many of the family's parameters the file has under them.
 struct Candidate {
     KeyScheme scheme;
     std::size_t count = 0;
 };
 
-/// For every prefix and naming of the family's that occurs in `file`.
+/// One for every prefix and naming of the family that occurs in `file`.
 std::vector<Candidate> count_candidates(const formats::TensorSource& file, const families::Family& family,
                                         std::span<const nn::Parameter> parameters) {
     std::unordered_map<std::string, KeyNaming> known;
@@ -93,7 +93,7 @@ std::vector<std::string> missing_keys(const formats::TensorSource& file, std::sp
     return missing;
 }
 
-/// What the file's metadata call the model: "AutoencoderKLWan"; empty where they do not.
+/// The model's class by the file's metadata: "AutoencoderKLWan"; empty if they have none.
 std::string class_of(const formats::TensorSource& file) {
     const auto found = file.metadata().find("_class_name");
     return found == file.metadata().end() ? "" : found->second;
@@ -143,8 +143,8 @@ std::string file_name_of(const formats::TensorSource& file) {
     return name;
 }
 
-/// The relative of the scheme's family that the file's name, or its width, tells from that family; else the scheme's
-/// own. A class does not tell them apart: relatives without one of their own are saved under that family's.
+/// The relative of the scheme's family whose file this is, by the file's name or its width; else the scheme's family. A
+/// class does not tell them apart: relatives without one of their own are saved under that of the family.
 const families::Family& relative_in(const formats::TensorSource& file, const KeyScheme& scheme) {
     const families::Family& own = *scheme.family;
     const tensor::Shape& shape = file.find(scheme.key(own.dim.tensor))->shape;

@@ -1,4 +1,4 @@
-// Whose file it is, and under which names it keeps the decoder's parameters.
+// Recognises the family of a file, and the names under which it has the decoder's parameters.
 #pragma once
 
 #include <kinetograph/compute/families/family.hpp>

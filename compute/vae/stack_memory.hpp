@@ -14,9 +14,9 @@ struct StackMemory {
     // Of each clip:
     std::uint64_t transients = 0;  ///< one arena for the largest step
     std::uint64_t histories = 0;   ///< frames that the causal convolutions keep from step to step
-    std::uint64_t io = 0;          ///< staging of input and output; beside a GPU that is the host's
+    std::uint64_t io = 0;          ///< staging of input and output; with a GPU it is host memory
     std::uint64_t stream = 0;      ///< latents and frames of a stream or Decoder, where they lie on the accelerator
-    // Of the model, all of its clips' together:
+    // Of the model, shared by all of its clips:
     std::uint64_t parameters = 0;  ///< as the device holds them, or estimated where a back end packs in ordinary memory
 
     // What a clip pays for taking so little, where the whole picture does not fit:

@@ -97,12 +97,12 @@ void write_frames(const StepContext& step, const Tensor& x, PictureRows rows, co
     written = data.out;
 }
 
-/// As float32 to pictures [height, width, channels] that follow each other at `to`.
+/// Stores `x` as float32 in pictures [height, width, channels] that follow each other at `to`, from row rows.first on.
 void store_rows(accel::PassContext& lane, const nn::Operators& operators, const Tensor& x, float* to, PictureRows rows,
                 float limit = std::numeric_limits<float>::infinity(), std::uint32_t* not_finite = nullptr) {
     const auto input = read_only(addresses(lane, x));
     const std::int64_t row = x.width * x.channels;
-    const std::size_t together = x.height == rows.height ? input.size() : 1;  // whole frames lie dense at both ends
+    const std::size_t together = x.height == rows.height ? input.size() : 1;  // whole frames are dense on both sides
     for (std::size_t i = 0; i < input.size(); i += together)
         report(lane,
                operators.store_float(

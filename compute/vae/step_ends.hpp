@@ -17,29 +17,29 @@ struct StepContext {
     std::string named(const std::string& key) const { return key + band; }
 };
 
-/// Where the rows of a tensor lie in the picture: from row `first` on, of `height`.
+/// Where the rows of a tensor are in the picture: from row `first` on, in a picture of `height` rows.
 struct PictureRows {
     std::int64_t first = 0, height = 0;
 };
 
-/// What a step's results are written to, in its newest contents: bands write one after the other.
+/// The buffers that a step's results are written to, in their newest version: bands write them one after the other.
 struct Written {
     std::vector<graph::Buffer> frames;  ///< or all values; empty before the first transients are made
     graph::Buffer not_finite;
 };
 
-/// The activation of shape `shape` that `latents` are. Errors: InvalidArgument (too few bytes), those of Parameters.
-/// `anew`: they lie elsewhere in every step.
+/// Adds the pass that unpacks `latents` to an activation of that shape. `anew`: their address changes from step to
+/// step. Errors: InvalidArgument (too few bytes), those of Parameters.
 Result<Tensor> unpack_latents(const StepContext& step, const LatentBuffer& latents, const nn::Extent& shape, bool anew);
-/// Before anything is written of a step that makes `shape`. Errors: InvalidArgument, as of declare_step().
+/// Called before anything is written of a step that makes `shape`. Errors: InvalidArgument, as of declare_step().
 Result<Written> begin_output(const StepContext& step, const nn::Extent& shape, const StepOutput& output);
 /// Writes `rows` of the picture, which are all of `x`.
 void write_output(const StepContext& step, const Tensor& x, PictureRows rows, const StepOutput& output,
                   Written& written);
-/// Exports what was written to memory of the caller's; returns the contents of the frames, none of ClipValues.
+/// Exports what was written to the caller's memory; returns the contents of the frames, none for ClipValues.
 std::vector<graph::Buffer> end_output(const StepContext& step, const StepOutput& output, const Written& written);
-/// Rows of a module's output, `whole`, whose memory is allocated with the first of them. Errors: those of
-/// Device::allocate_pinned.
+/// Adds a pass that copies `x`, rows of a module's output of extent `whole`, to the trace's memory, which the first
+/// call allocates. Errors: those of Device::allocate_pinned.
 Result<void> write_trace(const StepContext& step, const Tensor& x, PictureRows rows, const nn::Extent& whole,
                          TraceRequest& trace);
 

@@ -14,7 +14,7 @@ namespace {
 using graph::Access;
 using graph::Lane;
 
-/// Which frames of its values a pass works on: all, or those before the last `history` of them, or these.
+/// Which frames of its values a pass works on: all, all but the last tail_frames, or these (network_end.hpp).
 enum class Part : std::uint8_t { Whole, Head, Tail };
 
 class StepDeclaration {
@@ -53,7 +53,7 @@ class StepDeclaration {
     }
 
   private:
-    /// The same in every kind of step: what one keeps, the next one finds.
+    /// Finds the same convolution in every kind of step, because a step reads the sums that the step before has kept.
     void find_summed(const std::vector<nn::Pass>& passes) {
         nn::Extent one = input_extent();
         one.frames = 1;
@@ -63,7 +63,7 @@ class StepDeclaration {
         frames_a_latent_ = extents.back().frames;
     }
 
-    /// The passes from `begin` on.
+    /// Declares the passes from `begin` on.
     void declare_from(const std::vector<nn::Pass>& passes, std::size_t begin) {
         const bool whole = trace_ != nullptr || network_.one_step;
         end_ = whole ? NetworkEnd{.first = passes.size()} : find_end(passes, extents_, begin, summed_);
@@ -108,7 +108,7 @@ class StepDeclaration {
         if (!error_) write_output(context(), made_rows(tensors_.back()), place_of(tensors_.back()), output, written_);
     }
 
-    /// Of what a band computes: the rows that are the picture's.
+    /// Of what a band computes, the rows that it contributes to the picture.
     Tensor made_rows(const Tensor& x) const {
         if (!band_) return x;
         const std::int64_t scale = x.height / band_->band.read.count;
@@ -149,8 +149,8 @@ class StepDeclaration {
         made(norm.norm.output, data.out);
     }
 
-    /// Named by its parameters' key. A time shuffle makes several convolutions of it, each of which writes every
-    /// second, third... frame.
+    /// Named by its parameters' key. A time shuffle of factor n makes it n convolutions, each of which writes every
+    /// n-th frame.
     void declare(const nn::ConvPass& fused, Part part = Part::Whole) {
         if (fused.conv == summed_) return declare_summed(fused, part);
         const std::string key = named(fused.conv->key);
@@ -277,7 +277,7 @@ class StepDeclaration {
         made(fused.output, part, data.out);
     }
 
-    /// One for each part that a time shuffle stores as frames.
+    /// The convolutions of a pass: one, or one for each part that a time shuffle stores as frames.
     std::vector<const conv::Convolution*> convolutions(const nn::ConvPass& fused, conv::ConvProblem problem) {
         problem.residual = fused.residual.has_value();
         const std::int64_t whole_height = whole_[fused.input].height;
@@ -387,7 +387,7 @@ class StepDeclaration {
 
     // ---- the end of a network, part by part ------------------------------------------------------------------------
 
-    /// A value's frames; of one that was made whole, a view.
+    /// The frames of a value that belong to `part`; if the value was made whole, a view of it.
     Tensor part_of(nn::Value value, Part part) const {
         Tensor x = tensors_[value];
         if (part == Part::Whole || (part == Part::Head && x.frames != extents_[value].frames)) return x;
@@ -453,7 +453,8 @@ class StepDeclaration {
         return {frame_, network_, parameters_, operators_, band_ ? fmt::format(".band{}", band_->index) : ""};
     }
 
-    /// A band begins once the one before it is written, so that values of one at a time exist.
+    /// Reads a tensor. A band begins only when the band before it is written, so that values of one band at a time
+    /// exist.
     Tensor read(graph::PassBuilder& pass, const Tensor& tensor) const {
         if (band_ && band_->index > 0 && tensor.buffer == tensors_[band_->cut].buffer)
             for (const graph::Buffer buffer : written_.frames) pass.read(buffer, Access::KernelRead);
@@ -474,14 +475,14 @@ class StepDeclaration {
         }
     }
 
-    /// The last frames that the convolution `key` has seen, from one step to the next.
+    /// Memory for the last frames that the convolution `key` has seen, kept from one step to the next.
     graph::Buffer import_kept(const std::string& key, std::int64_t history, const Tensor& x) {
         const std::uint64_t bytes = static_cast<std::uint64_t>(history) * x.frame_bytes();
         return frame_.import_buffer(key + ".kept", {bytes, 256, graph::MemoryDomain::Accelerator},
                                     find_kept_(network_.one_step ? "" : key, bytes));
     }
 
-    /// After the convolution: the newest of `x` take the place of the frames that it has read.
+    /// Runs after the convolution: the newest frames of `x` replace the kept frames, which it has read.
     void keep(const std::string& key, std::int64_t history, const Tensor& x, graph::Buffer kept) {
         struct Data {
             Tensor in;
@@ -548,14 +549,14 @@ class StepDeclaration {
     std::vector<graph::Buffer> kept_for_;  ///< [nn::Value], where a tail is kept for the next step
     NetworkEnd end_;
     const nn::primitive::Conv* summed_ = nullptr;  ///< the convolution that keeps sums; null: none
-    std::int64_t frames_a_latent_ = 1;             ///< of all latent frames but a clip's first
+    std::int64_t frames_a_latent_ = 1;             ///< that one latent frame makes, unless it is a clip's first
     graph::Buffer sums_;                           ///< as the summed convolution's head has left them
     struct DeclaredBand {
         Band band;
         nn::Value cut = 0;  ///< the value of which it reads rows
         std::int64_t index = 0;
     };
-    std::optional<DeclaredBand> band_;  ///< none: the picture is whole here
+    std::optional<DeclaredBand> band_;  ///< none: no band has begun
     Written written_;
     std::optional<Error> error_;
 };

@@ -1,4 +1,4 @@
-// Declares one decoding step of a network into a frame graph: which passes run, on what memory, in what names.
+// Declares one decoding step of a network into a frame graph: which passes run, on what memory, under what names.
 #pragma once
 
 #include <kinetograph/compute/nn/operators.hpp>
@@ -78,14 +78,15 @@ using StepOutput = std::variant<ClipFrames, ClipValues>;
 
 /// What comes out of a step.
 nn::Extent output_shape(const NetworkDesc& network, const StackSize& size, StepKind kind);
-/// In memory: what goes in, and, as float32, what comes out.
+/// Bytes of what goes in and, as float32, of what comes out.
 std::uint64_t input_bytes(const NetworkDesc& network, const StackSize& size, std::int64_t frames,
                           tensor::DType dtype = tensor::DType::F32);
 std::uint64_t output_bytes(const NetworkDesc& network, const StackSize& size, StepKind kind);
 
-/// Where the frames lie that the causal convolution `key` keeps from step to step, zeros at first: `bytes` for the last
-/// frames that it has seen, oldest first. Called once for every such convolution of a step; with an empty key for
-/// zeros that several convolutions read and none writes. The key of a band's ends in ".band" and its number.
+/// Returns the memory in which the causal convolution `key` keeps frames from step to step: `bytes` for the last frames
+/// that it has seen, oldest first, zeros at first. Called once for every such convolution of a step; with an empty key
+/// for zeros that several convolutions read and none writes. The key of a band's convolution ends in ".band" and its
+/// number.
 using FindKept = std::function<graph::Physical(const std::string& key, std::uint64_t bytes)>;
 
 /// What the passes of a step are made of; all of it outlives the graph.
@@ -103,12 +104,11 @@ struct LatentBuffer {
     tensor::DType dtype;  ///< F32, F16 or BF16
 };
 
-/// Adds the passes of one step to `frame`, which decodes `latents`, and returns the contents of its frames; none as
-/// ClipValues. Passes are named like the checkpoint's tensors
-/// ("decoder.middle.0.residual.2", "decoder.head.2.band1"). The convolutions are packed (Parameters::pack) before the
-/// graph runs. Errors: those of Parameters and Operators; InvalidArgument (too few bytes of latents, another number of
-/// places than of frames, pictures of a network that does not end in three channels); Unsupported (a network that
-/// cannot be cut into such bands).
+/// Adds the passes of one step to `frame`, which decodes `latents`, and returns the contents of its frames; none for
+/// ClipValues. Passes are named like the checkpoint's tensors ("decoder.middle.0.residual.2", "decoder.head.2.band1").
+/// The convolutions must be packed (Parameters::pack) before the graph runs. Errors: those of Parameters and Operators;
+/// InvalidArgument (too few bytes of latents, another number of places than of frames, pictures of a network that does
+/// not end in three channels); Unsupported (a network that cannot be cut into such bands).
 Result<std::vector<graph::Buffer>> declare_step(graph::FrameGraph& frame, const NetworkDesc& network,
                                                 const StackSize& size, StepKind kind, const StepResources& resources,
                                                 const LatentBuffer& latents, const StepOutput& output);

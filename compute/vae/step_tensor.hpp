@@ -1,4 +1,4 @@
-// What lies between two passes of a decoding step, how a pass declares it, and where it finds it.
+// The tensors between passes of a decoding step: how a pass declares them, and where it finds them.
 #pragma once
 
 #include <kinetograph/compute/nn/network.hpp>
@@ -28,7 +28,7 @@ struct Tensor {
         return static_cast<std::uint64_t>(width * channels) * tensor::bytes_per_element(dtype);
     }
     std::uint64_t frame_bytes() const { return static_cast<std::uint64_t>(height) * row_bytes(); }
-    /// From a frame to the next in the buffer.
+    /// Bytes from a frame to the next in the buffer.
     std::uint64_t pitch_bytes() const {
         return static_cast<std::uint64_t>(frame_height > 0 ? frame_height : height) * row_bytes();
     }
@@ -42,7 +42,7 @@ struct Tensor {
     }
 };
 
-/// Not made yet.
+/// A tensor that is not made yet: without a buffer.
 inline Tensor tensor_of(const nn::Extent& extent, tensor::DType dtype) {
     return {{}, extent.frames, extent.height, extent.width, extent.channels, dtype};
 }
@@ -52,7 +52,7 @@ inline Tensor read(graph::PassBuilder& pass, Tensor tensor) {
     return tensor;
 }
 
-/// Made by this pass, which is named `name`.
+/// A tensor that this pass, which is named `name`, makes.
 inline Tensor create(graph::PassBuilder& pass, const std::string& name, Tensor tensor) {
     tensor.buffer = pass.create(
         name + ".out",

@@ -1,4 +1,4 @@
-// AVX-512's intrinsics, and the mark of the functions that use them.
+// AVX-512's intrinsics, and the attributes of the functions that use them.
 #pragma once
 
 // GCC 12 warns of the deliberately undefined operands of its own AVX-512 header (GCC bug 105593).
@@ -10,6 +10,6 @@
 #include <immintrin.h>
 #pragma GCC diagnostic pop
 
-// These functions name the instruction sets they need; nothing else in the program is compiled for them.
+// Functions with these attributes are compiled for AVX-512; nothing else in the program is.
 #define KINETOGRAPH_AVX512 [[gnu::target("avx512f,avx512vl,avx512bw,avx512bf16,avx2,fma")]]
 #define KINETOGRAPH_AVX512_INLINE KINETOGRAPH_AVX512 [[gnu::always_inline]] inline

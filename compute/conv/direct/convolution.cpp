@@ -16,8 +16,8 @@ constexpr std::int64_t kNormBytes = 128 << 10;   // of output rows that wait in 
 
 constexpr std::int64_t kParities = 4;  // of an output row and column
 
-/// The problem with the filter that is packed: where the input is doubled, one of 2 x 2 taps for each parity of output
-/// row and column, in place of Q temporal taps Q for each parity.
+/// The problem with the filter as it is packed. If the input is doubled, there is a filter of Q x 2 x 2 taps for each
+/// parity of output row and column: Q x 3 x 3 taps become 4Q x 2 x 2.
 ConvProblem packed_problem(ConvProblem problem) {
     if (problem.upsample) {
         problem.filter.q *= kParities;
@@ -60,8 +60,8 @@ class DirectConvolution final : public TiledConvolution {
     /// Rows [first, last) of an output frame, and the thread's buffers for them.
     struct Rows {
         std::int64_t frame, first, last;
-        float* sums;      ///< with more than one chunk
-        std::byte* bare;  ///< of OutputRow, for every row
+        float* sums;      ///< used only with more than one chunk
+        std::byte* bare;  ///< OutputRow::bare of the task's rows, one after another
     };
 
     OutputRow output_row(const Rows& task, std::int64_t y) const {
@@ -69,14 +69,14 @@ class DirectConvolution final : public TiledConvolution {
         return {task.frame, y, stored ? nullptr : task.bare + (y - task.first) * output_row_bytes()};
     }
 
-    /// Of the workspace: sums, then bare rows.
+    /// A thread's part of the workspace: sums, then bare rows.
     std::int64_t sums_bytes() const { return blocking().chunks > 1 ? rows_a_task_ * row_sums_bytes() : 0; }
     std::int64_t thread_bytes() const {
         const std::int64_t bare = problem().norm == Norm::Instead ? rows_a_task_ * output_row_bytes() : 0;
         return sums_bytes() + (bare + 63) / 64 * 64;
     }
 
-    /// Tiles of one output row, for the block whose tiles are narrowest.
+    /// Bytes of the sums of one output row's tiles, for the block that needs most.
     std::int64_t row_sums_bytes() const {
         std::int64_t most = 0;
         for (const ChannelBlock& block : blocking().blocks) {
@@ -108,11 +108,11 @@ class DirectConvolution final : public TiledConvolution {
         if (!problem().upsample) return all_columns();
         return {.first_tap = parity % 2 - 1, .first = parity % 2, .step = 2, .count = problem().w};
     }
-    /// The first of the task's rows; every step_-th follows.
+    /// The first of the task's rows of that parity; every step_-th row after it is of the same parity.
     std::int64_t first_row(const Rows& task, std::int64_t parity) const {
         return task.first + (task.first + parity / 2) % step_;
     }
-    /// The input row under row `r` of the taps of output row `y`; in the padding outside the input.
+    /// The input row under row `r` of the taps of output row `y`; negative or at least h in the padding.
     std::int64_t input_row(std::int64_t y, std::int64_t r) const {
         const ConvProblem& p = problem();
         return p.upsample ? (y + 1) / 2 - 1 + r : y * p.stride.h + r * p.dilation.h - p.pad.top;
@@ -124,7 +124,8 @@ class DirectConvolution final : public TiledConvolution {
         {
             std::vector<TapRow> taps(p.filter.q * tap_rows_);
             std::byte* own = frames.workspace + omp_get_thread_num() * thread_bytes();
-            // A task is the same rows of all frames of a sample: each next frame finds most of its input in the cache.
+            // A task is the same rows of all frames of a sample: each frame after the first finds most of its input in
+            // the cache.
             const std::int64_t tasks = (p.h_out() + rows_a_task_ - 1) / rows_a_task_;
 #pragma omp for schedule(dynamic)
             for (std::int64_t task = 0; task < p.n * tasks; ++task) {
@@ -211,9 +212,9 @@ class DirectConvolution final : public TiledConvolution {
         return tile;
     }
 
-    std::int64_t parities_;  ///< for each of which there is a filter
-    std::int64_t step_;      ///< between output rows of a parity, and columns
-    std::int64_t tap_rows_;  ///< of a temporal tap
+    std::int64_t parities_;  ///< 4 if the input is doubled, else 1; each has its own filter
+    std::int64_t step_;      ///< from one output row (or column) of a parity to the next
+    std::int64_t tap_rows_;  ///< rows of taps in one temporal tap
     std::int64_t rows_a_task_ = 1;
 };
 

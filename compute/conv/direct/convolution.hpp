@@ -6,9 +6,9 @@
 namespace kinetograph::conv::direct {
 
 /// Every tap is read in place, so a ring's seam, padding and interleaved outputs cost nothing. Sums in float32; bf16
-/// products by VDPBF16PS. Needs AVX-512, for bf16 AVX512_BF16; groups 1; an even c_in for bf16; of inputs to upsample
-/// those that is_sub_pixel() takes (kernels/conv/sub_pixel.hpp), whose filters are folded in float32 and rounded once
-/// when packed. workspace: only for filters larger than the cache, sums of the rows in progress; with Norm::Instead the
+/// products by VDPBF16PS. Needs AVX-512, for bf16 AVX512_BF16; groups 1; an even c_in for bf16. An input to upsample
+/// must satisfy is_sub_pixel() (kernels/conv/sub_pixel.hpp); the filter is then folded in float32 and rounded once when
+/// packed. workspace: sums of the rows in progress, only for filters larger than the cache; with Norm::Instead also the
 /// rows to norm.
 Result<std::unique_ptr<Convolution>> create(accel::Device& device, const ConvProblem& problem, Weights& weights);
 

@@ -1,5 +1,5 @@
-// What the direct back end's ways to add up a convolution share: packed parameters, the tiles of a row, and the way
-// from a tile's sums to the frames.
+// What the direct back end's two methods (plain sums and Winograd's) share: packed parameters, the tiles of a row, and
+// the steps from a tile's sums to the frames.
 #pragma once
 
 #include <kinetograph/compute/conv/convolution.hpp>
@@ -18,11 +18,12 @@ class TiledConvolution : public Convolution {
     Result<void> pack() override;
 
   protected:
-    /// The parameters, which do not depend on the number of frames: convolutions over different numbers share them.
+    /// The parameters. They do not depend on the number of frames: convolutions over different numbers of frames share
+    /// them.
     struct Packed {
         std::unique_ptr<accel::Memory> memory;
         const std::byte* filter = nullptr;
-        const std::byte* zeros = nullptr;  ///< of a pixel
+        const std::byte* zeros = nullptr;  ///< one input pixel of zeros
         std::vector<float> bias;           ///< [2][k]: the biases, and zeros for problems without
         std::vector<float> gamma;
     };
@@ -34,20 +35,20 @@ class TiledConvolution : public Convolution {
         std::vector<std::byte*> normed;
         std::byte* workspace = nullptr;
     };
-    /// A row of one of all samples' output frames.
+    /// One row of an output frame. Frames of all samples are counted together: sample * d_out + t.
     struct OutputRow {
         std::int64_t frame = 0, y = 0;
-        std::byte* bare = nullptr;  ///< output_row_bytes() in the workspace, with Norm::Instead: it is not stored
+        std::byte* bare = nullptr;  ///< with Norm::Instead, where it is not stored: output_row_bytes() in the workspace
     };
-    /// The filter that the tiles of a row take, and the pixels that they make.
+    /// Which input columns the tiles of a row read, and which output columns they make.
     struct Columns {
-        std::int64_t first_tap = 0;        ///< input column under tap 0 of the first of them
-        std::int64_t first = 0, step = 1;  ///< output columns
+        std::int64_t first_tap = 0;        ///< input column under tap 0 of the first output column
+        std::int64_t first = 0, step = 1;  ///< the output columns: first, first + step, ...
         std::int64_t count = 0;
     };
 
-    /// `products` is the problem with the taps that the packed filter has, of which a tile adds up `rows_a_tile` rows;
-    /// `layout` names that filter.
+    /// `products` is the problem with the taps of the packed filter, of which a tile adds up `rows_a_tile` rows;
+    /// `layout` is the name of the packed filter's layout.
     TiledConvolution(accel::Device& device, const ConvProblem& problem, const ConvProblem& products,
                      std::int64_t rows_a_tile, const char* layout, Weights& weights);
 
@@ -60,18 +61,18 @@ class TiledConvolution : public Convolution {
 
     /// All columns of the output.
     Columns all_columns() const;
-    /// What the tiles of an output row share, but for the rows under them, their filter and their sums.
+    /// A tile with everything that the tiles of an output row share; its input rows, filter and sums are not set.
     Tile tile_of_row() const;
     /// Adds up the tile whose first pixel is the one at index `x` of `columns`.
     void run_tile(const TileKernel& tile_kernel, Tile& tile, const Columns& columns, std::int64_t x) const;
-    /// From the sums of that tile to stored pixels.
+    /// Stores the pixels of that tile from its sums.
     void finish_tile(const Frames& frames, const OutputRow& row, const Columns& columns, std::int64_t x,
                      const ChannelBlock& block, const Tile& tile) const;
-    /// Runs while the row is still in the cache.
+    /// Called while the row is still in the cache.
     void norm_row(const Frames& frames, const OutputRow& row) const;
 
   private:
-    /// [k][c][q][r][s] with the taps of `products`.
+    /// The filter [k][c][q][r][s], with the taps of `products`.
     virtual std::vector<float> product_filter(std::span<const float> filter) const = 0;
     virtual void run(const Frames& frames) const = 0;
 
@@ -84,8 +85,8 @@ class TiledConvolution : public Convolution {
 
     accel::Device& device_;
     const char* layout_;
-    Weights* weights_;                      ///< until pack()
-    std::shared_ptr<const Packed> packed_;  ///< from then on
+    Weights* weights_;                      ///< null after pack()
+    std::shared_ptr<const Packed> packed_;  ///< set by pack()
     ConvProblem products_;
     Blocking blocking_;
     int threads_;

@@ -37,7 +37,7 @@ class WinogradConvolution final : public TiledConvolution {
   private:
     /// Two output frames of a sample, and the four input frames under them; null in the padding.
     struct Pair {
-        std::int64_t first = 0;  ///< of all samples' output frames
+        std::int64_t first = 0;  ///< index among all samples' output frames
         std::int64_t count = 0;  ///< 1: there is no second one
         std::array<const std::byte*, 4> input{};
     };
@@ -106,8 +106,8 @@ class WinogradConvolution final : public TiledConvolution {
         return pair;
     }
 
-    /// Output rows [first, last) of a pair. Each input row under them is transformed when the first output row reaches
-    /// it, in the place of the one that the last output row has left.
+    /// Output rows [first, last) of a pair. An input row is transformed when the first output row reaches it, into a
+    /// ring of R rows: it overwrites the row that the output rows have passed.
     void run_rows(const Frames& frames, const Pair& pair, std::int64_t first, std::int64_t last,
                   Buffers& buffers) const {
         const ConvProblem& p = problem();

@@ -6,16 +6,16 @@
 
 namespace kinetograph::conv::direct {
 
-/// F(2,3): of the input frames d0 to d3 under a pair of output frames and the temporal taps g0, g1, g2,
+/// F(2,3): with d0 to d3 the four input frames under a pair of output frames, and g0, g1, g2 the temporal taps,
 ///
 ///   first  =  g0 (d0 - d2)  +  (g0+g1+g2)/2 (d1 + d2)  +  (g0-g1+g2)/2 (d2 - d1)
 ///   second =  g2 (d3 - d1)  +  (g0+g1+g2)/2 (d1 + d2)  -  (g0-g1+g2)/2 (d2 - d1)
 ///
-/// with 2-D convolutions as products. Filters are folded in float32 and rounded once when packed; sums and differences
-/// of frames are rounded to the problem's type, row by row as the tiles reach them. A last frame without a second one
-/// is the sum of three products. For problems that create() takes with three temporal taps, stride and dilation 1,
-/// and more output channels than kMaxNarrow. workspace: for each thread the transformed rows under one row of output,
-/// and sums. Source: Lavin and Gray 2015 (arXiv 1509.09308).
+/// where each product is a 2-D convolution. Filters are folded in float32 and rounded once when packed; sums and
+/// differences of frames are rounded to the problem's type, row by row as the tiles reach them. With an odd number of
+/// output frames the last one is the sum of three products. For problems that create() takes, with three temporal taps,
+/// stride and dilation 1, and more output channels than kMaxNarrow. workspace: for each thread the transformed rows
+/// under one row of output, and sums. Source: Lavin and Gray 2015 (arXiv 1509.09308).
 Result<std::unique_ptr<Convolution>> create_winograd(accel::Device& device, const ConvProblem& problem,
                                                      Weights& weights);
 

@@ -18,7 +18,7 @@ struct Bf16 {
     }
     KINETOGRAPH_AVX512_INLINE void store(std::uint32_t mask, std::byte* to) const {
         const auto halves = reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(high, low));
-        // 16 low ones, then 16 high ones: to pairs.
+        // 16 low numbers followed by 16 high ones become 16 pairs of (low, high).
         const __m512i pairs = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22,
                                                6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
         _mm512_mask_storeu_epi16(to, mask, _mm512_permutexvar_epi16(pairs, halves));

@@ -22,8 +22,8 @@ struct FrameRows {
 /// Needs AVX-512F and BW, for bf16 also AVX512_BF16; bf16 denormals become zero.
 void transform_frames(const FrameRows& rows, bool bf16);
 
-/// From kSum and kDifference to what they give to the two output frames: `first` becomes first + second, `second` first
-/// - second. `count` is a multiple of 16, addresses of 64 bytes.
+/// Turns sums over kSum (`first`) and over kDifference (`second`) into what they add to the two output frames, in
+/// place: first + second and first - second. `count` is a multiple of 16, addresses of 64 bytes.
 void combine_products(float* first, float* second, std::int64_t count);
 
 }  // namespace kinetograph::conv::direct

@@ -56,16 +56,17 @@ class OneDnnConvolution final : public Convolution {
         return static_cast<std::uint64_t>(p.h_out() * p.w_out() * p.filter.k) * sizeof(float);
     }
     bool has_scratch_frame() const { return problem().filter.q != 1 || primitives_.finished_by_loop(); }
-    /// oneDNN may keep partial sums in a float32 output, where a residual that is the output would be lost: the
-    /// primitive gets a copy of that, which lies after the scratch frame.
+    /// oneDNN may keep partial sums in a float32 output. If the residual is at the output's address it would be
+    /// overwritten, so the primitive reads a copy of it, which lies after the scratch frame.
     bool copies_residual() const {
         return problem().residual && problem().output_dtype == tensor::DType::F32 && !primitives_.finished_by_loop();
     }
     const char* layout() const { return problem().dtype == tensor::DType::BF16 ? "oneDNN, bf16" : "oneDNN, f32"; }
 
-    /// All that steps meet, so that nothing is allocated later: each tap alone, in every part that it can have in a
-    /// sum; or all taps at once, and those on both sides of every seam where frames that were kept adjoin new ones.
-    /// Where the library has no implementation of a part, an enqueue() that needs it says so.
+    /// Every primitive that a step can need, so that nothing is allocated later: one tap at a time, each tap as every
+    /// part that it can be of a sum; otherwise all taps at once and, for every place where the seam between kept and
+    /// new frames can be, the taps on either side of it. If the library has no implementation of one, an enqueue() that
+    /// needs it fails.
     std::vector<TapKey> keys() const {
         const std::int64_t q = problem().filter.q;
         std::vector<TapKey> keys;

@@ -13,7 +13,7 @@ void widen_frame(const std::byte* from, float* to, std::int64_t elements);
 void finish_frame(const float* sums, const std::byte* residual, float beta, std::byte* to, std::int64_t elements,
                   tensor::DType dtype);
 
-/// What is below zero times `negative_slope`, in place.
+/// Multiplies values below zero by `negative_slope`, in place.
 void leaky_relu_frame(float* sums, float negative_slope, std::int64_t elements);
 
 }  // namespace kinetograph::conv::onednn

@@ -23,18 +23,18 @@ struct Taps {
 dnnl::memory::dims filter_dims(const ConvProblem& problem, const Taps& taps);
 dnnl::memory::data_type type_of(tensor::DType dtype);
 
-/// Thread-safe, and shared by the convolutions of a layer. A slice is packed when it is first asked for; a ring has met
-/// all its seams after its first few steps.
+/// Thread-safe, and shared by the convolutions of a layer. A slice is some taps in one layout, packed on its first
+/// request. After a ring's first few steps its seam has been in every place, and nothing more is packed.
 class TapFilters {
   public:
-    /// With room for slices of so many bytes (TapPrimitives::filter_bytes): one allocation. Errors: those of
+    /// Makes one allocation, with `slice_bytes` of it for slices (TapPrimitives::filter_bytes). Errors: those of
     /// Device::allocate.
     static Result<std::shared_ptr<TapFilters>> create(accel::Device& device, const dnnl::engine& engine,
                                                       const ConvProblem& problem, const ConvParameters& parameters,
                                                       std::uint64_t slice_bytes);
-    /// What create() takes beside the slices.
+    /// What create() allocates besides the slices.
     static std::uint64_t bytes(const ConvProblem& problem);
-    /// Of a tensor, up to the next one.
+    /// Bytes from the start of a tensor to the start of the next one.
     static constexpr std::uint64_t aligned(std::uint64_t bytes) { return (bytes + 63) / 64 * 64; }
 
     /// The taps in a layout, reordered once. Errors: those of Device::allocate.
@@ -58,8 +58,8 @@ class TapFilters {
     Mutex mutex_;
     dnnl::memory filter_ KG_GUARDED_BY(mutex_);  ///< [groups][k][c][q][r][s] in the problem's dtype
     std::vector<Slice> slices_ KG_GUARDED_BY(mutex_);
-    std::vector<std::unique_ptr<accel::Memory>> memory_ KG_GUARDED_BY(mutex_);  ///< of all of them
-    std::span<std::byte> unused_ KG_GUARDED_BY(mutex_);                         ///< the end of the first
+    std::vector<std::unique_ptr<accel::Memory>> memory_ KG_GUARDED_BY(mutex_);  ///< that all tensors lie in
+    std::span<std::byte> unused_ KG_GUARDED_BY(mutex_);  ///< the free end of the first allocation
 };
 
 }  // namespace kinetograph::conv::onednn

@@ -39,7 +39,7 @@ using Convolve = dnnl::convolution_forward;
 
 }  // namespace
 
-/// A primitive, but for the filter in its layout.
+/// A primitive whose filter is not packed yet.
 struct TapPrimitives::Described {
     TapPrimitive primitive;
     Convolve::primitive_desc chosen;

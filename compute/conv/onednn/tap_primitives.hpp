@@ -36,31 +36,33 @@ struct TapPrimitive {
     int residual_argument = 0;  ///< argument of the post-op that reads the residual frame; 0: none
 };
 
-/// Thread-safe. Primitives are made on first use and kept. A ring has met all its seams after its first few steps;
-/// nothing is made after that.
+/// Thread-safe. Primitives are made on first use and kept. After a ring's first few steps its seam has been in every
+/// place, and nothing more is made.
 class TapPrimitives {
   public:
     explicit TapPrimitives(const ConvProblem& problem) : problem_(problem) {}
 
     /// Whether the library has an implementation of that primitive. Errors: Unsupported, with oneDNN's message.
     Result<void> check(const TapKey& key) const;
-    /// What the taps of `keys` take in the layouts that their primitives want; those without one take nothing.
+    /// Bytes of the filters of `keys` in the layouts that their primitives want; a key without an implementation adds
+    /// none.
     std::uint64_t filter_bytes(std::span<const TapKey> keys) const;
-    /// Before get(): the filter, whose problem has the same taps, channels and dtype.
+    /// Sets the filter, of a problem with the same taps, channels and dtype. Must be called before get().
     void take(std::shared_ptr<TapFilters> filters) { filters_ = std::move(filters); }
     /// Errors: Unsupported, with oneDNN's message, if the library has no implementation; those of TapFilters::packed.
     Result<const TapPrimitive*> get(const TapKey& key);
-    /// Whether outputs stay in the float32 scratch frame until a loop adds the residual and rounds. The library's (2.6)
-    /// post-ops can add a residual, but with wrong factors (two linear ones share the first's factor, scalar products
-    /// of jit_bf16_1x1 are misread).
-    /// Below AVX-512 every tap is a primitive, and the loop adds what the last one would have to add to its output.
+    /// Whether outputs stay in the float32 scratch frame until a loop adds the residual and rounds. The post-ops of
+    /// oneDNN 2.6 can add a residual, but scale it wrongly: two linear post-ops share the first one's factor, and
+    /// jit_bf16_1x1 misreads products with a scalar. Below AVX-512 every tap is a primitive that adds to the scratch
+    /// frame, and the loop does the rest.
     bool finished_by_loop() const {
         const bool adds_residual = problem_.residual && problem_.beta != 0;
         return (adds_residual && problem_.beta != 1) ||
                (!adds_tensors_after() && (adds_residual || problem_.filter.q > 1));
     }
-    /// Whether a sum over taps takes a primitive for each tap wherever frames lie, so that its order, and so its bits,
-    /// do not depend on how a clip is cut into steps. Below AVX-512 decoders use these primitives.
+    /// Whether every tap is a primitive of its own, wherever frames lie in memory: the order of the sum, and with it
+    /// its bits, then do not depend on how a clip is cut into steps. True below AVX-512, where decoders use these
+    /// primitives.
     static bool one_tap_at_a_time() { return !adds_tensors_after(); }
     const dnnl::engine& engine() const { return engine_; }
     const dnnl::memory& bias() const { return filters_->bias(); }

@@ -10,14 +10,14 @@ namespace {
 
 using tensor::DType;
 
-/// The same convolution in float32, without the residual, which we add.
+/// The same convolution in float32, without the residual, which finish_frame() adds.
 ConvProblem widened(ConvProblem problem) {
     problem.dtype = problem.output_dtype = DType::F32;
     problem.residual = false;
     return problem;
 }
 
-/// bf16 parameters for the float32 convolution: rounded as the problem says.
+/// The filter for the float32 convolution: rounded to bf16, as in the problem.
 std::vector<float> rounded(std::span<const float> values) {
     std::vector<float> result(values.size());
     std::ranges::transform(values, result.begin(),

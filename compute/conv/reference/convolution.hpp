@@ -1,4 +1,5 @@
-// The reference back end: plain loops with sums in fp64. Slow, accurate, and open to every problem.
+// The reference back end: plain loops with sums in fp64. Slow and accurate; takes every problem except a norm of F16
+// frames.
 #pragma once
 
 #include <kinetograph/compute/conv/convolution.hpp>

@@ -18,7 +18,7 @@ namespace {
 constexpr std::uint64_t kMostEntries = 100'000;
 constexpr unsigned kEncrypted = 1;  // a bit of an entry's flags
 
-/// A file of minizip's whose bytes are in memory.
+/// What minizip reads as a file: bytes in memory.
 struct MemoryFile {
     std::span<const std::byte> bytes;
     std::uint64_t position = 0;
@@ -61,7 +61,7 @@ struct StoredEntry {
     std::uint32_t checksum = 0;
 };
 
-/// The entry at which `archive` stands.
+/// The current entry of `archive`.
 Result<StoredEntry> read_entry(void* archive, std::span<const std::byte> contents, const std::string& file) {
     unz_file_info64 info{};
     std::array<char, 1024> name{};
@@ -94,8 +94,8 @@ Result<bool> is_intact(const StoredEntry& stored, const std::string& file, const
     return checksum == stored.checksum;
 }
 
-/// Several entries at a time, if they are large. A writer that was told to save the time of checksums leaves 0 in all
-/// of them (torch.serialization.set_crc32_options).
+/// Checks several entries at a time if they are large. A writer that skips checksums leaves 0 in all of them
+/// (torch.serialization.set_crc32_options).
 Result<void> check_contents(std::span<const StoredEntry> stored, const std::string& file, const CallLimits& limits) {
     constexpr std::uint64_t kWorthThreads = 1U << 24U;
     if (std::ranges::all_of(stored, [](const StoredEntry& each) { return each.checksum == 0; })) return {};
@@ -113,7 +113,8 @@ Result<void> check_contents(std::span<const StoredEntry> stored, const std::stri
     return {};
 }
 
-/// One region under many entries would be read, and checked, once for each.
+/// Entries that overlap are refused: many of them over one region would make a small file slow, as each is read and
+/// checked.
 Result<void> check_places(std::span<const StoredEntry> stored, const std::string& file) {
     std::vector<const ArchiveEntry*> in_order;
     for (const StoredEntry& each : stored)
@@ -135,7 +136,7 @@ Result<std::vector<ArchiveEntry>> read_archive(std::span<const std::byte> conten
     MemoryFile memory{contents};
     zlib_filefunc64_def calls{open_memory, read_memory,  write_memory,    tell_memory,
                               seek_memory, close_memory, error_of_memory, &memory};
-    // minizip passes the path on to open_memory.
+    // minizip passes its path, here the memory, on to open_memory.
     const Archive archive(unzOpen2_64(&memory, &calls));
     unz_global_info64 info{};
     if (!archive || unzGetGlobalInfo64(archive.get(), &info) != UNZ_OK)

@@ -16,9 +16,10 @@ struct ArchiveEntry {
     std::span<const std::byte> bytes;
 };
 
-/// The entries of the archive in `contents`, whose views they are, in its own order. Errors: Corrupt, with the entry:
-/// no zip archive, an entry that is compressed, encrypted, beyond the end or named twice, two entries that overlap,
-/// bytes that do not match their checksum (if any entry has one), more than 100,000 entries; Cancelled.
+/// The entries of the zip archive in `contents`, in its own order; their bytes are views of `contents`. Errors:
+/// Corrupt, with the entry: not a zip archive, an entry that is compressed, encrypted, beyond the end or named twice,
+/// two entries that overlap, bytes that do not match their checksum (if any entry has one), more than 100,000 entries;
+/// Cancelled.
 Result<std::vector<ArchiveEntry>> read_archive(std::span<const std::byte> contents, const std::string& file,
                                                const CallLimits& limits = {});
 

@@ -36,7 +36,7 @@ struct StorageType {
     DType dtype = DType::F32;
 };
 
-/// Texts, containers and tensors are the unpickler's: a pickle can refer to them any number of times, and make cycles.
+/// The unpickler owns texts, containers and tensors: a pickle can refer to one any number of times, and make cycles.
 using Value = std::variant<Nothing, Mark, std::int64_t, const std::string*, Storage, StorageType, Function, Container*,
                            const PickledTensor*>;
 
@@ -45,7 +45,7 @@ struct Container {
     std::vector<Value> items;  ///< of a dictionary: key, value, key, value...
 };
 
-/// What a name stands for, as GLOBAL has it: module and name.
+/// A name that a pickle may use, as GLOBAL has it (module and name), and its value.
 struct Known {
     std::string_view module, name;
     Value value;
@@ -115,7 +115,7 @@ class Unpickler {
         return number;
     }
 
-    /// Whose length comes before it, in `length_bytes` bytes.
+    /// A text after its length, which takes `length_bytes` bytes.
     Result<std::string> take_text(std::size_t length_bytes) {
         KG_TRY(const std::uint64_t length, take_number(length_bytes));
         KG_TRY(const auto taken, take(length));
@@ -167,7 +167,7 @@ class Unpickler {
         return {};
     }
 
-    /// Adds to the container under what was just popped.
+    /// Adds the items, which were just popped, to the container that is on top of the stack now.
     Result<void> add(Container::Kind kind, std::vector<Value> items) {
         auto* const* target = stack_.empty() ? nullptr : std::get_if<Container*>(&stack_.back());
         if (target == nullptr || (*target)->kind != kind ||
@@ -287,7 +287,8 @@ class Unpickler {
         auto shape = numbers(items[2]), strides = numbers(items[3]);
         if (!shape || !strides || shape->size() != strides->size())
             return corrupt("describes a tensor without a shape");
-        // Each has its own copy of key, shape and strides, and a pickle describes one with three bytes.
+        // Each copies key, shape and strides, and a pickle needs only three bytes to describe another one: hence a
+        // limit.
         if (tensors_.size() == kMostTensors) return corrupt("describes more than {} tensors", kMostTensors);
         push(&tensors_.emplace_back(PickledTensor{"", *storage->key, storage->dtype, storage->elements, *offset,
                                                   std::move(*shape), std::move(*strides)}));
@@ -391,7 +392,7 @@ class Unpickler {
         }
     }
 
-    /// Whether the opcode is one that makes a number, a text or nothing.
+    /// Pushes the value of an opcode that makes a number, a text or Nothing. False for any other opcode.
     Result<bool> push_plain_value(char code) {
         switch (code) {
             case 'N':     // NONE
@@ -461,7 +462,8 @@ class Unpickler {
 
     // ---- what was made ----------------------------------------------------------------------------------------------
 
-    /// The tensors in `dictionary` and those in it. Each dictionary is listed where it is met first.
+    /// Lists the tensors in `dictionary` and in the dictionaries within it. One that occurs several times is listed
+    /// where it is met first.
     Result<void> list_tensors(const Container& dictionary, const std::string& prefix, std::size_t depth) {
         if (dictionary.kind != Container::Kind::Dictionary || !met_.insert(&dictionary).second) return {};
         if (depth > kDeepest) return corrupt("has dictionaries more than {} deep", kDeepest);

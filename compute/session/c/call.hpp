@@ -25,16 +25,16 @@ struct Root {
     HostAllocator host;
     pid_t process = ::getpid();
 
-    /// In a child of fork() no thread of ours exists, and drivers do not work.
+    /// A child of fork() has none of the library's threads, and drivers do not work in it.
     bool is_forked() const { return ::getpid() != process; }
 };
 
 /// Whether the process is a child, by fork(), of the one that has loaded the library.
 bool is_child_of_fork();
 
-/// Runs `work`, which may have loops of OpenMP. Its workers belong to the thread that has begun a loop before, and
-/// fork() copies that thread without them: its next loop would wait for them for ever. A thread of the child's own has
-/// none yet.
+/// Runs `work`, which may contain OpenMP loops. OpenMP keeps worker threads for each thread that has run a loop. fork()
+/// copies such a thread without its workers, and its next loop would wait for them forever. In a child the work
+/// therefore runs on a new thread, which has no workers yet.
 template <class Work>
 std::invoke_result_t<Work> where_loops_run(Work&& work) {
     if (!is_child_of_fork()) return std::forward<Work>(work)();
@@ -45,7 +45,7 @@ std::invoke_result_t<Work> where_loops_run(Work&& work) {
 kg_result report(kg_result result, std::string message);
 kg_result report(Error error);
 
-/// What a call's work returns: KG_OK, KG_TIMEOUT, KG_END; errors are on the other side.
+/// What a call's work returns: a status (KG_OK, KG_TIMEOUT, KG_END, KG_ERROR_BUSY) or an Error.
 using Outcome = Result<kg_status>;
 
 /// Runs the work of `call`. Handles have a member `root`.
@@ -65,13 +65,13 @@ kg_result with_loops(const char* call, const Handle* handle, Work&& work) {
     return with(call, handle, [&] { return where_loops_run(std::forward<Work>(work)); });
 }
 
-/// For destroying: in a child of fork() what the parent has made stays as it is.
+/// Destroys a handle. In a child of fork() it does nothing: what the parent has made stays as it is.
 template <class Handle>
 void destroy(Handle* handle) {
     if (handle != nullptr && !handle->root->is_forked()) delete handle;
 }
 
-/// A pointer that a call writes to, or reads.
+/// Checks a pointer that a call reads or writes. Errors: InvalidArgument (it is null).
 template <class T>
 Result<void> check_given(const T* pointer, const char* name) {
     if (pointer == nullptr) return fail(ErrorCode::InvalidArgument, "{} is NULL", name);
@@ -81,8 +81,8 @@ Result<void> check_given(const T* pointer, const char* name) {
 /// The `size` of a caller's structure.
 Result<std::uint32_t> size_of(const void* structure, std::size_t known, const char* type);
 
-/// A caller's structure as this library knows it: what it lacks is zero. Null: all of it. Errors: InvalidArgument (a
-/// size that it cannot have), Unsupported (something is set that this library does not know).
+/// A caller's structure as this library knows it. Members that it lacks, or all for null, are zero. Errors:
+/// InvalidArgument (a size that it cannot have), Unsupported (something is set that this library does not know).
 template <class Desc>
 Result<Desc> read(const Desc* given, const char* type) {
     Desc known{};

@@ -17,7 +17,7 @@ Result<CallersStreams::Adopted*> CallersStreams::find(void* stream) {
     return &streams_.emplace(stream, std::move(made)).first->second;
 }
 
-/// The error that the adopted stream has met. Nothing is enqueued by it afterwards, so another one takes its place.
+/// The error that the adopted stream has met, if any. It enqueues nothing afterwards, so it is set aside.
 Result<void> CallersStreams::tell(void* stream) {
     const auto found = streams_.find(stream);
     auto noted = found->second.stream->noted();

@@ -1,4 +1,4 @@
-// Values of C's enums as ours.
+// Values of the C header's enums as those of the C++ ones.
 #pragma once
 
 #include <kinetograph/engine/base/result.hpp>

@@ -15,7 +15,7 @@ constexpr std::array kStorages{Storage::Host, Storage::Buffer, Storage::Image};
 constexpr std::array kFormatNames{"RGBA8", "RGB32F", "RGBA16F", "NV12", "P010", "RGB16F"};
 constexpr Nanoseconds kPoll = std::chrono::milliseconds(20);  // how soon a wait notices that it is cancelled
 
-/// No two frames of the process have the same.
+/// An id that no other frame of the process has.
 std::uint64_t next_id() {
     static std::atomic<std::uint64_t> newest{0};
     return ++newest;
@@ -60,7 +60,7 @@ std::uint64_t number_of(Handle handle) {
     return reinterpret_cast<std::uint64_t>(handle);
 }
 
-/// One thread at a time: the second one finds it taken.
+/// Entered by one thread at a time; false for a second one.
 class OneAtATime {
   public:
     explicit OneAtATime(std::atomic<bool>& busy) : busy_(busy), entered_(!busy.exchange(true)) {}
@@ -100,7 +100,8 @@ Clip::Clip(std::shared_ptr<const Model> model, const ClipOptions& options, std::
     model_->root->log.info("{}", stream_->facts().route);
 }
 
-/// The application's streams first, for which steps may wait: from then on the device leaks what they may use.
+/// Ends the application's streams first, because steps may wait for them. If one of them makes no progress, the device
+/// from then on leaks the memory that it may use.
 Clip::~Clip() {
     stop();
     if (const auto ended = streams_.end(); !ended)
@@ -241,7 +242,7 @@ kg_frame Clip::describe(const interop::FrameRecord& record, std::uint64_t id) {
     return frame;
 }
 
-/// Memory is made for a slot's first frame.
+/// Memory is allocated for a slot's first frame.
 const void* Clip::convert(const interop::FrameRecord& record) {
     std::vector<std::byte>& out = converted_[record.slot];
     out.resize(stream::frame_bytes(*options_.pixels, record.width, record.height));
@@ -266,7 +267,7 @@ Result<void> Clip::wait(std::uint64_t id, void* stream) {
     const interop::TimelinePoint& ready = record.ready;
     if (ready.is_past()) return {};
     if (ready.timeline != nullptr) return streams_.wait(stream, ready);
-    // A relay shows the frame's progress to Vulkan alone: two devices, whose hand-overs go through the host.
+    // A relay's frames (between two devices, through the host) have only a Vulkan semaphore, which the host waits for.
     for (;;) {
         KG_TRY(const bool reached, vulkan::wait_timeline(*model_->vulkan->device, ready.semaphore, ready.value, kPoll));
         if (reached) return {};
@@ -297,7 +298,8 @@ void Clip::cancel() {
     stream_->cancel();
 }
 
-/// Also where the stream that has read it met an error.
+/// Returns the slot even if the stream that has read the frame met an error. Does nothing while that stream is
+/// captured.
 void Clip::give_back(std::uint64_t id, const Held& frame) {
     interop::TimelinePoint done;
     Result<void> read;
@@ -328,7 +330,7 @@ void Clip::give_back_unwanted() {
     for (const auto& [id, frame] : unwanted) give_back(id, frame);
 }
 
-/// An error of the stream is returned after that.
+/// Releases the frame even if the stream met an error, which is returned afterwards.
 Result<void> Clip::release(std::uint64_t id, const kg_moment& done) {
     give_back_unwanted();
     KG_TRY(const interop::FrameRecord record, held_frame(id));
@@ -463,7 +465,7 @@ kg_result kg_clip_destroy(kg_clip* clip) {
         return report(KG_ERROR_BUSY, fmt::format("the clip is destroyed after its frames: {} were released on a stream "
                                                  "that is in a capture, and come back when it has ended",
                                                  readers.returning));
-    if (clip->clip.use_count() > 1) clip->clip->stop();  // tensors keep it
+    if (clip->clip.use_count() > 1) clip->clip->stop();  // exported tensors keep it
     delete clip;
     return KG_OK;
 }

@@ -17,7 +17,7 @@ struct ClipOptions {
     std::uint32_t format = KG_FORMAT_RGBA8;      ///< a kg_format
     std::optional<stream::HostPixels> pixels{};  ///< what float frames are converted to on the host
 
-    /// Errors: InvalidArgument (no such storage or format, a format that the storage has not).
+    /// Errors: InvalidArgument (no such storage or format, a format that the storage does not support).
     static Result<ClipOptions> of(const kg_clip_desc& desc);
 };
 
@@ -30,34 +30,34 @@ class Clip {
     /// Waits as kg_clip_destroy does.
     ~Clip();
 
-    /// KG_TIMEOUT and BUSY are statuses; `pushed` counts also before an Error.
+    /// `pushed` also counts the latent frames before an Error. KG_TIMEOUT and KG_ERROR_BUSY are statuses.
     Outcome push(const kg_latents& latents, Nanoseconds timeout, std::uint32_t& pushed);
     Outcome acquire(std::uint32_t flags, Nanoseconds timeout, kg_frame* frame);
     Result<void> wait(std::uint64_t id, void* stream);
-    /// Of a frame that has not gone back.
+    /// Of a frame that has not been returned to the ring.
     Result<kg_finite> finite(std::uint64_t id);
     Result<void> release(std::uint64_t id, const kg_moment& done);
-    /// One more reader of an acquired frame, until drop().
+    /// Adds a reader to an acquired frame, until drop().
     Result<kg_frame> share(std::uint64_t id);
     void drop(std::uint64_t id);
     void reset();
     void cancel();
     /// KG_OK, KG_TIMEOUT or BUSY, as kg_clip_close.
     Outcome close(Nanoseconds timeout);
-    /// Ends the decoding, also while tensors of frames keep the clip.
+    /// Ends the decoding, even if tensors of frames keep the clip.
     void stop();
     kg_clip_info info() const;
     struct Readers {
         std::size_t acquired = 0;   ///< frames that are acquired and not released
-        std::size_t returning = 0;  ///< that were released on a stream which is in a capture
+        std::size_t returning = 0;  ///< frames that were released on a stream that is being captured
     };
     Readers readers();
     const Model& model() const { return *model_; }
     std::uint32_t format() const { return options_.format; }
 
   private:
-    /// A frame that was handed out. It goes back once it was released and its tensors are gone, and the stream that it
-    /// is read on is in no capture, in which it cannot tell when it has read the frame.
+    /// A frame that was handed out. It is returned to the ring once it was released, its tensors are deleted, and the
+    /// stream that it is read on is not being captured: a stream in a capture cannot tell when it has read the frame.
     struct Held {
         interop::FrameRecord record;
         kg_frame frame{};
@@ -66,22 +66,22 @@ class Clip {
         std::optional<void*> stream{};  ///< that it is read on
         bool is_wanted() const { return acquired || tensors > 0; }
     };
-    /// Latents of a caller's stream, copied in its order. The step before the last but one has read what is in the
-    /// memory that is written next, because FrameStream::push waits for it.
+    /// Latents that were copied in the order of a caller's stream. FrameStream::push waits until all steps but the
+    /// newest two have read their latents, so that the third buffer can be written.
     struct Staging {
         std::array<std::unique_ptr<accel::Memory>, 3> memory;
         std::size_t next = 0;
     };
-    /// In the order of the stream that it was read on. What goes wrong is logged.
+    /// Returns the frame to the ring, in the order of the stream that it was read on. Errors are logged.
     void give_back(std::uint64_t id, const Held& frame);
-    /// Those whose streams have left their captures.
+    /// Returns the frames that have no reader and whose stream is no longer being captured.
     void give_back_unwanted();
     Result<bool> push_frame(const LatentView& latents, std::int64_t t, Nanoseconds timeout);
     Result<bool> push_copied(const LatentView& latents, std::int64_t t, Nanoseconds timeout);
     Result<interop::TimelinePoint> point_of(const kg_moment& moment);
     Result<interop::FrameRecord> held_frame(std::uint64_t id) const;
     kg_frame describe(const interop::FrameRecord& record, std::uint64_t id) KG_REQUIRES(mutex_);
-    /// Logged when a clip's first is not.
+    /// Logs the clip's first frame that is not finite.
     kg_finite finite_of(const interop::FrameRecord& record) KG_REQUIRES(mutex_);
     const void* convert(const interop::FrameRecord& record) KG_REQUIRES(mutex_);
     vae::LatentSize latent_size() const;
@@ -90,7 +90,7 @@ class Clip {
     const ClipOptions options_;
     Staging staging_;  ///< of the thread that pushes
     CallersStreams streams_;
-    std::vector<float> gathered_;  ///< the same thread's
+    std::vector<float> gathered_;  ///< of the thread that pushes
     std::atomic<bool> pushing_{false};
     std::atomic<bool> cancelled_{false};  ///< until reset()
     mutable Mutex mutex_;
@@ -98,7 +98,7 @@ class Clip {
     /// [slot] -> the frame in options_.pixels.
     std::map<std::uint32_t, std::vector<std::byte>> converted_ KG_GUARDED_BY(mutex_);
     bool told_not_finite_ KG_GUARDED_BY(mutex_) = false;
-    std::unique_ptr<stream::FrameStream> stream_;  ///< last: its steps end before what they read goes
+    std::unique_ptr<stream::FrameStream> stream_;  ///< declared last: its steps end before what they read is destroyed
 };
 
 }  // namespace kinetograph::c

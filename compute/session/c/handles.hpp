@@ -12,7 +12,7 @@
 
 namespace kinetograph::c {
 
-/// A Vulkan device with its instance, and locks for the queues of an application's.
+/// A Vulkan device with its instance, and locks for the queues of an application's device.
 struct VulkanDevice {
     std::unique_ptr<vulkan::Instance> instance;
     std::array<std::mutex, 3> locks;  ///< of an application's queues, by kg_queue_kind
@@ -30,7 +30,7 @@ struct Model {
 
 class Clip;
 
-/// Of a call that takes a stop; null: none.
+/// The limits that a stop sets to a call; null: none.
 CallLimits limits_of(const kg_stop* stop);
 /// A caller's time-out; a year if it is longer, as KG_FOREVER is.
 Nanoseconds nanoseconds(std::uint64_t timeout);

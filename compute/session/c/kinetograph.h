@@ -1,20 +1,21 @@
-/* kinetograph.h: decoding of video-VAE latents, for C and for everything that calls C. docs/c.md shows it in use. */
+/* kinetograph.h: decoding of video-VAE latents, for C and every language that can call C. docs/c.md shows it in use. */
 
-/* Structures: the first member is `size`, which the caller sets to sizeof of the type. What a shorter structure lacks
- * is zero, and zero is always the default. A longer one is taken if what the library does not know is zero; else the
- * call fails with KG_ERROR_UNSUPPORTED. */
+/* Structures: the first member is `size`, which the caller sets to the sizeof of the type. Members that a shorter
+ * structure (of an older header) lacks count as zero, and zero is always the default. A longer structure is accepted if
+ * the members that the library does not know are zero; otherwise the call fails with KG_ERROR_UNSUPPORTED. */
 
-/* Errors: every call but the destroying ones and kg_last_error returns a kg_result. Negative values are errors, whose
- * sentence kg_last_error has. No exception leaves the library. */
+/* Errors: calls that can fail return a kg_result. Negative values are errors; kg_last_error returns a sentence that
+ * describes the error. No exception leaves the library. */
 
 /* Threads: every call may be made by any thread, and by several at a time, with two exceptions. One thread at a time
- * pushes latents to a clip (a second one gets KG_ERROR_BUSY), and a handle is destroyed after all other calls with it.
- * Callbacks run on any thread, several at a time; they return soon and call nothing of this header. */
+ * pushes latents to a clip (a second one gets KG_ERROR_BUSY), and a handle is destroyed after all other calls with it
+ * have returned. Callbacks run on any thread, several at a time; they must return soon and call no function of this
+ * header. */
 
 /* Lifetimes: a handle keeps what it was made from, so an instance, a model, its weights and its Vulkan device may be
- * destroyed in any order. Strings and arrays that are returned live as long as the handle that they were asked of. In a
- * child of fork() every call with a handle of the parent's fails, and destroying one does nothing. The child makes an
- * instance of its own and decodes on the CPU; drivers of GPUs serve no child of a process that has used them. */
+ * destroyed in any order. Returned strings and arrays live as long as the handle that was passed to the call. In a
+ * child of fork() every call with a handle of the parent fails, and destroying one does nothing. The child makes an
+ * instance of its own and decodes on the CPU: GPU drivers do not work in a child of a process that has used them. */
 
 /* Numbers: values of an enum are passed as uint32_t, times in nanoseconds, Vulkan's handles as void* (dispatchable) or
  * uint64_t. */
@@ -39,7 +40,7 @@ extern "C" {
 
 typedef enum kg_status {
     KG_OK = 0,
-    KG_TIMEOUT = 1, /* nothing within the time given; nothing has happened */
+    KG_TIMEOUT = 1, /* the time given has passed; nothing has happened but what kg_clip_push counts in `pushed` */
     KG_END = 2,     /* the clip is decoded to its end, and all of its frames were acquired */
     KG_ERROR_INVALID_ARGUMENT = -1,
     KG_ERROR_NOT_FOUND = -2,   /* a file, tensor, device or library */
@@ -58,13 +59,13 @@ typedef struct kg_instance kg_instance;
 typedef struct kg_vulkan kg_vulkan;   /* a Vulkan device, the library's or the application's */
 typedef struct kg_weights kg_weights; /* a checkpoint */
 typedef struct kg_model kg_model;     /* weights on a device */
-typedef struct kg_memory kg_memory;   /* of another API, where a model's device addresses it */
+typedef struct kg_memory kg_memory;   /* memory of another API that a model's device can address */
 typedef struct kg_clip kg_clip;       /* latents go in, frames come out */
-typedef struct kg_stop kg_stop;       /* ends calls that last */
+typedef struct kg_stop kg_stop;       /* ends long calls */
 
 #define KG_FOREVER UINT64_MAX
 
-/* The sentence of the calling thread's last error; "" before the first. Good until its next one. */
+/* A sentence on the calling thread's last error; "" before the first. Valid until the thread's next error. */
 KG_API const char* kg_last_error(void);
 /* KG_VERSION of the library, which may be newer than the header's. */
 KG_API uint32_t kg_version(void);
@@ -76,12 +77,12 @@ typedef enum kg_log_level { KG_LOG_INFO = 0, KG_LOG_WARNING = 1, KG_LOG_ERROR = 
 typedef struct kg_instance_desc {
     uint32_t size;
     uint32_t header_version; /* KG_VERSION; 0 for a caller without the header */
-    /* Sentences that have no caller to return to: a lost device, work that was given up. NULL: warnings and errors go
-     * to standard error. */
+    /* Takes messages that no call returns: a lost device, work that was given up. NULL: warnings and errors go to
+     * standard error. */
     void (*log)(void* user, uint32_t level, const char* message);
     void* log_user;
-    /* Large buffers of the host: contents of checkpoints, what the CPU decodes with. `bytes` is a multiple of
-     * `alignment`, a power of two; NULL is a refusal. Both or neither. */
+    /* Allocate and release large buffers of the host: contents of checkpoints, what the CPU decodes with. `bytes` is a
+     * multiple of `alignment`, a power of two; `allocate` returns NULL if it has no memory. Set both or neither. */
     void* (*allocate)(void* user, uint64_t bytes, uint64_t alignment);
     void (*release)(void* user, void* memory, uint64_t bytes);
     void* allocator_user;
@@ -91,10 +92,10 @@ typedef struct kg_instance_desc {
 KG_API kg_result kg_instance_create(const kg_instance_desc* desc, kg_instance** instance);
 KG_API void kg_instance_destroy(kg_instance* instance);
 
-/* Calls that read files or put weights on a device take a stop. They look at it between pieces of their work, 16 MiB of
- * a file, a layer, and return KG_ERROR_CANCELLED once it was requested, or `timeout_ns` after it was created;
- * KG_FOREVER: only once it was requested. What they have made until then is released, but for packed weights, which
- * stay with their model. A driver's own call is not interrupted. Serves any number of calls. */
+/* A stop ends calls that read files or put weights on a device. They check it between pieces of their work (16 MiB of a
+ * file, a layer) and return KG_ERROR_CANCELLED once kg_stop_request was called, or `timeout_ns` after the stop was
+ * created; KG_FOREVER: only once kg_stop_request was called. What they have made until then is released, except packed
+ * weights, which stay with their model. A call in a driver is not interrupted. One stop serves any number of calls. */
 KG_API kg_result kg_stop_create(kg_instance* instance, uint64_t timeout_ns, kg_stop** stop);
 KG_API kg_result kg_stop_request(kg_stop* stop);
 KG_API void kg_stop_destroy(kg_stop* stop);
@@ -116,7 +117,7 @@ typedef struct kg_device_info {
 } kg_device_info;
 
 /* Calls `each` for every device of every kind, the CPU first, and once for a kind of which there is none. The structure
- * lives as long as the call of `each`. */
+ * is valid during the call of `each`. */
 KG_API kg_result kg_list_devices(kg_instance* instance, void (*each)(void* user, const kg_device_info* device),
                                  void* user);
 
@@ -130,7 +131,7 @@ typedef struct kg_queue {
 
 typedef enum kg_queue_kind { KG_QUEUE_GRAPHICS = 0, KG_QUEUE_COMPUTE = 1, KG_QUEUE_TRANSFER = 2 } kg_queue_kind;
 
-/* An application's device, which it keeps, and which outlives everything made with it. */
+/* A device of the application, which stays its owner. The device must outlive everything made with it. */
 typedef struct kg_vulkan_desc {
     uint32_t size;
     uint32_t extension_count;
@@ -163,8 +164,8 @@ KG_API kg_result kg_vulkan_create(kg_instance* instance, const char* name, kg_vu
  */
 KG_API kg_result kg_vulkan_adopt(kg_instance* instance, const kg_vulkan_desc* desc, kg_vulkan** vulkan);
 KG_API kg_result kg_vulkan_describe(kg_vulkan* vulkan, kg_vulkan_info* info);
-/* The library submits to these queues on threads of its own: an application that uses one too holds its lock meanwhile.
- * Kinds that share a VkQueue share the lock. */
+/* The library submits to these queues on threads of its own: an application that uses one of them must hold its lock
+ * while it does. Kinds that share a VkQueue share the lock. */
 KG_API kg_result kg_vulkan_lock(kg_vulkan* vulkan, uint32_t queue_kind);
 KG_API kg_result kg_vulkan_unlock(kg_vulkan* vulkan, uint32_t queue_kind);
 KG_API void kg_vulkan_destroy(kg_vulkan* vulkan);
@@ -178,7 +179,7 @@ typedef struct kg_weights_info {
     const char* family; /* "wan2.1" */
     uint64_t parameters;
     uint64_t content_hash;     /* XXH3-64 of the file */
-    const float* latents_mean; /* [channels]: what undoes the normalisation of latents is z * std + mean */
+    const float* latents_mean; /* [channels]: z * std + mean undoes the normalisation of latents */
     const float* latents_std;
 } kg_weights_info;
 
@@ -187,9 +188,8 @@ typedef struct kg_weights_info {
 KG_API kg_result kg_weights_open(kg_instance* instance, const char* path, kg_weights** weights);
 /* The same with a stop, which may be NULL. */
 KG_API kg_result kg_weights_open_until(kg_instance* instance, const char* path, kg_stop* stop, kg_weights** weights);
-/* The contents of a checkpoint of one file in memory. They stay unchanged until `release` is called with `user`, which
- * is when nothing uses them any more, or before this returns an error; `release` may be NULL. `name` is for messages.
- */
+/* The contents, in memory, of a checkpoint of one file. They must stay unchanged until `release` is called with `user`:
+ * when nothing uses them any more, or before this returns an error. `release` may be NULL. `name` is for messages. */
 KG_API kg_result kg_weights_parse(kg_instance* instance, const void* contents, uint64_t bytes, const char* name,
                                   void (*release)(void* user), void* user, kg_weights** weights);
 KG_API kg_result kg_weights_describe(kg_weights* weights, kg_weights_info* info);
@@ -201,7 +201,7 @@ typedef enum kg_precision {
     KG_PRECISION_BF16 = 0,
     KG_PRECISION_FP16 = 1,
     KG_PRECISION_FP32 = 2,
-    KG_PRECISION_FP8 = 3 /* UNSUPPORTED: no lane decodes in it */
+    KG_PRECISION_FP8 = 3 /* UNSUPPORTED: no device decodes in it */
 } kg_precision;
 typedef enum kg_sums { KG_SUMS_EXACT = 0, KG_SUMS_FAST = 1 } kg_sums;
 typedef enum kg_latent_scale {
@@ -220,7 +220,8 @@ typedef struct kg_model_desc {
         device;        /* "cpu", "cuda", "hip:1", "cuda:GPU-..."; NULL or "auto": a GPU that can decode, else the CPU */
     kg_vulkan* vulkan; /* frames may be images of this device; NULL: they cannot */
     uint64_t memory_budget; /* bytes of the device that the model and its clips may hold; 0: what it has */
-    /* Called when an allocation is about to be refused. 1: memory has been released, it is tried once more. */
+    /* Called when an allocation is about to be refused. Returns 1 if it has released memory: the allocation is then
+     * tried once more. */
     uint32_t (*on_memory_pressure)(void* user, const char* name, uint64_t bytes, uint64_t free_bytes);
     void* memory_pressure_user;
     kg_stop* stop; /* of kg_model_create; NULL: none */
@@ -231,8 +232,8 @@ typedef struct kg_model_info {
     uint32_t device_kind;
     uint32_t device_ordinal;
     uint32_t channels;          /* of latents */
-    uint32_t spatial_scale;     /* pixels of a frame for one of a latent, each way */
-    uint32_t frames_of_a_step;  /* that one latent frame becomes, at most; a clip's first becomes one */
+    uint32_t spatial_scale;     /* pixels of a frame for one pixel of a latent, in each direction */
+    uint32_t frames_of_a_step;  /* the most frames that one latent frame becomes; a clip's first becomes one frame */
     const char* description;    /* "vae.safetensors · bf16 · NVIDIA H200" */
     const char* device_product; /* "NVIDIA H200" */
 } kg_model_info;
@@ -243,13 +244,13 @@ KG_API kg_result kg_model_create(kg_weights* weights, const kg_model_desc* desc,
 KG_API kg_result kg_model_describe(kg_model* model, kg_model_info* info);
 KG_API void kg_model_destroy(kg_model* model);
 
-/* Memory that another API of the same GPU has exported as an opaque file descriptor, which the library owns once this
- * has succeeded. `bytes` of the whole allocation; `dedicated`: VkMemoryDedicatedAllocateInfo. Errors: UNSUPPORTED (the
- * device cannot import). */
+/* Imports memory that another API of the same GPU has exported as an opaque file descriptor, which the library owns
+ * once this has succeeded. `bytes` is the size of the whole allocation; `dedicated` is 1 if it was made with
+ * VkMemoryDedicatedAllocateInfo. Errors: UNSUPPORTED (the device cannot import). */
 KG_API kg_result kg_memory_import(kg_model* model, int fd, uint64_t bytes, uint32_t dedicated, kg_memory** memory);
-/* Where the model's device addresses it: for kg_latents.data, or for kernels. */
+/* The memory's address on the model's device: for kg_latents.data, or for kernels. */
 KG_API kg_result kg_memory_address(kg_memory* memory, void** address);
-/* After all work on it has ended. */
+/* Call it after all work on the memory has ended. */
 KG_API void kg_memory_destroy(kg_memory* memory);
 
 /* ---- Moments ----------------------------------------------------------------------------------------------------- */
@@ -261,9 +262,9 @@ typedef enum kg_moment_kind {
 } kg_moment_kind;
 
 /* When work of another API is done. A stream is a CUstream of the device's primary context (cudaStream_t) or a
- * hipStream_t, NULL the default stream. It may be destroyed once the frames that are read on it went back. While it is
- * in a capture, pushing and waiting with it fail (INVALID_ARGUMENT: they would become part of the graph), and frames
- * released on it go back with the clip's first call after the capture. */
+ * hipStream_t; NULL is the default stream. It may be destroyed once the frames that are read on it have been returned
+ * to the clip. While a stream is being captured, pushing and waiting with it fail (INVALID_ARGUMENT: they would become
+ * part of the graph), and frames released on it are returned by the clip's first call after the capture. */
 typedef struct kg_moment {
     uint32_t kind;
     uint32_t unused;
@@ -276,7 +277,7 @@ typedef struct kg_moment {
 
 typedef enum kg_storage {
     KG_STORAGE_HOST = 0,   /* memory of the host */
-    KG_STORAGE_DEVICE = 1, /* memory that the model's device addresses, and Vulkan where the model has it */
+    KG_STORAGE_DEVICE = 1, /* memory of the model's device, and a Vulkan buffer if the model has a Vulkan device */
     KG_STORAGE_IMAGE = 2   /* images of the model's Vulkan device */
 } kg_storage;
 
@@ -294,7 +295,7 @@ typedef struct kg_clip_desc {
     uint32_t size;
     uint32_t storage;
     uint32_t format;
-    uint32_t slots; /* frames ready and frames acquired; 0: 12, three steps of four */
+    uint32_t slots; /* the most frames that are ready or acquired at a time; 0: 12, three steps of four */
     uint32_t loop;  /* 1: the clip of a file starts over at its end */
     uint32_t unused;
     double fps;    /* of latents that are pushed, for kg_frame.presentation_ns; 0: 24 */
@@ -302,23 +303,24 @@ typedef struct kg_clip_desc {
 } kg_clip_desc;
 
 /* A clip whose latents the application pushes: frames of latent_height x latent_width latent pixels. Errors:
- * INVALID_ARGUMENT (the size, a format that the storage has not), OUT_OF_MEMORY (stating what is needed), UNSUPPORTED
- * (images, and the model has no Vulkan device that both reach), CANCELLED. */
+ * INVALID_ARGUMENT (the size, a format that the storage does not support), OUT_OF_MEMORY (stating what is needed),
+ * UNSUPPORTED (images, and frames cannot reach the model's Vulkan device, or it has none), CANCELLED. */
 KG_API kg_result kg_clip_create(kg_model* model, uint32_t latent_height, uint32_t latent_width,
                                 const kg_clip_desc* desc, kg_clip** clip);
-/* The clip of a latents file, which is decoded ahead of its reader on a thread of the library's. Errors also: those of
+/* The clip of a latents file, which is decoded ahead of its reader on a thread of the library. Errors also: those of
  * the file. */
 KG_API kg_result kg_clip_open(kg_model* model, const char* path, const kg_clip_desc* desc, kg_clip** clip);
 /* Cancels the clip for good, and waits up to `timeout_ns` for the steps that are being decoded and for the moments with
- * which frames came back. KG_OK: kg_clip_destroy has nothing to wait for; KG_TIMEOUT: it would wait. Errors: BUSY
+ * which frames were released. KG_OK: kg_clip_destroy has nothing to wait for; KG_TIMEOUT: it would wait. Errors: BUSY
  * (another thread pushes). */
 KG_API kg_result kg_clip_close(kg_clip* clip, uint64_t timeout_ns);
-/* Cancels the clip and waits for the steps that are being decoded and for the moments with which frames came back, for
- * as long as they move on. What has not moved for some seconds, half a minute where a device works for no moment of the
- * application's, is given up: the log says so, and memory that it may use is leaked, and not released under it. Tensors
- * of the clip's frames may be deleted later. They keep the memory of all frames, the model and its device, which the
- * deleter of the last one releases, waiting in the same way. kg_clip_close, with its time-out, is for threads that must
- * not wait so long. Errors: BUSY (frames are acquired and not released; the clip stays). */
+/* Cancels the clip and waits for the steps that are being decoded and for the moments with which frames were released,
+ * as long as these make progress. What has made none for some seconds (half a minute if a device's work waits for no
+ * moment of the application) is given up: the log says so, and the memory that it may use is leaked instead of
+ * released. Tensors of the clip's frames may be deleted later. They keep the memory of all frames, the model and its
+ * device, which the deleter of the last one releases, waiting in the same way. A thread that must not wait so long
+ * calls kg_clip_close, which has a time-out, first. Errors: BUSY (frames are acquired and not released; the clip
+ * stays). */
 KG_API kg_result kg_clip_destroy(kg_clip* clip);
 
 typedef enum kg_dtype { KG_FLOAT32 = 0, KG_FLOAT16 = 1, KG_BFLOAT16 = 2 } kg_dtype;
@@ -332,21 +334,21 @@ typedef struct kg_latents {
     uint32_t unused;
     const void* data;
     int64_t shape[4];
-    /* In elements. All 0: none are given, the latents are contiguous; latents that are broadcast, one value at several
-     * places, are copied first. In KG_MEMORY_DEVICE each [height, width] is contiguous. */
+    /* In elements. All 0: the latents are contiguous. A stride of 0 for an extent above 1, as in broadcast latents, is
+     * an error: copy such latents first. In KG_MEMORY_DEVICE each [height, width] must be contiguous. */
     int64_t strides[4];
-    /* When the values are there. After KG_MOMENT_STREAM they are copied in the stream's order: its later work may
-     * overwrite them, and nothing waits on the host. After a semaphore or KG_MOMENT_PAST in KG_MEMORY_DEVICE they are
-     * one contiguous frame, read in place, and stay untouched until a frame of their step is ready. */
+    /* When the values are there. With KG_MOMENT_STREAM they are copied in the stream's order: its later work may
+     * overwrite them, and nothing waits on the host. With KG_MOMENT_SEMAPHORE or KG_MOMENT_PAST in KG_MEMORY_DEVICE
+     * they must be one contiguous frame. It is read in place and must not change until a frame of its step is ready. */
     kg_moment ready;
 } kg_latents;
 
-/* Enqueues the decoding of the latent frames, one after the other, and returns before they are decoded; with images of
- * a Vulkan device of one queue only once they are. Waits up to `timeout_ns` for slots; `pushed` (may be NULL) is how
- * many were enqueued, fewer than given with anything but KG_OK. Errors: INVALID_ARGUMENT (shape, strides, dtype,
- * latents of another VAE, in KG_MEMORY_DEVICE ordinary memory of the host or another device's, a value that is not
- * finite: the clip is as it was before that frame), CANCELLED, BUSY, DEVICE_LOST and the decoder's, which end the clip
- * until kg_clip_reset. */
+/* Enqueues the decoding of the latent frames, one after the other, and returns before they are decoded; if frames are
+ * images of a Vulkan device with one queue, only once they are. Waits up to `timeout_ns` for slots. `pushed` (may be
+ * NULL) is how many were enqueued; fewer than given unless KG_OK is returned. Errors: INVALID_ARGUMENT (shape, strides,
+ * dtype, latents of another VAE, in KG_MEMORY_DEVICE an address of ordinary host memory or of another device, a value
+ * that is not finite), which leaves the clip as it was before that frame; CANCELLED; BUSY; DEVICE_LOST and those of the
+ * decoder, which end the clip until kg_clip_reset. */
 KG_API kg_result kg_clip_push(kg_clip* clip, const kg_latents* latents, uint64_t timeout_ns, uint32_t* pushed);
 
 typedef enum kg_finite {
@@ -356,7 +358,7 @@ typedef enum kg_finite {
 } kg_finite;
 
 typedef enum kg_acquire_flags {
-    KG_ACQUIRE_AHEAD = 1 /* a frame that is still being decoded will do; does not wait */
+    KG_ACQUIRE_AHEAD = 1 /* also returns a frame that is still being decoded; does not wait */
 } kg_acquire_flags;
 
 typedef struct kg_frame {
@@ -372,24 +374,25 @@ typedef struct kg_frame {
     /* Memory of the host or the device: rows, `row_bytes` apart; the second plane is that of NV12 and P010. */
     const void* planes[2];
     uint64_t row_bytes[2];
-    /* Vulkan: the image with its view of all of it, or the buffer of KG_STORAGE_DEVICE. 0 elsewhere. */
+    /* Vulkan: the image and a view of all of it, or the buffer of KG_STORAGE_DEVICE. 0 elsewhere. */
     uint64_t image, image_view, buffer;
     uint32_t image_format; /* VkFormat */
-    uint32_t image_layout; /* VkImageLayout from `ready` on; the reader may leave it in any other */
+    uint32_t image_layout; /* VkImageLayout once the frame is complete; the reader may leave it in any other */
     /* Vulkan: complete once `semaphore` has reached `value`; 0: see kg_clip_wait. */
     uint64_t semaphore, value;
 } kg_frame;
 
-/* The next frame, the caller's until kg_clip_release. Without KG_ACQUIRE_AHEAD it is complete; KG_TIMEOUT after
- * `timeout_ns` without one, KG_END at the end of a file's clip. Errors: CANCELLED; the decoder's, once all frames
- * before are acquired. */
+/* Acquires the next frame, which is the caller's until kg_clip_release. Without KG_ACQUIRE_AHEAD it is complete;
+ * KG_TIMEOUT after `timeout_ns` without one, KG_END at the end of a file's clip. Errors: CANCELLED; those of the
+ * decoder, once all frames before the error are acquired. */
 KG_API kg_result kg_clip_acquire(kg_clip* clip, uint32_t flags, uint64_t timeout_ns, kg_frame* frame);
-/* Makes work that `stream` is given from now on wait for the frame, on the device. Waits on the host only if the frame
- * comes from another device than the one that shows it. Errors: CANCELLED (from such a wait). */
+/* Makes later work of `stream` wait for the frame, on the device. Waits on the host only if the frame is decoded on
+ * another device than the one that shows it. Errors: CANCELLED (from such a wait). */
 KG_API kg_result kg_clip_wait(kg_clip* clip, uint64_t frame_id, void* stream);
 
-/* A kg_finite of a frame that is acquired, or that its tensors keep, now. Known once the frame is complete, so at the
- * latest when the reader has waited for work that followed kg_clip_wait. Errors: INVALID_ARGUMENT (it went back). */
+/* The kg_finite, as known now, of a frame that is acquired or that its tensors keep. It is known once the frame is
+ * complete, so at the latest when the reader has waited for work that followed kg_clip_wait. Errors: INVALID_ARGUMENT
+ * (the frame has been returned to the clip). */
 KG_API kg_result kg_clip_finite(kg_clip* clip, uint64_t frame_id, uint32_t* finite);
 
 typedef enum kg_layout {
@@ -399,19 +402,20 @@ typedef enum kg_layout {
 } kg_layout;
 
 /* A frame of KG_STORAGE_HOST or KG_STORAGE_DEVICE as a DLPack tensor without a copy: `tensor` is a DLManagedTensor*,
- * whose deleter any thread may call, also after kg_clip_destroy. The frame goes back once it was released and all of
- * its tensors are deleted, in the order of the stream that kg_clip_wait was given. Errors: UNSUPPORTED (an image, a
- * format of two planes). */
+ * whose deleter any thread may call, also after kg_clip_destroy. The frame is returned to the clip once it was released
+ * and all of its tensors are deleted, in the order of the stream that kg_clip_wait was given. Errors: UNSUPPORTED (an
+ * image, a format of two planes). */
 KG_API kg_result kg_clip_export(kg_clip* clip, uint64_t frame_id, uint32_t layout, void** tensor);
-/* Gives the frame back; NULL: its reading is done. Errors: INVALID_ARGUMENT (released before, or not this clip's; a
- * moment that is none), which leave it the caller's; those of the stream that `done` names, after which it has gone
- * back. */
+/* Returns the frame to the clip once `done` is reached; NULL: the caller has read it. Errors: INVALID_ARGUMENT
+ * (released before, or not a frame of this clip; an invalid moment), after which the frame is still the caller's; those
+ * of the stream that `done` names, after which it has been returned. */
 KG_API kg_result kg_clip_release(kg_clip* clip, uint64_t frame_id, const kg_moment* done);
 
-/* Begins anew: drops what was not acquired, and everything the clip remembers. Acquired frames stay the caller's. */
+/* Starts over with a clip's first latent frame: drops the frames that were not acquired, and all that the decoder
+ * remembers. Acquired frames stay the caller's. */
 KG_API kg_result kg_clip_reset(kg_clip* clip);
-/* Ends the waiting of other threads in kg_clip_push, kg_clip_acquire and kg_clip_wait, within 50 ms. Pushing and
- * acquiring fail until kg_clip_reset. */
+/* Ends the waits of other threads in kg_clip_push, kg_clip_acquire and kg_clip_wait, within 50 ms. Pushing and
+ * acquiring fail with KG_ERROR_CANCELLED until kg_clip_reset. */
 KG_API kg_result kg_clip_cancel(kg_clip* clip);
 
 typedef struct kg_clip_info {
@@ -420,21 +424,21 @@ typedef struct kg_clip_info {
     uint32_t slots;
     uint32_t frames_of_a_step;
     uint32_t unused;
-    int64_t frames; /* of a file's clip; 0 of latents that are pushed */
+    int64_t frames; /* of the clip of a file; 0 if latents are pushed */
     double fps;
-    const char* route;       /* how frames come to the device that shows them, in a sentence */
+    const char* route;       /* how frames reach the device that shows them, in a sentence */
     uint64_t frames_waiting; /* decoded or being decoded, not acquired */
     uint64_t frames_acquired;
     uint64_t steps;
     int64_t last_step_ns, average_step_ns; /* on the device; 0 while none is known */
-    /* Memory in bytes. The clip's grows with neither its length nor the number of steps. */
+    /* Memory in bytes. The clip's does not grow with the number of steps; it includes all latents of a file's clip. */
     uint64_t state_bytes;  /* what the decoder remembers from step to step */
-    uint64_t clip_bytes;   /* that, working memory, latents and frames; of the host's: staging and host frames */
+    uint64_t clip_bytes;   /* state_bytes, working memory, latents and frames; in host memory: staging and frames */
     uint64_t model_bytes;  /* weights, shared by all clips of the model */
     uint64_t device_bytes; /* allocated on the device by everything made with the model */
-    uint64_t device_free;  /* that the device, or the model's budget, leaves */
-    /* For a watchdog: for how long, as the calls of kg_clip_describe have seen it, nothing has come further although
-       there is work; 0 while it moves. */
+    uint64_t device_free;  /* what is free on the device, or left of the model's budget */
+    /* For a watchdog: for how long, as seen by the calls of kg_clip_describe, work has made no progress; 0 while it
+     * makes progress or there is none. */
     int64_t unmoved_ns;
 } kg_clip_info;
 

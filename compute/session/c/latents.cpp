@@ -24,7 +24,7 @@ float value_at(const std::byte* data, std::int64_t index, tensor::DType dtype) {
 
 Result<void> check_shape(const LatentView& latents, const vae::Model& model, vae::LatentSize size) {
     if (latents.channels != model.channels()) {
-        vae::Latents refused;  // says which VAE they may be of
+        vae::Latents refused;  // check_takes() says which VAE they may be of
         refused.name = "latents";
         refused.channels = latents.channels;
         KG_CHECK(model.check_takes(refused));
@@ -36,8 +36,8 @@ Result<void> check_shape(const LatentView& latents, const vae::Model& model, vae
     return {};
 }
 
-/// Strides that a caller gives. One of 0 would name one value for all of an axis: where every stride is 0, the
-/// structure says that none is given, so latents that are broadcast would be read beyond their memory.
+/// Refuses a stride of 0 for an extent above 1. All strides 0 mean contiguous latents, so one value broadcast along
+/// every axis would be read beyond its memory.
 Result<void> check_strides(const LatentView& latents) {
     const std::array extents{latents.channels, latents.frames, latents.height, latents.width};
     for (std::size_t axis = 0; axis < extents.size(); ++axis)
@@ -49,7 +49,7 @@ Result<void> check_strides(const LatentView& latents) {
     return {};
 }
 
-/// What copies of the device's can bring together.
+/// Checks that copies on the device can gather the latents, or that they can be read in place.
 Result<void> check_on_device(const LatentView& latents) {
     if (!latents.has_whole_channels())
         return fail(ErrorCode::InvalidArgument,

@@ -1,4 +1,4 @@
-// Latents as a caller has them, checked, and one latent frame after another out of them.
+// A caller's latents, checked, and single latent frames out of them.
 #pragma once
 
 #include "handles.hpp"

@@ -20,7 +20,7 @@ Result<vae::ModelOptions> options_of(const kg_model_desc& desc) {
     return options;
 }
 
-/// Among the devices of its kind; 0 if it is not found again.
+/// The device's number among those of its kind; 0 if it is not found again.
 std::uint32_t ordinal_of(const accel::DeviceInfo& device) {
     if (device.kind == accel::Kind::Cpu) return 0;
     for (const accel::Availability& found : accel::inspect_accelerators())

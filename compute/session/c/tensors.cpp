@@ -42,7 +42,7 @@ struct Exported {
 void drop(DlManagedTensor* tensor) {
     auto* const exported = static_cast<Exported*>(tensor->context);
     if (exported->root->is_forked()) return;
-    // Its caller has no use for an error; what is kept after one goes with the clip.
+    // A deleter cannot return an error. What is kept after one is released with the clip.
     static_cast<void>(without_exceptions("a tensor's deleter", [&]() -> Result<void> {
         exported->clip->drop(exported->id);
         return {};

@@ -5,9 +5,9 @@
 
 namespace kinetograph::c {
 
-/// A DLManagedTensor of an acquired frame, whose deleter drops its share of it. `layout` is a kg_layout.
-/// Errors: InvalidArgument (no such layout, a frame that is not acquired), Unsupported (an image, a format that the
-/// layout has not).
+/// A DLManagedTensor of an acquired frame, whose deleter calls Clip::drop(). `layout` is a kg_layout. Errors:
+/// InvalidArgument (no such layout, a frame that is not acquired), Unsupported (an image, a format that does not have
+/// the layout).
 Result<void*> export_frame(std::shared_ptr<Clip> clip, std::shared_ptr<const Root> root, std::uint64_t id,
                            std::uint32_t layout);
 
