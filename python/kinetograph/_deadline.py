@@ -22,7 +22,7 @@ class Deadline:
 
     @property
     def left(self) -> float | None:
-        """Seconds, 0 once it has passed."""
+        """Seconds that are left, 0 once it has passed; None: it never passes."""
         return None if self._until is None else max(0.0, self._until - time.monotonic())
 
     @property
@@ -30,13 +30,13 @@ class Deadline:
         return self.left == 0.0
 
     def left_ns(self, most: int = FOREVER) -> int:
-        """For the library: nanoseconds, `most` of them."""
+        """Nanoseconds that are left, for the library; at most `most`."""
         left = self.left
         return most if left is None else min(most, int(left * 1e9))
 
     @contextlib.contextmanager
     def stop(self) -> Iterator[int | None]:
-        """A kg_stop for calls that take one; that it ended one is a TimeoutError."""
+        """A kg_stop for calls that take one. A call that it has ended raises TimeoutError."""
         if self._until is None:
             yield None
             return

@@ -49,7 +49,7 @@ def name_of(dtype: tuple[int, int]) -> str:
 
 
 class View:
-    """An array of another package, in place. It is held until close(), or as long as this."""
+    """An array of another package, in place. It is kept alive until close(), or as long as this object lives."""
 
     def __init__(self, capsule: Any) -> None:
         pointer = _pointer_in(capsule, _FRESH)
@@ -88,8 +88,8 @@ def _packed(shape: tuple[int, ...]) -> tuple[int, ...]:
 class _Offered:
     """Capsules that a consumer may not have taken.
 
-    Neither they nor tensors call Python when they go: that may be while an exception is on its way, which a callback
-    would destroy. An unused capsule is found by its count of references.
+    Neither they nor tensors have destructors in Python: these could run while an exception propagates, which a callback
+    would destroy. An unused capsule is recognised by its reference count.
     """
 
     def __init__(self) -> None:

@@ -55,7 +55,7 @@ def current_stream(array: Any) -> int:
 
 
 def owner_of(stream: int) -> Any:
-    """CuPy's object of its current stream, if that is `stream`: its last reference destroys the stream."""
+    """CuPy's object of its current stream, if that is `stream`: the stream lives as long as this object."""
     cupy = sys.modules.get("cupy")
     if cupy is None or stream == 0:
         return None
@@ -78,7 +78,7 @@ def dtype_name(view: _dlpack.View) -> str:
 
 
 def packed(array: Any) -> Any:
-    """Without gaps, in the order of the array's own stream; JAX's are. Other packages' arrays are returned as is."""
+    """The array without gaps, copied in the order of its own stream. JAX's have none; other packages' stay as is."""
     if is_torch(array):
         return array.detach().contiguous()
     if is_cupy(array):
@@ -87,11 +87,11 @@ def packed(array: Any) -> Any:
 
 
 class Batch:
-    """Latents [C, T, h, w] as a structure of the library's; the array is held until close().
+    """Latents [C, T, h, w] as the library's structure; the array is kept alive until close().
 
-    Those on a device are copied in the order of `stream`. Packages that reuse memory in that order may have it back at
-    once: torch and CuPy, on their current stream. For others `is_lent` is set, and the array is held for as long as the
-    batch is.
+    Those on a device are copied in the order of `stream`. close() may release the array at once if its package reuses
+    memory in that order: torch and CuPy, on their current stream. For others `is_lent` is set, and the array is kept
+    alive for as long as the batch.
     """
 
     def __init__(self, array: Any, device: tuple[str, int], stream: int | None) -> None:
@@ -105,7 +105,7 @@ class Batch:
         if is_torch(array):
             array = array.detach()
         if kind == "cpu" and not getattr(getattr(array, "flags", None), "writeable", True):
-            array = array.copy()  # DLPack hands out no array of NumPy's that is read-only
+            array = array.copy()  # NumPy exports no read-only array by DLPack
         current = 0 if kind == "cpu" else current_stream(array)
         self.stream = current if kind == "cpu" or stream is None else stream
         self.is_lent = kind != "cpu" and not ((is_torch(array) or is_cupy(array)) and self.stream == current)
@@ -149,7 +149,7 @@ class Batch:
 
 
 def _taken(array: Any, stream: int | None) -> _dlpack.View:
-    """With each value in a place of its own: an array that is broadcast is copied by its package."""
+    """A view with each value in a place of its own: a broadcast array is first copied by its package."""
     view = _dlpack.take(array, stream)
     if not _is_broadcast(view):
         return view
@@ -167,7 +167,7 @@ def _is_broadcast(view: _dlpack.View) -> bool:
 
 
 def _four(view: _dlpack.View) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """[C, T, h, w] of that, of [1, C, T, h, w], or of one frame [C, h, w]."""
+    """Shape and strides as [C, T, h, w], given that, [1, C, T, h, w], or one frame [C, h, w]."""
     shape, strides = view.shape, view.strides
     if len(shape) == 5 and shape[0] == 1:
         shape, strides = shape[1:], strides[1:]

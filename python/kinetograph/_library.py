@@ -26,7 +26,7 @@ MOMENT_PAST, MOMENT_STREAM = 0, 2
 
 
 class Error(Exception):
-    """What the library answers with a sentence."""
+    """An error of the library, whose text says in a sentence what is wrong."""
 
 
 class InvalidArgument(Error, ValueError):
@@ -38,7 +38,7 @@ class NotFound(Error, LookupError):
 
 
 class Unsupported(Error, RuntimeError):
-    """Understood, but this machine, build or version cannot do it."""
+    """A valid request that this machine, build or version cannot carry out."""
 
 
 class OutOfMemory(Error, MemoryError):
@@ -54,7 +54,7 @@ class Cancelled(Error):
 
 
 class Busy(Error, RuntimeError):
-    """Another thread is in a call that one thread makes at a time."""
+    """Another thread is in a call that one thread makes at a time, or push() has no room and nothing takes frames."""
 
 
 class Io(Error, OSError):
@@ -134,7 +134,7 @@ class ClipInfo(_Sized):
                 ("device_free", c_uint64), ("unmoved_ns", c_int64)]
 
 
-#: By their names in kinetograph.h.
+#: The structures by their names in kinetograph.h.
 STRUCTURES = {"kg_instance_desc": InstanceDesc, "kg_device_info": DeviceInfo, "kg_weights_info": WeightsInfo,
               "kg_model_desc": ModelDesc, "kg_model_info": ModelInfo, "kg_moment": Moment, "kg_clip_desc": ClipDesc,
               "kg_latents": Latents, "kg_frame": FrameRecord, "kg_clip_info": ClipInfo}
@@ -221,7 +221,7 @@ instances = _Instances()
 
 
 def devices() -> list[dict[str, Any]]:
-    """Every device of every kind, and why there is none of a kind."""
+    """Every device of every kind as a dict; an entry for a kind without devices says in "situation" why."""
     found: list[dict[str, Any]] = []
 
     def add(_user: Any, device: Any) -> None:

@@ -17,8 +17,8 @@ _POLL_SECONDS = 0.001
 
 
 class Reads:
-    """Frames that a package reads in an order that it does not tell, each group until an array that is computed after
-    them is ready: released earlier, their slots would be written again under the reader.
+    """Frames that a package reads in an order that it does not reveal. Each group is kept until an array computed from
+    it is ready: if frames were released earlier, their slots would be overwritten while they are still read.
 
     JAX is such a package: it drops its reference to an array while kernels that read it are still waiting on its
     stream, and the stream that it passes to __dlpack__ is not the one that it computes on.
@@ -28,11 +28,11 @@ class Reads:
         self._groups: collections.deque[tuple[Any, list[Any]]] = collections.deque()
 
     def add(self, ready: Any, frames: list[Any]) -> None:
-        """`frames` are arrays of frames, and released when `ready` is."""
+        """Keeps `frames`, arrays of frames, until `ready` is ready."""
         self._groups.append((ready, frames))
 
     def drop(self, keep: int) -> None:
-        """What was read; waits until at most `keep` groups are left."""
+        """Releases the groups that were read; waits until at most `keep` groups are left."""
         while self._groups and (len(self._groups) > keep or self._groups[0][0].is_ready()):
             ready, frames = self._groups.popleft()
             ready.block_until_ready()  # raises what its computation did, once
@@ -63,7 +63,7 @@ class _Filled:
         self._done += 1
 
     def end_step(self) -> Any:
-        """The frames since the call before."""
+        """The frames stored since the previous call."""
         begin, self._begin = self._begin, self._done
         return self._array[begin:self._done]
 
@@ -72,7 +72,7 @@ class _Filled:
 
 
 class _Joined:
-    """An array of JAX, which are not written: each step's frames are copied to one, and these to the whole clip's."""
+    """An array of JAX, whose arrays are immutable: each step's frames are joined in one, and these in the clip's."""
 
     def __init__(self, reads: Reads, layout: str) -> None:
         self._jax = sys.modules["jax"]
@@ -125,7 +125,7 @@ class _Compact:
 
 
 def output_of(latents: Any, shape: tuple[int, ...], dtype: str, layout: str, reads: Reads) -> _Filled | _Joined:
-    """For frames in `layout`, "HWC" or "CHW", all of them [T, ...] of that shape."""
+    """Where decode() stores frames in `layout`, "HWC" or "CHW": an array of that shape in the latents' package."""
     if is_torch(latents):
         torch = sys.modules["torch"]
 

@@ -59,7 +59,7 @@ class Device:
 
 
 class _Slots:
-    """Memory of the generator's that the relay maps, with an event for each slot."""
+    """Memory of the generator that the relay maps, with an event for each slot."""
 
     def __init__(self, device: Device, size: int) -> None:
         self.size, self._device = size, device
@@ -80,7 +80,7 @@ class _Slots:
                     [handle("cuIpcGetEventHandle", event) for event in self._events])
 
     def fill(self, slot: int, address: int, size: int, stream: int) -> None:
-        """In the order of `stream`."""
+        """Copies latents to the slot, in the order of `stream`."""
         with self._device.current():
             self._device.call("cuMemcpyDtoDAsync_v2", c_uint64(self._memory.value + slot * self.size),
                               c_uint64(address), c_size_t(size), c_void_p(stream))
@@ -94,7 +94,7 @@ class _Slots:
 
 
 class Relay:
-    """The generator's end, in the place of a live.Writer on the viewer's socket, which it takes over."""
+    """The generator's end, used in place of a live.Writer on the viewer's socket, which it takes over."""
 
     def __init__(self, viewer: socket.socket, ordinal: int) -> None:
         """Raises OSError if this device's memory cannot be shared; the socket stays the caller's then."""
@@ -150,7 +150,7 @@ class Relay:
         self._send("reset")
 
     def end(self) -> None:
-        """Waits until the relay has copied all latents: their memory may go then."""
+        """Waits until the relay has copied all latents: their memory may be released then."""
         self._send("end")
         self.header = None
         while self._copied < self._sent:
@@ -175,7 +175,7 @@ class Relay:
 
     def _grow(self, size: int) -> None:
         before, self._slots = self._slots, _Slots(self._device, size)
-        self._map(self._slots.handles())  # of the one before everything is copied by then
+        self._map(self._slots.handles())  # everything in the slots before is copied by then
         before.free()
 
     def _map(self, handles: tuple[bytes, list[bytes]]) -> None:
@@ -189,7 +189,7 @@ class Relay:
             self._pipe.send(command)
         except OSError:
             while self._receive(None):
-                pass  # its last word, if it has said one, is raised
+                pass  # raises its last message, if it has sent one
             raise
 
     def _receive(self, timeout: float | None) -> bool:
@@ -256,16 +256,16 @@ class _Program:
         self._write(to_the_end=True)
 
     def _reply(self, *word: Any) -> None:
-        with contextlib.suppress(OSError):  # of a generator that has gone: its latents are written nevertheless
+        with contextlib.suppress(OSError):  # the generator has gone: its latents are written all the same
             self._commands.send(word)
 
     def _take_in(self, timeout: float | None) -> None:
-        """What has come in: latents are copied at once, and what a reset drops is dropped."""
+        """Carries out the commands that have come in: copies latents at once, and drops what a reset drops."""
         while self._commands.poll(timeout):
             timeout = 0
             try:
                 word, *rest = self._commands.recv()
-            except OSError:  # a generator that has gone without reading what it was told
+            except OSError:  # the generator has gone without reading the replies
                 raise EOFError from None
             if word == "memory":
                 if self._mapped is not None:

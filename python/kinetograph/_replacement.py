@@ -10,9 +10,9 @@ from .stream import Stream
 
 
 class Replacement:
-    """A Decoder in the place of a module's decoder. restore() puts things back as they were.
+    """A Decoder in place of a module's decoder. restore() undoes the replacement.
 
-    The decoder is where the module is, and follows latents to a GPU: a pipeline may be moved after it was replaced.
+    The decoder is on the module's device, and moves to a GPU that latents are on: a pipeline may be moved afterwards.
     """
 
     def __init__(self, module: Any, prefixes: tuple[str, ...], metadata: dict[str, str], precision: str | None) -> None:
@@ -35,7 +35,7 @@ class Replacement:
         return Decoder(save(kept, self._metadata), device=_name(where), precision=precision, normalized=False)
 
     def patch(self, owner: Any, name: str, function: Any) -> None:
-        """An attribute of the object, in front of its class's method."""
+        """Sets an attribute of the object, which hides the method of its class."""
         setattr(owner, name, function)
         self._patched.append((owner, name))
 
@@ -66,7 +66,7 @@ class Replacement:
             self._state.reset()
 
     def _follow(self, where: Any) -> None:
-        """Opens the decoder anew where latents on a GPU are. Those in the host's memory come to any decoder."""
+        """Reopens the decoder on the GPU that latents are on. Any decoder takes latents in host memory."""
         if where.type == "cpu" or _name(where) == self.decoder.device:
             return
         if self._state is not None and self._state._pushed > 0:
@@ -83,7 +83,7 @@ class Replacement:
 
 
 def offload_previous(module: Any) -> None:
-    """What accelerate's hook does before `module` decodes, but for moving the module: the model that ran before it
+    """What accelerate's hook does before `module` decodes, except moving the module: the model that ran before it
     leaves the GPU (enable_model_cpu_offload())."""
     hook = getattr(module, "_hf_hook", None)
     for one in getattr(hook, "hooks", [hook]):  # those of a SequentialHook
@@ -101,7 +101,7 @@ def _device(module: Any) -> Any:
 
 
 def _name(where: Any) -> str:
-    """Of torch's device, as Decoder.device has it: "cuda:0" """
+    """The name of a torch device as Decoder.device has it: "cuda:0" """
     import torch
 
     if where.type == "cpu":

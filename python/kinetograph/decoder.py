@@ -27,7 +27,7 @@ class Decoder:
     precision  "bf16", "fp16" or "fp32"
     normalized whether latents are as a diffusion model makes them (True) or as the decoder takes them, z * std + mean
     clamp      whether float frames are clamped to [-1, 1]
-    memory_budget  bytes that may be held on the device; 0: what it has
+    memory_budget  bytes that may be held on the device; 0: all that it has
     timeout    seconds that opening may take; then TimeoutError
     """
 
@@ -52,13 +52,13 @@ class Decoder:
         info = _library.ModelInfo()
         check(library.kg_model_describe(made, byref(info)))
         self.device_pair: tuple[str, int] = (_library.DEVICE_KINDS[info.device_kind], info.device_ordinal)
-        #: Channels of latents, pixels of a frame for one of a latent, frames for one latent frame after the first.
+        #: Channels of latents; pixels of a frame per latent pixel, each way; frames per latent frame after the first.
         self.channels: int = info.channels
         self.spatial_scale: int = info.spatial_scale
         self.frames_per_latent: int = info.frames_of_a_step
         self.description: str = info.description.decode()
         self._decoding = threading.Lock()
-        self._decodes: int | None = None  # the thread that does
+        self._decodes: int | None = None  # the thread in decode()
         self._cached: Stream | None = None
 
     @property
@@ -71,7 +71,7 @@ class Decoder:
         return list(self._statistics[0]), list(self._statistics[1])
 
     def _opened(self) -> Handle:
-        """The model; none once the decoder is closed."""
+        """The model. Raises InvalidArgument once the decoder is closed."""
         if self._model is None:
             raise InvalidArgument("the decoder is closed")
         return self._model
@@ -88,7 +88,7 @@ class Decoder:
 
     def open(self, path: str | os.PathLike[str], *, dtype: str = "uint8", layout: str = "HWC",
              device: Any = None, timeout: float | None = None) -> Stream:
-        """The frames of a latents file, decoded ahead of its reader. A timeout is that of opening, in seconds."""
+        """The frames of a latents file, decoded ahead of its reader. `timeout`: seconds that opening may take."""
         return Stream(self, dtype, layout, 1, 0.0, self._frames_on_device(device), os.fspath(path), timeout)
 
     def _frames_on_device(self, device: Any) -> bool:
@@ -100,16 +100,16 @@ class Decoder:
 
     def decode(self, latents: Any, *, dtype: str = "uint8", layout: str = "THWC",
                on_frames: Callable[[int, Any], None] | None = None, timeout: float | None = None) -> Any:
-        """All frames of a clip, [T, height, width, 3] or [T, 3, height, width]: torch's or CuPy's where the latents
-        are, if they are theirs, else a NumPy array.
+        """All frames of a clip, [T, height, width, 3] or [T, 3, height, width]: an array of the latents' package
+        (torch, CuPy, JAX or NumPy) where the latents are; for any other package's in host memory a NumPy array.
 
         latents    [C, T, h, w] or [1, C, T, h, w], float32, float16 or bfloat16, any strides
         dtype      "uint8"; "float32" or "float16" in [-1, 1]
-        on_frames  called with an index and the frames from there on that are done, while later ones are decoded
+        on_frames  called with the index of a step's first frame and the step's frames, while later ones are decoded
         timeout    seconds, then TimeoutError
 
-        Frames that are not finite raise InvalidArgument. On a GPU nothing waits for the last steps: of those that have
-        not ended yet a RuntimeWarning tells with the next call.
+        Frames that are not finite raise InvalidArgument. On a GPU decode() does not wait for the last steps: if their
+        frames are not finite, the next call gives a RuntimeWarning.
         """
         deadline = Deadline(timeout)
         batch = Batch(latents, self.device_pair, None)
@@ -143,7 +143,7 @@ class Decoder:
             self._decoding.release()
 
     def _state(self, dtype: str, layout: str, batch: Batch) -> Stream:
-        """That of the decode before, if it fits."""
+        """The stream of the previous decode(), if it fits; else a new one."""
         wanted = (dtype, _of_a_frame(layout), batch.on_device, batch.size)
         cached = self._cached
         if cached is None or (cached._dtype, cached._layout, cached._on_device, cached._size) != wanted:
@@ -159,8 +159,8 @@ class Decoder:
 
     def decode_chunk(self, state: Stream, latents: Any, *,
                      on_frames: Callable[[int, Any], None] | None = None, timeout: float | None = None) -> Any:
-        """The frames of the next latents of that session, as decode() gives them. After an error the session begins
-        anew with state.reset(). One thread at a time decodes a session: another one gets Busy."""
+        """The frames of the next latents of that session, as decode() gives them. After an error, state.reset() starts
+        the session over. One thread at a time decodes a session: another one gets Busy."""
         deadline = Deadline(timeout)
         _check_is_state(state)
         if not state._decodes.acquire(blocking=False):
@@ -176,7 +176,7 @@ class Decoder:
             state._decodes.release()
 
     def release(self, state: Stream) -> None:
-        """The session has ended."""
+        """Ends the session."""
         _check_is_state(state)
         state.close()
 
@@ -238,8 +238,8 @@ class Decoder:
         self.close()
 
     def close(self) -> None:
-        """Gives back what decode() keeps, and the weights once the decoder's streams are closed, which stay good until
-        then. Nothing more is decoded."""
+        """Releases what decode() keeps. The decoder's streams stay usable, and the weights are released once these are
+        closed. decode() and stream() raise InvalidArgument from then on."""
         self._forget_state()
         self._model = None
 
@@ -258,7 +258,7 @@ class Decoder:
 
 
 def _device_name(device: Any) -> str:
-    """Of a name or of torch's device; None is auto."""
+    """The name of a device that is given by name or as torch's; None is auto."""
     if device is None:
         return "auto"
     torch = sys.modules.get("torch")

@@ -12,8 +12,8 @@ def replace_vae(pipe: Any, *, precision: str | None = None) -> Replacement:
 
     `pipe` is a pipeline, or a VAE itself. Encoding, configuration and the pipeline's latent statistics stay as they
     are; decode() takes what it took and gives a DecoderOutput, or a tuple with return_dict=False. In an offloaded
-    pipeline it first moves the model before it off the GPU, as the VAE's does. `precision` is that of Decoder; by
-    default the VAE's on the CPU, bf16 or fp16 on a GPU. The result has restore().
+    pipeline it first moves the previous model off the GPU, as the VAE's own decode() does. `precision` is that of
+    Decoder; by default the VAE's on the CPU, bf16 or fp16 on a GPU. restore() of the result undoes the replacement.
     """
     from diffusers.models.autoencoders.vae import DecoderOutput
 

@@ -18,7 +18,7 @@ _DTYPES = {number: dtype for dtype, number in FORMATS.items()}
 
 
 class Handle:
-    """A handle of the library's; destroyed once, with what it keeps."""
+    """A handle of the library; destroyed once, then what it keeps alive is released."""
 
     def __init__(self, destroy: Callable[[c_void_p], Any], handle: c_void_p, *kept: Any) -> None:
         self.value, self._destroy, self._kept = handle, destroy, kept
@@ -28,9 +28,8 @@ class Handle:
 
 
 class _Readers:
-    """Owners of streams on which arrays of frames that were released are still read: the frames go back in the order of
-    these streams, so that they must exist. A frame that went back is known by the library's answer to a question about
-    it."""
+    """Owners of streams on which arrays of released frames are still read. The frames are returned in the order of
+    these streams, which must exist until then. kg_clip_finite() fails for a frame that has been returned."""
 
     def __init__(self) -> None:
         self._readers: collections.deque[tuple[Handle, int, Any]] = collections.deque()
@@ -42,7 +41,7 @@ class _Readers:
         self._readers.append((clip, frame, owner))
 
     def collect(self) -> None:
-        """Lets go of the owners whose frames went back."""
+        """Drops the owners whose frames have been returned."""
         for _ in range(len(self._readers)):
             try:
                 reader = self._readers.popleft()
@@ -65,7 +64,7 @@ class Slot:
         self._release = library.kg_clip_release
 
     def wait_on(self, stream: int) -> None:
-        """Work that `stream` is given from now on waits for the frame, and its slot for that work."""
+        """Makes later work of `stream` wait for the frame, and its slot wait for that work."""
         if self.stream not in (None, stream):
             raise BufferError(f"frame {self.record.index} is read on one stream: it was exported to {self.stream:#x}, "
                               f"then to {stream:#x}")
@@ -100,7 +99,7 @@ class Frame:
     """One decoded frame without a copy: RGB as [height, width, 3] or [3, height, width], or [height, width, 4].
 
     ``numpy.asarray(frame)``, ``numpy.from_dlpack(frame)`` and ``torch.from_dlpack(frame)`` make arrays of it. Its
-    memory goes back to the stream when the frame was released (or collected) and all such arrays are gone.
+    memory goes back to the stream once the frame is released (or collected) and all such arrays are gone.
     """
 
     def __init__(self, slot: Slot, device: tuple[str, int], layout: str) -> None:
@@ -124,7 +123,7 @@ class Frame:
 
     @property
     def finite(self) -> bool | None:
-        """Whether the step that made the frame made finite values only; None while it runs, and of a frame that was
+        """Whether the step that made the frame made only finite values; None while it runs, and for a frame that was
         released before it ended."""
         if self._finite == _library.FINITE_UNKNOWN and self._slot is not None:
             self._finite = self._slot.finite()
@@ -165,7 +164,7 @@ class Frame:
         return array.astype(dtype)
 
     def release(self) -> None:
-        """The frame is done with; arrays that were made of it stay good."""
+        """Releases the frame; arrays that were made of it stay valid."""
         self._slot = None
 
     def __enter__(self) -> Frame:

@@ -17,7 +17,7 @@ FAMILY = "wan2.1"  # where none is stated
 MOST_FRAMES_OF_A_CHUNK = 256
 LARGEST_SIDE = 1024
 LONGEST_SENTENCE = 4096
-STALL_SECONDS = 30.0  # beyond its timeout, until a chunk for which there was room counts as never read
+STALL_SECONDS = 30.0  # beyond the timeout; a chunk with room that is not read by then is given up
 DTYPES = {"float32": (1, 4), "float16": (2, 2), "bfloat16": (3, 2)}  # number in the format, bytes of a value
 
 _RECORD = struct.Struct("<4sIQ")             # tag, bytes of the payload, number
@@ -29,11 +29,11 @@ def bytes_of(shape: tuple[int, ...], dtype: str) -> int:
 
 
 class Refused(ConnectionError):
-    """The viewer takes no more of this connection; the text is its sentence."""
+    """The viewer takes no more from this connection; the text is its sentence."""
 
 
 def four(shape: Any) -> tuple[int, int, int, int]:
-    """[C, T, h, w] of that, of [1, C, T, h, w], or of one frame [C, h, w]."""
+    """The shape as [C, T, h, w], given that, [1, C, T, h, w], or one frame [C, h, w]."""
     found = tuple(int(side) for side in shape)
     if len(found) == 5 and found[0] == 1:
         found = found[1:]
@@ -148,7 +148,7 @@ class Writer:
         self._record(b"RSET", self._chunks)
 
     def end(self) -> None:
-        """The stream is complete."""
+        """Ends the stream, which is complete."""
         if self._header is not None:
             self._record(b"DONE", self._chunks)
             self._header = None
@@ -180,7 +180,7 @@ class Writer:
                                   "room") from None
         except OSError:
             while self._receive(None):
-                pass  # its last word, if it has said one, is raised
+                pass  # raises its last message, if it has sent one
             raise
 
     def _room(self, timeout: float | None) -> int:

@@ -58,7 +58,7 @@ class Preview:
         self._messages = open(Path(self._folder.name) / "messages", "w+b")
         command = [str(program), "view", "unix:" + path, "--weights", os.fspath(weights), *arguments]
         try:
-            # A session of its own: a Ctrl-C for the pipeline is none for the window.
+            # A session of its own, so that Ctrl-C in the pipeline's terminal does not close the window.
             self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                              stderr=self._messages, start_new_session=True)
             self._stated["family"] = family or _family_of(weights)  # while the viewer starts
@@ -103,15 +103,15 @@ class Preview:
         return self._process
 
     def show(self, latents: Any, timeout: float | None = None) -> int:
-        """Sends the next latent frames: [C, T, h, w], [1, C, T, h, w] or [C, h, w]; a torch tensor of any device, an
+        """Sends the next latent frames: [C, T, h, w], [1, C, T, h, w] or [C, h, w]; a torch tensor on any device, an
         array in CUDA memory, or one in host memory. Another shape or dtype than before begins another clip.
 
         Waits while the viewer has no room, at most `timeout` seconds (None: as long as it lives). Returns how many
         latent frames were sent: with a timeout, send the others again. A viewer that has gone is warned of once; from
-        then on nothing is sent, and 0 is returned. Raises TypeError and ValueError for what are no latents.
+        then on nothing is sent, and 0 is returned. Raises TypeError or ValueError for anything but latents.
 
-        Latents in CUDA memory are copied in the order of their package's current stream, and nothing waits for the GPU,
-        if the first ones are there and the driver shares memory between processes; else they go through the host.
+        If the first latents are in CUDA memory and the driver shares memory between processes, latents are copied in
+        the order of their package's current stream, and nothing waits for the GPU. Otherwise they go through the host.
         """
         ordinal = _cuda_ordinal(latents)
         if ordinal is not None and self._uses_relay(ordinal):
@@ -207,10 +207,10 @@ class Preview:
 
 
 def _family_of(weights: str | os.PathLike[str]) -> str:
-    """Of weights that cannot be opened here the viewer says what is wrong."""
+    """The family of the weights; the default if they cannot be opened here: the viewer then says what is wrong."""
     try:
         from . import _library, decoder
-    except ImportError:  # this module serves without the package's library too
+    except ImportError:  # this module works without the package's library too
         return live.FAMILY
     try:
         return decoder.family_of(weights)

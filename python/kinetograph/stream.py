@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 _POLL_NS = 100_000_000  # how soon Ctrl-C is noticed
 _LARGEST_CHUNK = 4096
-_LONG_WAIT_SECONDS = 10.0  # of push() without a timeout, for a reader that may be none
-_ALONE_SECONDS = 1.0  # without room, until push() is sure that no thread takes frames
+_LONG_WAIT_SECONDS = 10.0  # in push() without a timeout: then it warns, as there may be no reader
+_ALONE_SECONDS = 1.0  # without room, after which push() is sure that no thread takes frames
 
 
 _streams: weakref.WeakSet[Stream] = weakref.WeakSet()
@@ -62,12 +62,12 @@ class Stream:
         self._size: tuple[int, int] | None = None
         self._closed = False
         self._counts = threading.Lock()
-        self._decodes = threading.Lock()  # held by the one decode_chunk() that may be on its way
+        self._decodes = threading.Lock()  # held by the one decode_chunk() that may be running
         self._pushed = self._taken = self._steps = 0
         self._reader: int | None = None  # the thread that took the newest frame
-        self._lent: collections.deque[tuple[int, Batch]] = collections.deque()  # with the step that reads its end
-        self._reads = Reads()  # of what decode() has stored
-        self._unproven: collections.deque[Frame] = collections.deque()  # one of each step that may not have ended
+        self._lent: collections.deque[tuple[int, Batch]] = collections.deque()  # with the last step that reads it
+        self._reads = Reads()  # frames that decode() has stored
+        self._unproven: collections.deque[Frame] = collections.deque()  # one of each step that is not checked yet
         if path is not None:
             model = decoder._opened().value
             self._make(lambda desc, made: library.kg_clip_open(model, os.fsencode(path), desc, made),
@@ -157,8 +157,8 @@ class Stream:
                 f"before more latents, or make the stream with a larger chunk=")
 
     def _lend(self, batch: Batch) -> None:
-        """Holds latents until they were read: by the step after the newest one, of which a push that timed out has made
-        a copy. All steps but the newest two have read theirs."""
+        """Keeps latents alive until they are read, at the latest by the step after the newest one, for which a push
+        that timed out may have begun a copy. All steps but the newest two have read theirs."""
         if self._lent and self._lent[-1][1] is batch:
             self._lent.pop()
         while self._lent and self._lent[0][0] + 2 <= self._steps:
@@ -166,8 +166,8 @@ class Stream:
         self._lent.append((self._steps + 1, batch))
 
     def take(self, *, timeout: float | None = None) -> Frame | None:
-        """The next frame, or None at the end of a file. On a GPU it may be one that is still being decoded: arrays that
-        are made of it are ordered after that. Raises TimeoutError."""
+        """The next frame, or None at the end of a file. On a GPU it may be one that is still being decoded: work on
+        arrays that are made of it waits for that. Raises TimeoutError."""
         _dlpack.collect()
         readers.collect()
         clip = self._made()
@@ -193,13 +193,13 @@ class Stream:
 
     @property
     def pending(self) -> int:
-        """Frames of the latents that were pushed which were not taken."""
+        """How many frames of the latents pushed so far have not been taken."""
         with self._counts:
             return self._pushed - self._taken
 
     def frames(self, *, timeout: float | None = None) -> Iterator[Frame]:
-        """The frames of all latents that were pushed so far, or of a file to its end, as each is decoded. A timeout is
-        that of each frame, as take()'s."""
+        """The frames of all latents that were pushed so far, or of a file to its end, as each is decoded. `timeout`
+        is for each frame, as in take()."""
         if self._size is None:  # of a file
             while (frame := self.take(timeout=timeout)) is not None:
                 yield frame
@@ -210,8 +210,8 @@ class Stream:
             yield frame
 
     def _prove(self) -> None:
-        """That the steps which have ended made finite values; waits for none. Of a step, one frame is held until
-        then."""
+        """Checks that the steps that have ended made only finite values; waits for none. One frame of each step is held
+        until then."""
         while self._unproven and (finite := self._unproven[0].finite) is not None:
             frame = self._unproven.popleft()
             frame.release()
@@ -227,11 +227,11 @@ class Stream:
         except InvalidArgument as error:
             warnings.warn(f"the clip before: {error}", RuntimeWarning, stacklevel=4)
         except Error:
-            pass  # of a device that was lost, or of a child of fork(): who uses the stream is told
+            pass  # a lost device, or a child of fork(): calls that use the stream raise it
         self._unproven.clear()
 
     def reset(self) -> None:
-        """Begins a new clip: what was not taken is dropped."""
+        """Begins a new clip: frames that were not taken are dropped."""
         self._settle()
         if self._clip is None:
             return
@@ -240,12 +240,12 @@ class Stream:
             self._pushed = self._taken = 0
 
     def cancel(self) -> None:
-        """Ends the waiting of push() and take() in other threads, which raise Cancelled until reset()."""
+        """Ends push() and take() in other threads, which raise Cancelled until reset()."""
         if self._clip is not None:
             check(library.kg_clip_cancel(self._made().value))
 
     def close(self, *, timeout: float | None = None) -> None:
-        """No more frames. Those that were taken, and arrays made of them, stay good.
+        """Ends the stream. Frames that were taken, and arrays made of them, stay valid.
 
         Waits for the steps that are being decoded, also while frames are held; with a timeout, in seconds, raises
         TimeoutError if they have not ended, and may be called again.
@@ -272,8 +272,8 @@ class Stream:
         readers.collect()
 
     def stats(self) -> dict[str, Any]:
-        """Sizes, counts, seconds of a step on the device, and bytes; for a watchdog, for how many seconds, as the calls
-        of stats() have seen it, work has not come further ("unmoved_s")."""
+        """Sizes, counts, seconds of a step on the device, and bytes; for a watchdog, "unmoved_s": for how many seconds,
+        as seen by the calls of stats(), work has made no progress."""
         info = _library.ClipInfo()
         check(library.kg_clip_describe(self._made().value, byref(info)))
         return {"width": info.width, "height": info.height, "slots": info.slots, "frames": info.frames, "fps": info.fps,
@@ -285,7 +285,7 @@ class Stream:
 
     @property
     def nbytes(self) -> int:
-        """What this clip takes beside the decoder's weights; 0 before the first latents."""
+        """Bytes that this clip takes besides the decoder's weights; 0 before the first latents."""
         return 0 if self._clip is None else int(self.stats()["clip_bytes"])
 
     def __enter__(self) -> Stream:

@@ -23,9 +23,8 @@ from ._library import InvalidArgument
 class Video:
     """Plays inline in Jupyter; save() writes it.
 
-    frames [T, height, width, 3] uint8 as Decoder.decode() gives them (torch, CuPy, JAX or NumPy, any device), or such
-    frames one
-            after another, as Stream.frames() does; they are copied
+    frames  [T, height, width, 3] uint8 as Decoder.decode() gives them (torch, CuPy, JAX or NumPy, any device), or such
+            frames one after another, as Stream.frames() does; they are copied
     fps     frames a second, up to 1000
     """
 
@@ -69,13 +68,13 @@ class Video:
 
 
 def preferred_suffix() -> str:
-    """What this machine can write."""
+    """The suffix of the videos that this machine can write."""
     return ".mp4" if shutil.which("ffmpeg") else ".png"
 
 
 def save(path: pathlib.Path, frames: Iterable[Any], width: int, height: int, fps: float) -> int:
-    """Frames [height, width, 3] uint8, one after another; returns how many there were. Without all of them there is no
-    file, or the one that was there before."""
+    """Writes frames [height, width, 3] uint8, one after another; returns how many there were. If an error ends them, no
+    file is written, and one that was there before stays."""
     count = 0
 
     def rows() -> Iterator[bytes]:
@@ -104,7 +103,7 @@ def _on_host(array: Any) -> Any:
 
 
 def _picture(frame: Any) -> Any:
-    """A copy without gaps: the frame's memory is written again."""
+    """A copy without gaps, because the frame's memory is reused."""
     copied = is_torch(frame) or is_cupy(frame) or is_jax(frame)
     if not copied and hasattr(frame, "__dlpack_device__") and device_of(frame)[0] != "cpu":
         raise InvalidArgument("frames of a stream on a GPU are copied to the host first: stream(device=\"cpu\")")
@@ -138,9 +137,9 @@ def _encode(command: list[str], rows: Iterable[bytes], path: pathlib.Path) -> No
             encoder.stdin.close()
         except BrokenPipeError:
             pass  # its message says why
-        except BaseException:  # the frames': the encoder would end its file as if they were all
+        except BaseException:  # from the frames: otherwise the encoder would finish a file without the rest
             encoder.kill()
-            with contextlib.suppress(BrokenPipeError):  # of what is buffered still
+            with contextlib.suppress(BrokenPipeError):  # of what is still buffered
                 encoder.stdin.close()
             raise
         message = encoder.stderr.read().decode(errors="replace").strip()
@@ -149,7 +148,7 @@ def _encode(command: list[str], rows: Iterable[bytes], path: pathlib.Path) -> No
 
 
 def _seconds_of_a_frame(fps: float) -> tuple[int, int]:
-    """A fraction of two numbers of 16 bits."""
+    """The duration of a frame as a fraction of two 16-bit numbers."""
     largest = 0xFFFF
     if fps >= 1:
         seconds = (1 / fractions.Fraction(fps)).limit_denominator(largest)

@@ -13,15 +13,16 @@ def replace_vae(vae: Any, *, precision: str | None = None) -> Replacement:
     """Makes a WanVAE, a Wan2_2_VAE, or a wrapper with decode_to_pixel(), decode with Kinetograph.
 
     They hold the network as ``vae.model`` and its latent statistics as ``vae.mean`` and ``vae.std``, or as
-    ``vae.scale``, the mean and the inverse of the standard deviation, which go on being applied.
+    ``vae.scale``, the mean and the inverse of the standard deviation; these are still applied.
     ``decode(zs)`` takes a list of [C, T, h, w] and gives a list of [3, frames, height, width].
     ``decode_to_pixel(latent, use_cache)`` takes [B, T, C, h, w] and gives [B, frames, 3, height, width]; with use_cache
-    it goes on where the call before has ended, until ``vae.model.clear_cache()``. The result has restore().
+    it continues where the previous call ended, until ``vae.model.clear_cache()``. restore() of the result undoes the
+    replacement.
     """
     import torch
 
     network = vae.model
-    _statistics(vae)  # that there are some is known before the first clip
+    _statistics(vae)  # checked now, not with the first clip
     made = Replacement(network, ("decoder.", "conv2."), {}, precision)
 
     def raw(latents: Any) -> Any:
