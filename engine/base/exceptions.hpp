@@ -12,8 +12,8 @@
 namespace kinetograph {
 
 /// Returns the Result that `work` returns. If it throws, returns an Error with `what` in front: OutOfMemory for
-/// std::bad_alloc, otherwise Unsupported with the exception's text, if it is a std::exception. Every thread of ours
-/// begins with this: an exception that escapes a thread ends the process.
+/// std::bad_alloc, otherwise Unsupported with the exception's text, if it is a std::exception. Every thread of the
+/// library does its work inside this: an exception that escapes a thread ends the process.
 template <class Work>
 std::invoke_result_t<Work> without_exceptions(std::string_view what, Work&& work) {
     try {

@@ -1,4 +1,4 @@
-// HostPages: a large buffer of the host's, from the operating system or from an application's allocator.
+// HostPages: a large buffer in host memory, from the operating system or from an application's allocator.
 #pragma once
 
 #include <cstddef>
@@ -11,16 +11,16 @@
 namespace kinetograph {
 
 constexpr std::size_t kHostPageBytes = 4096;
-/// 0 if that is more than can be counted.
+/// `bytes` rounded up to whole pages; 0 if that overflows.
 constexpr std::uint64_t whole_host_pages(std::uint64_t bytes) {
     return (bytes + kHostPageBytes - 1) / kHostPageBytes * kHostPageBytes;
 }
 
 /// An application's allocator for large buffers: a checkpoint's contents, and what a CPU device allocates (arenas, kept
-/// frames, weights). Both functions or neither. Called from any thread; what was allocated is released once, perhaps
-/// after the objects that the allocator was given to.
+/// frames, weights). Set both functions or neither. Called from any thread. Each allocation is released exactly once,
+/// perhaps after the objects that the allocator was given to have been destroyed.
 struct HostAllocator {
-    /// `bytes` is a multiple of `alignment`, a power of two. Null: refused.
+    /// `bytes` is a multiple of `alignment`, a power of two. Returns null to refuse.
     std::function<void*(std::size_t bytes, std::size_t alignment)> allocate{};
     std::function<void(void* memory, std::size_t bytes)> release{};
 
@@ -30,7 +30,7 @@ struct HostAllocator {
 /// Whole pages, zeroed, released on destruction.
 class HostPages {
   public:
-    /// At least `bytes`; nothing if the allocator or the operating system refuses. No bytes take no memory.
+    /// At least `bytes`; nothing if the allocator or the operating system refuses. Zero bytes allocate nothing.
     static std::optional<HostPages> allocate(std::uint64_t bytes, const HostAllocator& allocator = {});
 
     HostPages() = default;
@@ -52,7 +52,7 @@ class HostPages {
         : pages_(pages), release_(std::move(release)) {}
 
     std::span<std::byte> pages_;
-    std::function<void(void*, std::size_t)> release_;  ///< empty: the operating system's
+    std::function<void(void*, std::size_t)> release_;  ///< empty: the pages are the operating system's
 };
 
 }  // namespace kinetograph

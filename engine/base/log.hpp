@@ -1,4 +1,4 @@
-// Log: where sentences go that have no caller to return to.
+// Log: where messages go that cannot be returned to a caller.
 #pragma once
 
 #include <fmt/core.h>
@@ -12,17 +12,17 @@ namespace kinetograph {
 
 enum class LogLevel : std::uint8_t {
     Info,     ///< what was chosen: a device, a decoder's memory
-    Warning,  ///< something goes on differently than asked for: a wait that lasts, a decoder without one of its lanes
-    Error,    ///< something has ended that cannot report it: a lost device, work that was given up
+    Warning,  ///< work goes on, but not as asked for: a long wait, a decoder without one of its lanes
+    Error,    ///< something failed and has no caller to tell: a lost device, work that was given up
 };
 /// "info", "warning", "error"
 std::string_view to_string(LogLevel level);
 
-/// Takes one message: a sentence, or several lines without the last line's end. Called from any thread, also from those
-/// of the library, at times that hold its locks: it returns soon and calls nothing of the library's.
+/// Takes one message: a sentence, or several lines without a final line break. Called from any thread, including the
+/// library's own, possibly while the library holds locks: it must return soon and must not call the library.
 using LogSink = std::function<void(LogLevel level, std::string_view message)>;
 
-/// Cheap to copy. Without a sink of the application's, warnings and errors go to standard error.
+/// Cheap to copy. Without a sink, warnings and errors go to standard error, and information is dropped.
 class Log {
   public:
     Log() = default;

@@ -95,7 +95,7 @@ Result<void> ReplacingFile::write(std::span<const std::byte> bytes) {
 }
 
 Result<void> ReplacingFile::commit() {
-    if (mode_ && ::fchmod(fd_, *mode_) != 0 && errno != EPERM)  // a file system without modes
+    if (mode_ && ::fchmod(fd_, *mode_) != 0 && errno != EPERM)  // EPERM: a file system without modes
         return system_failure("set the mode", errno);
     if (::fsync(fd_) != 0) return system_failure("flush", errno);
     if (::close(std::exchange(fd_, -1)) != 0) return system_failure("close", errno);

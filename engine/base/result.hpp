@@ -15,7 +15,7 @@ namespace kinetograph {
 enum class ErrorCode : std::uint8_t {
     InvalidArgument,  ///< the caller's value makes no sense here
     NotFound,         ///< a file, tensor, device or library is absent
-    Corrupt,          ///< data breaks its own format
+    Corrupt,          ///< data violates its format
     Unsupported,      ///< understood, but this machine or build cannot do it
     OutOfRange,       ///< a size or index beyond a documented limit
     OutOfMemory,      ///< an allocation of stated size was refused

@@ -13,7 +13,7 @@
 
 /// A member that may be touched only while the mutex is held.
 #define KG_GUARDED_BY(mutex) KG_THREAD_ATTRIBUTE(guarded_by(mutex))
-/// A member's target, likewise.
+/// A pointer member whose target may be touched only while the mutex is held.
 #define KG_POINTEE_GUARDED_BY(mutex) KG_THREAD_ATTRIBUTE(pt_guarded_by(mutex))
 /// A function whose caller holds the mutex. On a lambda that a wait calls: `[&]() KG_REQUIRES(mutex_) { ... }`.
 #define KG_REQUIRES(...) KG_THREAD_ATTRIBUTE(requires_capability(__VA_ARGS__))
@@ -39,7 +39,7 @@ class KG_THREAD_ATTRIBUTE(capability("mutex")) Mutex {
 struct Deferred {};
 inline constexpr Deferred kDeferred{};
 
-/// Holds a Mutex for a scope; unlock() and lock() in between for calls that may last. With kDeferred it begins
+/// Holds a Mutex for a scope; unlock() and lock() in between for calls that may take long. With kDeferred it begins
 /// unlocked.
 class KG_THREAD_ATTRIBUTE(scoped_lockable) Lock {
   public:

@@ -16,7 +16,7 @@
 namespace kinetograph {
 
 ToolRange::ToolRange(std::string_view name) {
-    const std::string text(name);  // terminated
+    const std::string text(name);  // null-terminated
 #ifdef KINETOGRAPH_NVTX
     nvtxRangePushA(text.c_str());
 #endif

@@ -1,4 +1,4 @@
-// ToolRange: the recording of a pass, for profilers of others: Nsight Systems (NVTX), rocprof (roctx), Tracy.
+// ToolRange: the recording of a pass, for external profilers: Nsight Systems (NVTX), rocprof (roctx), Tracy.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@ namespace kinetograph {
 
 #ifdef KINETOGRAPH_TOOL_RANGES
 /// From construction to destruction, on the thread that does both; ranges of a thread nest. The build options
-/// KINETOGRAPH_NVTX, KINETOGRAPH_ROCTX and KINETOGRAPH_TRACY say who is told.
+/// KINETOGRAPH_NVTX, KINETOGRAPH_ROCTX and KINETOGRAPH_TRACY select the profilers.
 class ToolRange {
   public:
     explicit ToolRange(std::string_view name);
@@ -21,13 +21,13 @@ class ToolRange {
     alignas(8) std::array<std::byte, 16> zone_{};  // Tracy's
 };
 #else
-/// Without those options there is nothing of it in the program.
+/// Without those options it compiles to nothing.
 class ToolRange {
   public:
     explicit constexpr ToolRange(std::string_view /*name*/) {}
     ToolRange(const ToolRange&) = delete;
     ToolRange& operator=(const ToolRange&) = delete;
-    ~ToolRange() {}  // not trivial: a range is not an unused variable
+    ~ToolRange() {}  // not trivial, so that compilers do not report a range as an unused variable
 };
 #endif
 

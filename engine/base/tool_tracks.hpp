@@ -1,4 +1,4 @@
-// ToolTracks: spans whose times are known afterwards, such as a GPU's, for profilers of others that take them: Tracy.
+// ToolTracks: spans whose times are known only afterwards, such as a GPU's, for an external profiler: Tracy.
 #pragma once
 
 #include <kinetograph/engine/base/clock.hpp>
@@ -11,12 +11,12 @@
 namespace kinetograph {
 
 #ifdef KINETOGRAPH_TOOL_TRACKS
-/// One GPU context of Tracy a track. Times on the host axis, which the lanes' clocks are mapped onto: Tracy needs no
+/// One Tracy GPU context per track. Times are on the host axis, which the lanes' clocks are mapped onto: Tracy needs no
 /// calibration of its own, but is told once a second where the host axis is.
 class ToolTracks {
   public:
     static constexpr bool kEnabled = true;
-    /// `track` is known by its number. Spans of a track come in the order of their begins. Any thread.
+    /// `track` identifies the track. Spans of a track come in the order of their begin times. Thread-safe.
     void add(std::uint32_t track, std::string_view track_name, std::string_view name, Nanoseconds begin,
              Nanoseconds end);
 
@@ -30,7 +30,7 @@ class ToolTracks {
     std::map<std::uint32_t, Context> contexts_ KG_GUARDED_BY(mutex_);
 };
 #else
-/// Without the option there is nothing of it in the program.
+/// Without the option it compiles to nothing.
 class ToolTracks {
   public:
     static constexpr bool kEnabled = false;
