@@ -1,4 +1,4 @@
-// Waits of the host that end once the lanes that they are for stand still.
+// Host waits that fail once the lanes that they depend on make no more progress.
 #pragma once
 
 #include <kinetograph/engine/graph/executor.hpp>
@@ -15,7 +15,8 @@ Result<void> wait_while_lanes_move(std::string_view what, Nanoseconds patience,
                                    const std::function<std::vector<LaneState>()>& lanes,
                                    const std::function<Result<bool>(Nanoseconds)>& wait);
 
-/// Until the lane has reached the values that it was given, as one that is lost does too. Errors: DeviceLost, as above.
+/// Waits until the lane has reached every value that it was given; a lost lane reaches them too. Errors: DeviceLost, as
+/// above.
 Result<void> wait_until_idle(LaneBackend& lane, std::string_view what, Nanoseconds patience = kWorkPatience);
 
 }  // namespace kinetograph::graph

@@ -80,8 +80,8 @@ void Carrier::need_for_arenas() {
     }
 }
 
-/// What batch `b` knows of the previous execution before waits of its own: from its lane and from waits inside this
-/// one.
+/// What batch `b` knows of the previous execution before its own waits on that are added: from its lane, and from its
+/// waits inside this execution.
 void Carrier::begin(std::uint32_t b) {
     DraftBatch& batch = c_.batches[b];
     const auto& on_lane = c_.lane_batches[index_of(batch.lane)];

@@ -37,7 +37,7 @@ struct Use {
     std::uint32_t written_version = kNoIndex;
     AccessSet reads = 0;
     Access write = Access::KernelWrite;  ///< if writes()
-    bool changes_layout = false;  ///< set by `batches`: the image comes from another layout, or from an unknown one
+    bool changes_layout = false;  ///< set by cut_batches(): the image comes from another layout, or from an unknown one
     bool writes() const { return written_version != kNoIndex; }
     bool acts_as_write() const { return writes() || changes_layout; }
     AccessSet kinds() const { return static_cast<AccessSet>(reads | (writes() ? bit(write) : 0)); }
@@ -52,7 +52,7 @@ struct Dependency {
     bool after_reads = false;  ///< reads what `before` writes; else overwrites what `before` reads or writes
 };
 
-/// Rows of indices in one array: row r is items[begin[r]] ... items[begin[r + 1]].
+/// Rows of indices in one array: row r is items[begin[r]] up to, but not including, items[begin[r + 1]].
 struct Rows {
     std::vector<std::uint32_t> begin, items;
     std::span<const std::uint32_t> row(std::uint32_t r) const {
@@ -145,16 +145,18 @@ struct Compilation {
     }
 };
 
-/// Knows at least what `other` knows.
+/// Afterwards `clock` knows at least what `other` knows.
 inline void raise(LaneClock& clock, const LaneClock& other) {
     for (std::size_t lane = 0; lane < kMaxLanes; ++lane) clock[lane] = std::max(clock[lane], other[lane]);
 }
-/// Clears what is needed of a lane when that much is known to be complete.
+/// Clears the entries of `needed` that `known` covers already.
 inline void drop_known(LaneClock& needed, const LaneClock& known) {
     for (std::size_t lane = 0; lane < kMaxLanes; ++lane)
         if (needed[lane] <= known[lane]) needed[lane] = 0;
 }
-/// Transitive reduction: a lane need not be waited for when another waited-for batch started after it.
+/// Transitive reduction: a lane need not be waited for if another awaited batch started after that lane's work was
+/// complete. With needed {host 2, accelerator 3}, if the third batch of the accelerator itself waited for the second of
+/// the host, {accelerator 3} remains.
 inline void drop_implied(const Compilation& c, LaneClock& needed) {
     for (Lane lane : c.lanes()) {
         if (needed[index_of(lane)] == 0) continue;

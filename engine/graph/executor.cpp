@@ -44,9 +44,9 @@ struct Executor::State {
     void forget_plan(std::vector<std::unique_ptr<PreparedPlan>>::iterator plan);
 };
 
-/// One wait of the host, which describes the lanes to the log once: after report_after, if a lane waits for another
-/// one, or if no lane has reached a value for that long, whatever it waits for. A queue may be blocked by what the lane
-/// does not know of.
+/// One wait of the host, which describes the lanes to the log at most once, after report_after: if a lane waits for a
+/// point, or if no lane has reached a value and no host thread has run a pass for that long. The second case covers a
+/// queue that is blocked by something its lane does not know of.
 class Executor::State::LongWait {
   public:
     explicit LongWait(const State& state) : state_(state) {}
@@ -223,7 +223,7 @@ void Executor::State::resolve_waits(const Batch& batch, const std::array<std::ui
     }
 }
 
-/// One lane after the other; goes on to the next one where one fails. False after `timeout`.
+/// Waits for one lane after the other, also after one has failed; returns the first Error. False after `timeout`.
 Result<bool> Executor::State::wait_for(const std::array<std::uint64_t, kMaxLanes>& values,
                                        std::optional<Nanoseconds> timeout, LongWait& report) {
     const Nanoseconds begin = host_now();

@@ -32,7 +32,7 @@ struct BatchRecord {
     std::uint64_t execution = 0;
     std::uint64_t executor = 0;  ///< Executor::id()
     std::span<const ResolvedWait> waits;
-    std::span<const Point> points{};   ///< to wait for too: of imports that are not ready yet
+    std::span<const Point> points{};   ///< waited for too: of imports that are not ready yet
     std::span<const Point> reached{};  ///< of imports that are ready already, for profilers: nothing waits for them
     std::span<const PassRecord> passes;
     std::span<const Physical> resources;  ///< [resource], for barriers
@@ -45,19 +45,18 @@ class LaneBackend {
     virtual ~LaneBackend() = default;
     virtual Lane lane() const = 0;
     /// Everything in `record` lives until submit() returns, and the Plan until the batch is done. A wait may name this
-    /// lane itself, with a value that it has been given before. Batches without passes wait and signal like others.
-    /// On an Error nothing of the batch runs and `record.signal` is not reached: the value comes again with a later
-    /// batch.
+    /// lane itself, with a value of an earlier batch. Batches without passes wait and signal like others. On an Error
+    /// nothing of the batch runs and `record.signal` is not reached: the value comes again with a later batch.
     virtual Result<void> submit(const BatchRecord& record) = 0;
-    /// Blocks the calling thread until the lane's timeline reaches `value`; false after `timeout`. Errors: what kept
-    /// the work from being done, DeviceLost also while the value is not reached.
+    /// Blocks the calling thread until the lane's timeline reaches `value`; false after `timeout`. Errors: why the work
+    /// was not done; DeviceLost may come before the value is reached.
     virtual Result<bool> wait(std::uint64_t value, Nanoseconds timeout) = 0;
     /// The same without a time-out.
     Result<void> wait(std::uint64_t value);
     /// The lane's timeline, which outlives it: the values that the lane was given are all reached at the latest when
     /// the lane ends.
     virtual std::shared_ptr<Timeline> timeline() const = 0;
-    /// How far it has come, without waiting.
+    /// How far the lane has come; does not wait.
     virtual LaneState state() const;
 };
 
@@ -81,8 +80,8 @@ struct ExecutorDesc {
     std::vector<std::pair<MemoryDomain, MemoryBackend*>> memory;  ///< outlive the executor
     CompileOptions compile;      ///< lanes that are not in `lanes` count as not present
     std::size_t plans_kept = 4;  ///< recent plans with their memory, >= 1
-    /// All lanes are described to `log`, once a wait: after so long in it, if a lane waits for another one, or if no
-    /// lane has reached a value for so long and the host does not see one execute.
+    /// A wait of the host describes all lanes to `log`, at most once: when it has lasted this long and a lane waits for
+    /// a point, or when for this long no lane has reached a value and no host thread has run a pass.
     Nanoseconds report_after = std::chrono::seconds(5);
     Log log{};
 };
@@ -95,7 +94,7 @@ struct Execution {
 };
 
 /// One thread at a time. Waits on other lanes are left to the lanes; the calling thread blocks only in wait(),
-/// the destructor, and when an old plan's memory has to go.
+/// the destructor, and when an old plan's memory has to be freed.
 class Executor {
   public:
     /// Errors: InvalidArgument (two back ends for one lane or domain).
@@ -124,12 +123,13 @@ class Executor {
     Physical physical(Buffer buffer) const;
     Physical physical(Image image) const;
 
-    /// When the last execution is done with a resource: contents that it exports are complete from then on, and images
-    /// in the layout of their last pass. Valid as long as the lane that made them.
+    /// When the last execution is done with a resource: from then on contents that it exports are complete, and images
+    /// are in the layout of their last pass. Valid as long as the lane that signals it.
     Point ready(Buffer buffer) const;
     Point ready(Image image) const;
 
-    /// A number that no other executor of this process has or had: executions of all of them count from 0.
+    /// Unique among all executors of the process. Execution numbers alone are not: every executor counts its own from
+    /// 0.
     std::uint64_t id() const;
     /// Plan of the last execute(); null before the first.
     const Plan* plan() const;

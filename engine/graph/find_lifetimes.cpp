@@ -23,7 +23,7 @@ void index_uses(Compilation& c) {
         for (std::uint32_t u = c.first_use[pass]; u < c.first_use[pass + 1]; ++u) items[next[c.uses[u].resource]++] = u;
 }
 
-/// First plan position on `lane` that comes after every use in `lifetime`, by lane order or by waits.
+/// First plan position from which `lane` knows that every use in `lifetime` has ended, by lane order or by waits.
 std::uint32_t free_position(const Compilation& c, const Lifetime& lifetime, Lane lane, std::uint32_t last_on_lane) {
     const auto& batches = c.lane_batches[index_of(lane)];
     LaneClock elsewhere = lifetime.batches;

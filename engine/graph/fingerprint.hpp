@@ -29,9 +29,10 @@ inline void mix(Fingerprint& fingerprint, std::string_view text) {
     }
 }
 
-/// The part of a plan's fingerprint that an executor's options make: they stay, while frames change.
+/// The part of a plan's fingerprint that depends on the options alone: an executor computes it once, as only frames
+/// change.
 Fingerprint fingerprint(const CompileOptions& options);
-/// The whole of it, of a frame's topology and such options.
+/// The plan's whole fingerprint, from a frame's topology and the fingerprint of the options.
 inline Fingerprint combine(Fingerprint frame, const Fingerprint& options) {
     mix(frame, options.low);
     mix(frame, options.high);

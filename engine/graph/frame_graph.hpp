@@ -50,7 +50,7 @@ struct ResourceNode {
     std::uint64_t bytes = 0;  ///< footprint in its arena
     ImageDesc image;          ///< images only
     Physical imported;        ///< imported only; not part of the fingerprint
-    Point ready;              ///< the same: when passes may use it
+    Point ready;              ///< imported only, not part of the fingerprint: when passes may use it
     std::uint32_t newest_version = 0;
     std::vector<std::uint32_t> writer_of;  ///< [version] -> pass index; kNoIndex for version 0
 };
@@ -111,9 +111,9 @@ class FrameGraph {
     FrameGraph& operator=(const FrameGraph&) = delete;
     ~FrameGraph();
 
-    /// Memory of the caller's, which outlives the execution: state that one execution leaves for the next is an import
-    /// that is read, written and exported. Contents of version 0 are readable, and the memory is writable, from `ready`
-    /// on: the first pass of every lane that uses it waits for that. `physical` and `ready` may differ from one
+    /// Memory of the caller, which must outlive the execution. State that one execution leaves for the next is an
+    /// import that is read, written and exported. Contents of version 0 are readable, and the memory is writable, from
+    /// `ready` on: the first pass of every lane that uses it waits for that. `physical` and `ready` may differ from one
     /// execution to the next without a new plan.
     Buffer import_buffer(std::string_view name, const BufferDesc& desc, const Physical& physical,
                          const Point& ready = {});

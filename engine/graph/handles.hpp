@@ -22,7 +22,7 @@ inline constexpr std::uint32_t kMaxAccelerators = 8;
 ///
 ///     0 graphics   1 async_compute   2 transfer   3 accelerator   4 host   5 accelerator1   6 accelerator2 ...
 ///
-/// A lane executes its passes in order; lanes run beside each other. LaneTopology says which of them exist.
+/// A lane executes its passes in order; lanes run concurrently. LaneTopology says which of them exist.
 class Lane {
   public:
     static const Lane Graphics, AsyncCompute, Transfer, Accelerator, Host;
@@ -216,9 +216,10 @@ struct Physical {
     std::uintptr_t object = 0;
     std::uint64_t offset = 0;  ///< bytes from the start of `object`
     std::uint64_t bytes = 0;
-    /// Where the accelerator sees the start of `object`, if that is Vulkan's; 0 where `object` is an address itself.
+    /// The accelerator's address of the start of `object`, if that is a Vulkan object; 0 if `object` is itself an
+    /// address.
     std::uintptr_t mapped = 0;
-    /// Where the host sees the start of `object`, if elsewhere than accelerators do; 0: where they do.
+    /// The host's address of the start of `object`; 0 if it is the same as the accelerator's.
     std::uintptr_t host = 0;
 
     /// Address of the first byte, for kernels.

@@ -86,7 +86,7 @@ Result<void> HostLane::wait_for_others(const Job& job) {
     return {};
 }
 
-/// At its end the lane waits at most kPatience for points outside it.
+/// While the lane is being destroyed it waits at most kPatience for points of others.
 Result<void> HostLane::wait_until_reached(const Point& point) {
     for (;;) {
         KG_TRY(const bool reached, wait_for(point, kLook));

@@ -17,14 +17,14 @@ class HostLane final : public LaneBackend {
     using Observer =
         std::function<void(std::string_view pass, std::uint64_t execution, Nanoseconds begin, Nanoseconds end)>;
     explicit HostLane(Observer observer = {});
-    /// Runs what was submitted to its end; stops waiting for points that are not reached within kPatience.
+    /// First runs everything that was submitted; stops waiting for points that are not reached within kPatience.
     ~HostLane() override;
     HostLane(const HostLane&) = delete;
     HostLane& operator=(const HostLane&) = delete;
 
     Lane lane() const override { return Lane::Host; }
     /// Errors: the first Error of a lane or a point that was waited for, of a pass or of the observer; from then on
-    /// passes are skipped, values are still reached.
+    /// passes are skipped, but values are still reached.
     Result<void> submit(const BatchRecord& record) override;
     using LaneBackend::wait;
     Result<bool> wait(std::uint64_t value, Nanoseconds timeout) override;
@@ -56,7 +56,7 @@ class HostLane final : public LaneBackend {
     Condition submitted_;
     std::deque<Job> jobs_ KG_GUARDED_BY(mutex_);
     std::uint64_t newest_ KG_GUARDED_BY(mutex_) = 0;
-    std::atomic<bool> executes_{false};  ///< passes, and does not wait
+    std::atomic<bool> executes_{false};  ///< a pass runs now; false while the lane waits
     bool stop_ KG_GUARDED_BY(mutex_) = false;
     Nanoseconds stopped_ KG_GUARDED_BY(mutex_){};
     std::thread thread_;  ///< last: starts when the rest exists

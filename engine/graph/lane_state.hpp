@@ -14,7 +14,7 @@ struct LaneState {
     std::uint64_t submitted = 0, reached = 0;  ///< values of its timeline
     std::vector<PendingWaits::Wait> waits{};   ///< of unfinished batches, not yet satisfied
     std::optional<Error> error{};              ///< why it has stopped
-    bool executes = false;  ///< a thread of the host runs a pass of it now; never told of a GPU's passes
+    bool executes = false;  ///< a host thread runs one of its passes now; always false for passes on a GPU
     bool is_idle() const { return reached >= submitted; }
 };
 

@@ -1,9 +1,12 @@
 // List scheduling on a simulated clock. A pass is estimated to take kPassEstimate; one that needs another lane's work
-// becomes ready one hand-over later. A lane runs its other passes meanwhile, and `cut_batches` finds them side by side.
-// Of the passes that a lane could run, one that works for its earliest hand-over to another lane goes first; passes
-// that work for the same one keep the declaration order, in which neighbours share memory best. A pass that works for
-// none, but reads what such passes make, would come last and keep all of that in memory: it takes its turn with the
-// pass that is declared after it.
+// becomes ready one hand-over later. Meanwhile its lane runs other passes, which thus become neighbours and share a
+// batch (see cut_batches()). Of the passes that a lane could run, one that works for its earliest hand-over to another
+// lane goes first; passes that work for the same one keep the declaration order, in which neighbours share memory best.
+// A pass that works for no hand-over, but reads results of passes that do, would come last and keep those results in
+// memory until then: it takes its turn with the pass that is declared after it.
+//
+//     declared   a1  a2  s   b1  b2     a2 reads a1, b2 reads b1; a2 and b2 hand over to another lane; s reads a2
+//     turn       0   0   1   1   1      without a turn, s would run after b2
 #include <kinetograph/engine/graph/compilation.hpp>
 
 #include <algorithm>

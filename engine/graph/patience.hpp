@@ -8,17 +8,17 @@
 
 namespace kinetograph::graph {
 
-/// How long a destructor waits for work that waits for no point known to its lane, while nothing is reached: a device's
-/// queue may be blocked for ever. Longer than any batch takes on a device that works.
+/// How long a destructor waits, while no value is reached, for work whose lane waits for no point that it knows of: a
+/// device's queue may be blocked for ever. Longer than any batch takes on a working device.
 inline constexpr Nanoseconds kWorkPatience = std::chrono::seconds(30);
 
-/// Used by one wait. Lanes that the host sees execute are waited for as long as they do.
+/// One object serves one wait. Lanes that run a pass on a host thread are waited for as long as they do.
 class Patience {
   public:
     explicit Patience(Nanoseconds for_points = kPatience, Nanoseconds for_work = kWorkPatience)
         : for_points_(for_points), for_work_(for_work) {}
-    /// True if the lanes have reached nothing, nor the points that they wait for advanced, for `for_points`; or for
-    /// `for_work`, if a lane that is not idle waits for none. Asked again and again.
+    /// True if for too long no lane has reached a value and no timeline that a lane waits for has advanced: for
+    /// `for_points`, or for `for_work` while a lane that is not idle waits for no point. To be polled.
     bool is_over(std::span<const LaneState> lanes);
 
   private:

@@ -8,14 +8,14 @@
 
 namespace kinetograph::graph {
 
-/// Thread-safe. Allocates nothing once it has held as many waits as are in flight.
+/// Thread-safe. Stops allocating once it has held the largest number of waits that are ever in flight.
 class PendingWaits {
   public:
     struct Wait {
         std::uint64_t batch = 0;  ///< the lane's value that the waiting batch signals
         Point point;
-        std::shared_ptr<Timeline> seen{};  ///< in which the lane's device sees the point; null: the host does
-        bool is_met() const;               ///< for the host and for the device
+        std::shared_ptr<Timeline> seen{};  ///< the view through which the lane's device waits; null: the host waits
+        bool is_met() const;               ///< as the host sees it and as the device does
     };
     void add(std::uint64_t batch, Point point, std::shared_ptr<Timeline> seen = {});
     /// Drops those of batches up to `reached`.

@@ -233,7 +233,7 @@ class Takeover {
 
     Compilation& c_;
     std::vector<std::uint32_t> first_;                     ///< [resource] -> its first succession
-    std::vector<std::array<std::uint32_t, 2>> looked_at_;  ///< [resource][age] -> in which search
+    std::vector<std::array<std::uint32_t, 2>> looked_at_;  ///< [resource][age] -> the last search that visited it
     std::uint32_t search_ = 0;
 };
 

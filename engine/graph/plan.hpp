@@ -37,7 +37,8 @@ struct LaneTopology {
     /// The host and accelerators that are all the CPU: every lane reaches all Accelerator and Host memory.
     static LaneTopology cpu_only(std::uint32_t accelerators = 1);
     /// All lanes; Vulkan lanes reach Graphics and Shared memory, an accelerator its own and what it shares with Vulkan,
-    /// the host Host and Shared. Several accelerators reach Host memory too: there they meet.
+    /// the host Host and Shared. If there are several accelerators, they reach Host memory too, through which they
+    /// exchange data.
     static LaneTopology all(std::uint32_t accelerators = 1);
 };
 
@@ -51,8 +52,8 @@ struct CompileOptions {
 /// A lane must not weaken a barrier; it may join all barriers before one pass into one command.
 /// Images: `layout_of(before)` becomes `layout_of(after)` (from undefined when `discard`). Several barriers of one
 /// image before one pass are one layout change, for all the accesses they name. Imported images: their first
-/// barrier in an execution is always there; `before` is how the previous execution of the plan left them. A lane that
-/// cannot rely on that (first execution, another image) knows the image's real layout.
+/// barrier in an execution is always there; `before` is how the previous execution of the plan left them. Where that
+/// does not hold (first execution, another image), the lane uses the image's actual layout, which it tracks.
 struct Barrier {
     std::uint32_t resource = kNoIndex;  ///< kNoIndex: all memory (aliasing)
     Access before = Access::KernelRead;

@@ -18,7 +18,7 @@ std::string quoted(std::string_view text) {
 
 std::string node_of(const Batch& batch) { return fmt::format("{}_{}", to_string(batch.lane), batch.ordinal); }
 
-/// One record a batch: its passes below one another, a barrier mark before those that have one.
+/// One label per batch: a line for each pass, with a line such as "-- 2 --" before a pass that has two barriers.
 std::string label_of(const Plan& plan, const Batch& batch) {
     if (batch.passes.empty()) return "(relay)";
     std::string label;

@@ -66,7 +66,7 @@ Result<std::unique_ptr<PreparedPlan>> PreparedPlan::create(Plan plan, const Fram
 
 void PreparedPlan::note_uses(const FrameGraph& frame) {
     last_batches.resize(plan.resources.size());
-    std::vector<std::uint32_t> lanes_that_used(plan.resources.size());  // [resource] -> a bit a lane
+    std::vector<std::uint32_t> lanes_that_used(plan.resources.size());  // [resource] -> one bit per lane
     static_assert(kMaxLanes <= 32);
     for (const Batch& batch : plan.batches)
         for (const std::uint32_t position : batch.passes)
@@ -100,7 +100,7 @@ Result<void> PreparedPlan::bind(const FrameGraph& frame) {
 bool PreparedPlan::share_bytes(const Binding& a, const Binding& b) const {
     const MemoryDomain domain = plan.resources[a.resource].domain;
     if (domain != plan.resources[b.resource].domain) return false;
-    // Two bases may address the same bytes; objects of a back end are the same or share nothing.
+    // Two base addresses may lie in one allocation; two objects of a back end never share bytes.
     const bool addresses = domain.kind() == MemoryKind::Host || domain.kind() == MemoryKind::Accelerator;
     if (!addresses && a.physical.object != b.physical.object) return false;
     const auto begin = [&](const Physical& p) { return (addresses ? p.object : 0) + p.offset; };

@@ -14,10 +14,12 @@ struct PreparedPlan {
     /// Errors: InvalidArgument (an import without storage or with too little of it).
     Result<void> bind(const FrameGraph& frame);
 
-    /// The plan's waits on its previous execution know imports by name. True when storage that is bound now was bound
-    /// under another name since remember_imports(): then they do not guard it.
+    /// The plan's waits on its previous execution are found by the names of imports. True when storage that is bound
+    /// now was bound under another name since remember_imports(): then those waits do not guard it. For example, two
+    /// buffers that swap the names "previous" and "next" after every execution.
     bool imports_changed_names();
-    /// Starts over with the current bindings, when every lane waits for all lanes: earlier bindings are no longer used.
+    /// Forgets earlier bindings and notes the current ones. Called when every lane waits for all lanes first, so that
+    /// nothing uses the earlier ones any more.
     void remember_imports();
 
     Plan plan;
@@ -25,7 +27,7 @@ struct PreparedPlan {
     std::vector<Physical> resources;            ///< [resource]
     std::vector<PassContext::Entry> entries;    ///< of all passes, in plan order
     std::vector<PassRecord> passes;             ///< [plan position]
-    std::vector<std::uint32_t> import_entries;  ///< entries whose storage may be another in every execution
+    std::vector<std::uint32_t> import_entries;  ///< entries whose storage may differ in every execution
     std::vector<std::uint32_t> imports;         ///< resources
     /// A batch that is the first of its lane to use an import.
     struct FirstUse {
@@ -45,7 +47,7 @@ struct PreparedPlan {
     };
     bool share_bytes(const Binding& a, const Binding& b) const;
     const PassNode* nodes_ = nullptr;  ///< the frame's passes that the records point into
-    std::vector<Binding> bindings_;    ///< now, [i] -> imports[i], and then what was bound before
+    std::vector<Binding> bindings_;    ///< first what is bound now, [i] for imports[i]; then what was bound before
 };
 
 }  // namespace kinetograph::graph

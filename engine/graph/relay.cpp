@@ -49,7 +49,7 @@ void Relay::run() {
             Lock lock(mutex_);
             changed_.wait(lock, [&]() KG_REQUIRES(mutex_) { return stop_ || !promised_.counts.empty(); });
             if (promised_.counts.empty()) return;
-            std::swap(taken, promised_);  // the two lists change places, and keep what they have allocated
+            std::swap(taken, promised_);  // the two lists change places, so that both keep their capacity
         }
         std::span<const Point> points = taken.points;
         for (const std::size_t count : taken.counts) {

@@ -11,9 +11,9 @@
 namespace kinetograph::graph {
 
 /// Promises are kept in order. A point that fails is signalled too, so that nothing hangs, and error() reports it. A
-/// promise allocates nothing once the two lists have held as many as are in flight. The thread waits in memory and in
-/// vkWaitSemaphores and makes no call of an accelerator's driver: such a call may block on a full queue which only the
-/// relay's signal would empty.
+/// promise allocates nothing once the two lists have held as many as are ever in flight. The thread waits in memory and
+/// in vkWaitSemaphores and calls no accelerator's driver: such a call may block on a full queue that only the relay's
+/// signal would drain.
 class Relay {
   public:
     /// Signals `target` with 1, 2, 3, ...
@@ -26,7 +26,7 @@ class Relay {
     const std::shared_ptr<Timeline>& timeline() const { return target_; }
     /// The value of timeline() that will be signalled once all `points`, and those of earlier promises, are reached.
     std::uint64_t promise(std::span<const Point> points);
-    /// Signals all values promised so far without further waiting: error() says so.
+    /// Signals all values promised so far without waiting any longer; error() then says so.
     void give_up();
     std::optional<Error> error() const;  ///< the first failure of a point
 

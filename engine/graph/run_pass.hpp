@@ -8,7 +8,7 @@
 
 namespace kinetograph::graph {
 
-/// Runs it. Errors: what it throws, after the pass's name.
+/// Calls `execute`. Errors: what it throws, preceded by the pass's name.
 inline Result<void> run_pass(const std::function<void(PassContext&)>& execute, PassContext& context) {
     return without_exceptions(context.pass_name(), [&]() -> Result<void> {
         execute(context);

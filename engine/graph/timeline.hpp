@@ -42,10 +42,10 @@ class Timeline {
     /// `view` carries the same values where another device or API sees them: the same counter imported there, or one
     /// that the signaller of this timeline signals too.
     void add_view(std::shared_ptr<Timeline> view);
-    /// Before the devices of its views go.
+    /// Call before the devices of its views are destroyed.
     void forget_views();
-    /// Calls `visit(std::uint64_t)` for counter() and those of the views that it has had, of the first kMostCounters
-    /// views. Takes no lock.
+    /// Calls `visit(std::uint64_t)` with counter() and with the counters of the first kMostCounters views that were
+    /// ever added. Takes no lock.
     template <class Visit>
     void visit_counters(Visit&& visit) const {
         visit(counter());
@@ -71,7 +71,7 @@ class Timeline {
     std::vector<std::shared_ptr<Timeline>> views_ KG_GUARDED_BY(mutex_);
 };
 
-/// A counter of the host's own.
+/// A counter in host memory.
 class HostTimeline : public Timeline {
   public:
     HostTimeline() = default;
