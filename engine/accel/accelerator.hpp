@@ -82,7 +82,7 @@ class Memory {
   public:
     virtual ~Memory() = default;
     virtual std::byte* data() const = 0;  ///< device address; for kernels, fill, copy, upload and read_back
-    /// The same bytes as the host reads and writes them; null where it cannot (memory of a GPU).
+    /// The host's address of the same bytes; null where the host cannot access them (memory of a GPU).
     virtual std::byte* host_data() const = 0;
     virtual std::uint64_t bytes() const = 0;
 };
@@ -90,10 +90,10 @@ class Memory {
 /// What an image says about one of its kernels.
 struct KernelInfo {
     std::string name;
-    std::uint32_t max_threads = 0;                ///< of a block
-    std::uint32_t static_shared_bytes = 0;        ///< a block, without Launch::dynamic_shared_bytes
-    std::optional<std::uint32_t> registers;       ///< a thread, if the driver reports it (gfx950: VGPRs and AGPRs)
-    std::optional<std::uint32_t> scratch_bytes;   ///< a thread: spills and stack, if the driver reports it
+    std::uint32_t max_threads = 0;                ///< per block
+    std::uint32_t static_shared_bytes = 0;        ///< per block, without Launch::dynamic_shared_bytes
+    std::optional<std::uint32_t> registers;       ///< per thread, if the driver reports it (gfx950: VGPRs and AGPRs)
+    std::optional<std::uint32_t> scratch_bytes;   ///< per thread: spills and stack, if the driver reports it
     std::optional<std::uint32_t> argument_bytes;  ///< size of the arguments, if the image states it; launches check it
 };
 
@@ -125,8 +125,8 @@ struct Launch {
     Kernel& kernel;
     Extent3 grid;                            ///< blocks
     Extent3 block;                           ///< threads
-    Extent3 cluster{};                       ///< blocks; other than (1, 1, 1) on CUDA from sm_90 on only
-    std::uint32_t dynamic_shared_bytes = 0;  ///< a block
+    Extent3 cluster{};                       ///< blocks; must be (1, 1, 1) except on CUDA from sm_90 on
+    std::uint32_t dynamic_shared_bytes = 0;  ///< per block
     std::span<const std::byte> arguments;    ///< copied by the call; see bytes_of()
 };
 
@@ -170,7 +170,9 @@ class Stream {
     virtual void fill(std::byte* address, std::byte value, std::uint64_t bytes) = 0;
     /// Between addresses of this device (Memory::data): its own memory, pinned, or imported. Ranges do not overlap.
     virtual void copy(std::byte* to, const std::byte* from, std::uint64_t bytes) = 0;
+    /// Later work starts only once `timeline` has reached `value`.
     virtual void wait(std::shared_ptr<Timeline> timeline, std::uint64_t value) = 0;
+    /// Raises `timeline` to `value` once all earlier work is done.
     virtual void signal(std::shared_ptr<Timeline> timeline, std::uint64_t value) = 0;
     /// Whether this stream can wait for the timeline: its device has created or imported it.
     virtual bool sees(const Timeline& timeline) const = 0;
@@ -202,7 +204,7 @@ class Stream {
     virtual Result<void> synchronize() = 0;
 };
 
-/// Memory of another API by POSIX file descriptor (VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT), of the same GPU.
+/// Memory of another API on the same GPU, as a POSIX file descriptor (VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT).
 struct ExternalMemoryDesc {
     int fd = -1;              ///< belongs to the device once the import has succeeded, to the caller until then
     std::uint64_t bytes = 0;  ///< of the whole allocation
@@ -211,7 +213,7 @@ struct ExternalMemoryDesc {
 
 /// What an application supplies when it opens a device. All of it is optional.
 struct DeviceHooks {
-    Log log{};              ///< for what has no caller to return to: a lost device, work that was given up
+    Log log{};              ///< for what cannot be returned to a caller: a lost device, work that was given up
     HostAllocator host{};   ///< for what a CPU device allocates
     MemoryBudget budget{};  ///< until Device::set_budget()
 };

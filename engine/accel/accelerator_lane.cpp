@@ -116,7 +116,7 @@ void AcceleratorLane::watch() {
     }
 }
 
-/// Once.
+/// Logs it once.
 void AcceleratorLane::tell_of_loss(const Result<void>& status) {
     if (!status && status.error().code == ErrorCode::DeviceLost && !std::exchange(told_, true))
         device_.log().error("{}: {}", timeline_->name(), status.error().message);
@@ -127,7 +127,7 @@ void AcceleratorLane::look_after() {
     tell_of_loss(stream_->status());
     for (const auto& wait : pending_.unmet(timeline_->value()))
         if (const auto status = wait.point.timeline->status(); !status && status.error().code != ErrorCode::Cancelled)
-            release_from_lost(wait);  // an abandoned wait may still be signalled by its owner
+            release_from_lost(wait);  // Cancelled: the owner may still signal it
 }
 
 /// The stream waits on the device for a semaphore that its owner will not signal: signals it from another stream.
@@ -160,7 +160,7 @@ void AcceleratorLane::signal_from_another_stream(const graph::Point& point) {
     gpu::GpuStream::give_up(std::move(*stream));
 }
 
-/// Whether `stream` signals 1 within kPatience and before the lane has given up.
+/// Whether `stream` signals value 1 of `timeline` within kPatience and before the watch ends.
 bool AcceleratorLane::passes(Stream& stream, Timeline& timeline) {
     for (const Nanoseconds begin = host_now(); !timeline.wait(1, graph::kLook / 10);) {
         static_cast<void>(stream.status());  // the host signals if the device is lost
@@ -178,7 +178,7 @@ void AcceleratorLane::owe(std::uint64_t value) {
 }
 
 void AcceleratorLane::wake_watch() {
-    { const Lock lock(watch_mutex_); }
+    { const Lock lock(watch_mutex_); }  // so the watch is not between its check and its wait
     watch_wakes_.notify_one();
 }
 
@@ -190,7 +190,7 @@ bool AcceleratorLane::owes_a_value() const {
     return std::ranges::any_of(views_to_signal(), [&](const auto& view) { return view->value() < owed; });
 }
 
-/// What carries the lane's values elsewhere.
+/// The views of the lane's timeline that the stream can signal.
 std::vector<std::shared_ptr<Timeline>> AcceleratorLane::views_to_signal() const {
     std::vector<std::shared_ptr<Timeline>> views;
     timeline_->visit_views([&](const auto& view) {
@@ -320,7 +320,7 @@ Result<void> AcceleratorLane::run_eagerly(const graph::BatchRecord& record) {
 /// The graph to replay for this batch; null: it runs eagerly.
 Result<BatchGraph*> AcceleratorLane::graph_for(const graph::BatchRecord& record) {
     if (batches_ == Batches::Eager || record.passes.empty()) return nullptr;
-    if (record.passes.front().node->anew) return nullptr;  // so are all of its batch
+    if (record.passes.front().node->anew) return nullptr;  // then all passes of the batch run anew (cut_batches)
     if (!stream_->status()) return nullptr;                // nothing runs until the error has been reported
     BatchGraphs::Entry& entry = graphs_.find(batch_key(record), timeline_->value());
     if (entry.declined) return nullptr;
@@ -331,7 +331,7 @@ Result<BatchGraph*> AcceleratorLane::graph_for(const graph::BatchRecord& record)
         if (!stamped || graph->unread_replays == 0) return graph.get();
         ++of_this_form;
     }
-    if (of_this_form >= BatchGraphs::kGraphsPerBatch) return nullptr;  // the times of so many are not read
+    if (of_this_form >= BatchGraphs::kGraphsPerBatch) return nullptr;  // all captures still have unread times
     auto captured = capture(record);
     if (!captured) {
         entry.declined = std::move(captured.error());
@@ -344,14 +344,15 @@ Result<BatchGraph*> AcceleratorLane::graph_for(const graph::BatchRecord& record)
     return entry.graphs.back().get();
 }
 
-/// A stamp inside a graph costs the device and the replaying thread two microseconds each, and parts kernels that would
-/// overlap: a decoder's step takes a tenth longer with a stamp after every pass (H200). So most executions have none.
+/// A stamp inside a graph costs the device and the replaying thread two microseconds each, and separates kernels that
+/// would overlap: a decoder's step takes a tenth longer with a stamp after every pass (H200). So most executions have
+/// none.
 bool AcceleratorLane::is_stamped(std::uint64_t execution) {
     constexpr std::uint64_t kFirst = 16, kEvery = 32;
     return execution < kFirst || execution % kEvery == 0;
 }
 
-/// A pass begins where the one before it ends: a stamp each.
+/// A pass begins where the one before it ends, so n passes need n + 1 stamps.
 Result<std::vector<PassEvents>> AcceleratorLane::take_chained_events(const graph::BatchRecord& record) {
     std::vector<PassEvents> chain;
     chain.reserve(record.passes.size());
@@ -374,7 +375,7 @@ Result<std::unique_ptr<BatchGraph>> AcceleratorLane::capture(const graph::BatchR
     }
     KG_CHECK(stream_->begin_capture());
     const auto executed = without_exceptions("capturing", [&] { return execute(record, batch->passes); });
-    KG_TRY(batch->graph, stream_->end_capture());  // in any case
+    KG_TRY(batch->graph, stream_->end_capture());  // also after an error
     KG_CHECK(executed);
     return batch;
 }

@@ -48,32 +48,31 @@ struct BatchCounts {
     std::string declined;  ///< why the newest batch that could not be captured stayed eager; empty: none
 };
 
-/// Which device it is in a profile::Recorder: of lanes' tracks and their ceilings.
+/// The name of the device in a profile::Recorder, for the tracks of its lanes and for their ceilings.
 std::string recorded_device(const DeviceInfo& info);
 
 /// Runs batches of accelerator passes on one stream; every pass becomes a profile span when `recorder` is given.
 /// Replayed batches are timed pass by pass in the first 16 executions and one of 32 later ones, where the device stamps
-/// events inside graphs (DeviceInfo::can_time_graphs); the others, and all elsewhere, are one span named
-/// "12 passes from conv_in to head".
-/// Batches signal the lane's timeline and those of its views that the stream sees. A timeline that the stream sees
-/// neither itself nor in a view is waited for by a relay thread, which signals a timeline of the device. If its owner
-/// fails, the stream goes on with undefined contents, and wait() reports it.
+/// events inside graphs (DeviceInfo::can_time_graphs); any other replayed batch is one span named "12 passes from
+/// conv_in to head". Batches signal the lane's timeline and those of its views that the stream sees. A timeline that
+/// the stream sees neither directly nor through a view is waited for by a relay thread, which then signals a timeline
+/// of the device. If its owner fails, the stream goes on with undefined contents, and wait() reports it.
 ///
 /// While values are owed, a thread of the lane watches its progress: if the device is lost, or a timeline that the
 /// stream waits for fails, it has all owed values signalled, so that nothing waits forever.
 class AcceleratorLane final : public graph::LaneBackend {
   public:
-    /// `lane` is that of an accelerator: which one is the application's choice, and two of them may be one device's.
+    /// `lane` is any accelerator lane, of the application's choice; two lanes may use the same device.
     static Result<std::unique_ptr<AcceleratorLane>> create(Device& device, profile::Recorder* recorder = nullptr,
                                                            Batches batches = Batches::Eager,
                                                            graph::Lane lane = graph::Lane::Accelerator);
-    /// Waits for what was submitted, with a graph::Patience. The stream of work that was given up is never released,
-    /// and the host signals the values that it owes.
+    /// Waits for what was submitted, with a graph::Patience. If that work is given up, its stream is never released,
+    /// and the host signals the values that the stream owes.
     ~AcceleratorLane() override;
     graph::Lane lane() const override { return lane_; }
     Result<void> submit(const graph::BatchRecord& record) override;
     using LaneBackend::wait;
-    /// Errors: those of the stream and of lanes that it waited for; DeviceLost also while the value is not reached.
+    /// Errors: those of the stream and of lanes that it waited for; DeviceLost may come before the value is reached.
     Result<bool> wait(std::uint64_t value, Nanoseconds timeout) override;
     Stream& stream() { return *stream_; }
     std::shared_ptr<Timeline> timeline() const override { return timeline_; }
@@ -151,8 +150,8 @@ class AcceleratorLane final : public graph::LaneBackend {
     Mutex watch_mutex_;
     Condition watch_wakes_;
     bool watch_ends_ KG_GUARDED_BY(watch_mutex_) = false;
-    bool told_ = false;                   ///< the log, that the device is lost; by the watch, or after it
-    std::vector<graph::Point> released_;  ///< by the watch, from another stream, or tried in vain; the newest of each
+    bool told_ = false;                   ///< the loss of the device was logged; by the watch, then by the destructor
+    std::vector<graph::Point> released_;  ///< signalled by the watch from another stream, or tried to; one per timeline
     std::thread watch_;                   ///< last: starts when the rest exists
 };
 

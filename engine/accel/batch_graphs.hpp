@@ -40,12 +40,12 @@ class BatchGraphs {
 
     /// Captures of one batch: as many as executions may be in flight, and one to spare.
     static constexpr std::size_t kGraphsPerBatch = 4;
-    /// Batches: a steady state repeats after the least common multiple of the numbers of places that its imports take
-    /// in turns, which are small.
+    /// Most entries. A steady state repeats after the least common multiple of the numbers of places that its imports
+    /// rotate through: with imports of 2 and 3 places, after 6 executions.
     static constexpr std::size_t kBatches = 64;
 
-    /// The entry of `key`, which is new where it has neither graphs nor a reason. Beyond kBatches the one that was not
-    /// used for longest goes, if all its replays are done: `reached` is the value of the lane's timeline.
+    /// Returns the entry of `key`, adding an empty one if there is none. With kBatches entries the least recently used
+    /// one is removed first, if all its replays are done: `reached` is the value of the lane's timeline.
     Entry& find(const graph::Fingerprint& key, std::uint64_t reached);
     const std::vector<std::unique_ptr<Entry>>& entries() const { return entries_; }
 

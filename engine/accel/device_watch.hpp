@@ -11,18 +11,19 @@
 namespace kinetograph::accel {
 
 struct DeviceWatchOptions {
-    Nanoseconds period = std::chrono::milliseconds(250);  ///< a driver's answer takes its time
+    Nanoseconds period = std::chrono::milliseconds(250);  ///< querying a driver is slow
     SensorSources sources{};
 };
 
 /// "NVIDIA H200 at 3b:00": the device's name with its place on the PCI bus, so that equal GPUs have their own counters.
 std::string counted_name_of(const DeviceInfo& device);
 
-/// Asks at once, then every period on a thread of its own, and once more at its end.
+/// Samples at once, then every period on a thread of its own, and once more when destroyed.
 class DeviceWatch {
   public:
-    /// Counts what the sensors say, and the memory that `device` has handed out, its peak and its budget, under
-    /// counted_name_of() it. Where there are no sensors, the device's log says why. `recorder` outlives the watch.
+    /// Records what the sensors report, and the memory that `device` has handed out, its peak and its budget, under the
+    /// device's counted_name_of(). Where there are no sensors, the device's log says why. `recorder` outlives the
+    /// watch.
     DeviceWatch(std::shared_ptr<const Device> device, profile::Recorder& recorder,
                 const DeviceWatchOptions& options = {});
     DeviceWatch(const DeviceWatch&) = delete;

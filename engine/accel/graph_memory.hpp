@@ -1,4 +1,4 @@
-// Memory of a frame graph's resources: an accelerator's own, and host memory in which several accelerators meet.
+// Memory of a frame graph's resources: an accelerator's own, and host memory that several accelerators share.
 #pragma once
 
 #include <kinetograph/engine/accel/accelerator.hpp>
@@ -34,7 +34,7 @@ class AcceleratorMemory final : public ArenaMemory {
 };
 
 /// Serves MemoryDomain::Host where passes on accelerators use it: pages that every one of them and the host address.
-/// What one device writes there another reads, across the bus and without a copy of ours.
+/// What one device writes there another reads across the bus, without a copy.
 class PinnedMemory final : public ArenaMemory {
   public:
     /// The devices, at least one, outlive this.

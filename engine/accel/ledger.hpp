@@ -10,7 +10,7 @@ namespace kinetograph::accel {
 /// Counts the bytes of Device::allocate, from any thread.
 class Ledger {
   public:
-    /// False, and nothing is counted, if the budget does not leave as much.
+    /// False, without counting anything, if the budget does not leave that much.
     bool add(std::uint64_t bytes) KG_EXCLUDES(mutex_);
     void remove(std::uint64_t bytes) KG_EXCLUDES(mutex_);
     std::uint64_t held() const KG_EXCLUDES(mutex_);
@@ -30,8 +30,8 @@ class Ledger {
     std::uint64_t peak_ KG_GUARDED_BY(mutex_) = 0;
 };
 
-/// What `allocate` makes, a Result; tried again if it is out of memory and the application makes room. `free()` says
-/// how much there is.
+/// Returns the Result of `allocate()`, which is called once more if it was out of memory and the application has made
+/// room. `free()` returns how many bytes are free.
 template <class Allocate, class Free>
 auto allocate_or_relieve(const Ledger& ledger, std::string_view name, std::uint64_t bytes, const Allocate& allocate,
                          const Free& free) {

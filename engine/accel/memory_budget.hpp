@@ -15,11 +15,12 @@ struct MemoryPressure {
     std::uint64_t budget = 0;  ///< MemoryBudget::bytes; 0: none, the device itself refuses
 };
 
-/// Concerns Device::allocate; pinned memory beside a GPU is the host's and does not count.
+/// Concerns Device::allocate; a GPU's pinned memory is host memory and does not count.
 struct MemoryBudget {
     std::uint64_t bytes = 0;  ///< that may be held at a time; 0: as much as the device has
-    /// Called on the thread that allocates. True: memory has been released (other clips, the application's own), the
-    /// allocation is tried once more. It may release memory of the same device, but allocates none.
+    /// Called on the thread that allocates. Returns true if memory has been released (other clips, the application's
+    /// own): the allocation is then tried once more. It may release memory of the same device, but must not allocate
+    /// any.
     std::function<bool(const MemoryPressure& pressure)> on_pressure{};
 };
 

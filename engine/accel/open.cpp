@@ -30,7 +30,7 @@ Result<std::vector<DeviceInfo>> inspect(Kind kind) {
     return fail(ErrorCode::InvalidArgument, "there is no such kind of accelerator");
 }
 
-/// The sixteen bytes as hexadecimal digits, without what people put between and before them; empty: no UUID.
+/// The sixteen bytes as hexadecimal digits, without "GPU-" and hyphens; empty if `uuid` is not a UUID.
 std::string digits_of(std::string_view uuid) {
     if (uuid.starts_with("GPU-")) uuid.remove_prefix(4);
     std::string digits;

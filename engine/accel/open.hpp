@@ -11,9 +11,9 @@ namespace kinetograph::accel {
 struct Availability {
     Kind kind = Kind::Cpu;
     std::uint32_t ordinal = 0;         ///< among the devices of its kind
-    std::optional<DeviceInfo> device;  ///< what open() would give; empty: nothing
+    std::optional<DeviceInfo> device;  ///< what open() would return; empty: it would fail
     std::string situation;             ///< one sentence: what serves it, or what is missing
-    /// What open() knows it by: "cuda:1".
+    /// Its name for open(): "cuda:1".
     std::string name() const;
 };
 
@@ -28,16 +28,16 @@ Result<std::unique_ptr<Device>> open(Kind kind, std::uint32_t ordinal = 0, const
 /// number nor a UUID), NotFound (no device has that UUID; the sentence lists those there are).
 Result<std::unique_ptr<Device>> open(std::string_view device, const DeviceHooks& hooks = {});
 
-/// A stream of the caller's (CUstream, hipStream_t; null is the default stream) as a stream of `device`:
-/// cuda::adopt_stream and hip::adopt_stream. Errors: theirs; InvalidArgument (the CPU has no streams that a caller
-/// could have).
+/// Makes a stream of `device` from the caller's (CUstream, hipStream_t; null is the default stream): see
+/// cuda::adopt_stream and hip::adopt_stream. Errors: theirs; InvalidArgument (a CPU device: no stream of it can be the
+/// caller's).
 Result<std::unique_ptr<Stream>> adopt_stream(Device& device, std::string_view name, void* stream);
 
-/// That `device` reaches what lies at an address of the caller's: its own memory, or the host's that its driver knows.
+/// Checks that `device` can access a caller's address: in its own memory, or in host memory that its driver knows.
 /// Errors: InvalidArgument (other memory of the host, another device's; never on the CPU), what the driver says.
 Result<void> check_address(Device& device, const std::byte* address);
 
-/// Whether such a stream is in a capture: what it is given then happens with the replays of a graph, and not now. False
+/// Whether the caller's stream is in a capture: work enqueued on it is then run by replays of a graph, not now. False
 /// on the CPU. Errors: what the driver says.
 Result<bool> is_capturing(Device& device, void* stream);
 

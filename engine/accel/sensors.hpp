@@ -1,4 +1,4 @@
-// Sensors: what a device's driver tells of its state: clocks, power, temperature, memory in use.
+// Sensors: what a device's driver reports of its state: clocks, power, temperature, memory in use.
 #pragma once
 
 #include <kinetograph/engine/accel/accelerator.hpp>
@@ -18,8 +18,8 @@ struct SensorReading {
 class Sensors {
   public:
     virtual ~Sensors() = default;
-    /// Of those that answer now. A power that follows from a counter of energy is the mean since the last call, and is
-    /// missing from the first.
+    /// The readings of the sensors that answer now. Power that is derived from an energy counter is the mean since the
+    /// last call, and missing from the first one.
     virtual std::vector<SensorReading> read() = 0;
 };
 

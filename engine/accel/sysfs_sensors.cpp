@@ -15,7 +15,7 @@ std::optional<double> number_in(const Path& file) {
     return std::nullopt;
 }
 
-/// The entries of `folder` whose names begin so, by name; none if there is no such folder.
+/// The entries of `folder` whose names begin with `prefix`, sorted; none if there is no such folder.
 std::vector<Path> entries(const Path& folder, std::string_view prefix) {
     std::vector<Path> found;
     std::error_code none;
@@ -32,7 +32,7 @@ std::vector<Path> first_of(const Path& folder, std::initializer_list<const char*
     return {};
 }
 
-/// What the files say, times `scale`: their mean.
+/// The mean of the numbers in `files`, times `scale`.
 struct Gauge {
     const char* quantity;
     const char* unit;
@@ -40,7 +40,7 @@ struct Gauge {
     std::vector<Path> files;
 };
 
-/// A counter of microjoules that begins again after `range`.
+/// A counter of microjoules that wraps around at `range`.
 struct EnergyCounter {
     Path file;
     double range = 0.0;

@@ -132,7 +132,7 @@ class CpuDevice final : public Device {
 
   private:
     Result<std::unique_ptr<Memory>> allocate_once(std::string_view name, std::uint64_t bytes) {
-        constexpr std::uint64_t kLarge = 1U << 20U;  // the system is not asked for less: that would take longer
+        constexpr std::uint64_t kLarge = 1U << 20U;  // for less, asking the system would cost more than allocating
         const std::uint64_t rounded = whole_host_pages(std::max<std::uint64_t>(bytes, 1));
         if (rounded < bytes || !ledger_->add(rounded)) return over_budget(*ledger_, name, bytes, info_.name);
         const std::uint64_t available = rounded < kLarge ? rounded : available_host_memory();

@@ -5,8 +5,8 @@
 
 namespace kinetograph::accel::cpu {
 
-/// Never fails to exist; allocation beyond what available_host_memory() says fails with OutOfMemory instead of being
-/// killed later.
+/// Never fails. An allocation larger than available_host_memory() fails with OutOfMemory, instead of having the system
+/// kill the process later.
 std::unique_ptr<Device> create_device(const DeviceHooks& hooks = {});
 
 }  // namespace kinetograph::accel::cpu

@@ -7,7 +7,7 @@
 
 namespace kinetograph::accel::cpu {
 
-/// Timeline::owner() of what every CPU device makes: their streams serve each other's.
+/// Timeline::owner() of what any CPU device makes: streams of all CPU devices can wait for and signal it.
 inline constexpr char kCpuOwner{};
 
 /// What streams of the CPU wait for and signal.

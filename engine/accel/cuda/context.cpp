@@ -192,7 +192,7 @@ Result<void> Context::check_address(const std::byte* address) {
     return check_owner(address, type == MemoryType::Device ? std::optional(owner) : std::nullopt, device_);
 }
 
-/// CUDA takes the descriptor over with the import, HIP does not: it gets one of its own.
+/// CUDA takes ownership of the descriptor that it imports, HIP does not: to treat both alike, CUDA gets a duplicate.
 Result<ExternalMemoryHandle> Context::import_memory(const ExternalMemoryDesc& desc) {
     const CurrentUncaptured current(*this);
     const int own_fd = ::dup(desc.fd);
@@ -220,7 +220,7 @@ Result<std::byte*> Context::map(ExternalMemoryHandle memory, std::uint64_t bytes
     return to_pointer(device);
 }
 
-/// In pinned memory.
+/// The counter lies in pinned memory.
 Result<Context::Counter> Context::create_counter() {
     int waits = 0;
     KG_CHECK(driver_->call(cuda().cuDeviceGetAttribute, &waits, DeviceAttribute::CanUse64BitStreamMemOps, device_));
@@ -315,7 +315,7 @@ Result<bool> Context::is_capturing(StreamHandle stream) {
     const Current current(*this);
     CaptureStatus status = CaptureStatus::None;
     const Status answer = cuda().cuStreamIsCapturing(stream, &status);
-    // Of the default stream while another one is in a capture that its work would break.
+    // The answer for the default stream while another stream is in a capture that work on the default one would break.
     if (answer == Status::StreamCaptureImplicit) return true;
     if (answer != Status::Success) return fail(driver_->error(answer, cuda().cuStreamIsCapturing.name()));
     return status != CaptureStatus::None;

@@ -1,4 +1,4 @@
-// Context: a CUDA device with its primary context, and the driver's calls as every lane makes them.
+// Context: a CUDA device with its primary context, and the driver's calls on it.
 #pragma once
 
 #include <kinetograph/engine/accel/cuda/driver.hpp>
@@ -9,8 +9,8 @@ namespace kinetograph::accel::cuda {
 class Current;
 class CurrentUncaptured;
 
-/// A device with its primary context: the one that the CUDA runtime, and so PyTorch, uses for it. Streams, memory and
-/// modules of ours and of theirs thus share one context.
+/// A device with its primary context: the one that the CUDA runtime, and so PyTorch, uses for it. Their streams, memory
+/// and modules and those of this library thus share one context.
 class Context final : public gpu::DriverContext<Context, Api, Current, CurrentUncaptured> {
   public:
     static constexpr Kind kKind = Kind::Cuda;
@@ -66,15 +66,15 @@ class Context final : public gpu::DriverContext<Context, Api, Current, CurrentUn
     bool has_clusters_ = false, has_tensor_maps_ = false;
 };
 
-/// Makes a context current on this thread while it lives, and then gives the thread back what it had. Costs one call of
-/// the driver where the context is current already, as it is in a program that uses the CUDA runtime.
+/// Makes a context current on this thread while it lives, and then restores the thread's previous one. Costs one call
+/// of the driver where the context is current already, as it is in a program that uses the CUDA runtime.
 class Current {
   public:
     explicit Current(const Context& context);
     ~Current();
     Current(const Current&) = delete;
     Current& operator=(const Current&) = delete;
-    static Result<void> status() { return {}; }  ///< of a context that is lost, the next call says so
+    static Result<void> status() { return {}; }  ///< the next call reports a lost context
 
   private:
     const Context& context_;
@@ -94,7 +94,7 @@ class CurrentUncaptured {
   private:
     Current current_;
     const Context& context_;
-    CaptureMode mode_ = CaptureMode::Relaxed;  ///< before, once exchanged
+    CaptureMode mode_ = CaptureMode::Relaxed;  ///< the thread's own mode, once exchanged
 };
 
 }  // namespace kinetograph::accel::cuda

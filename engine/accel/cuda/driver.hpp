@@ -1,4 +1,4 @@
-// Driver: the CUDA driver library, opened at run time, and the way its errors become ours.
+// Driver: the CUDA driver library, opened at run time, and how its errors map to ErrorCode.
 #pragma once
 
 #include <kinetograph/engine/accel/cuda/entry_points.hpp>

@@ -1,6 +1,6 @@
-// The part of the CUDA driver's binary interface that we use, declared by us so that no CUDA package is needed to
-// build. Source: CUDA Driver API Reference, CUDA 12.0 and newer. tests/engine/accel/cuda compares every declaration
-// with the toolkit's cuda.h where there is one.
+// The part of the CUDA driver's binary interface that we use, declared here so that no CUDA package is needed to build.
+// Source: CUDA Driver API Reference, CUDA 12.0 and newer. tests/engine/accel/cuda compares every declaration with the
+// toolkit's cuda.h where there is one.
 #pragma once
 
 #include <kinetograph/engine/accel/gpu/driver_types.hpp>

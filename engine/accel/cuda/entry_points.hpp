@@ -40,10 +40,10 @@ struct EntryPoints : gpu::EntryPointTable {
     EntryPoint<Status(void* host, std::size_t bytes, unsigned flags)> cuMemHostRegister_v2{*this,
                                                                                            "cuMemHostRegister_v2"};
     EntryPoint<Status(void* host)> cuMemHostUnregister{*this, "cuMemHostUnregister"};
-    /// Succeeds for addresses that the driver does not know too.
+    /// Also succeeds for addresses that the driver does not know.
     EntryPoint<Status(unsigned count, PointerAttribute* attributes, void** values, DeviceAddress address)>
         cuPointerGetAttributes{*this, "cuPointerGetAttributes"};
-    /// Direction by the addresses; ordinary host memory too, which is read before the call returns.
+    /// The addresses decide the direction. They may be of ordinary host memory, which is read before the call returns.
     EntryPoint<Status(DeviceAddress to, DeviceAddress from, std::size_t bytes, StreamHandle stream)> cuMemcpyAsync{
         *this, "cuMemcpyAsync"};
     EntryPoint<Status(DeviceAddress address, unsigned char value, std::size_t bytes, StreamHandle stream)>
@@ -89,7 +89,7 @@ struct EntryPoints : gpu::EntryPointTable {
     EntryPoint<Status(StreamHandle stream, CaptureMode mode)> cuStreamBeginCapture_v2{*this, "cuStreamBeginCapture_v2"};
     EntryPoint<Status(StreamHandle stream, GraphHandle* graph)> cuStreamEndCapture{*this, "cuStreamEndCapture"};
     EntryPoint<Status(StreamHandle stream, CaptureStatus* status)> cuStreamIsCapturing{*this, "cuStreamIsCapturing"};
-    /// Gives this thread's mode and sets another.
+    /// Sets this thread's mode and returns the previous one.
     EntryPoint<Status(CaptureMode* mode)> cuThreadExchangeStreamCaptureMode{*this, "cuThreadExchangeStreamCaptureMode"};
     EntryPoint<Status(GraphExecHandle* exec, GraphHandle graph, unsigned long long flags)> cuGraphInstantiateWithFlags{
         *this, "cuGraphInstantiateWithFlags"};

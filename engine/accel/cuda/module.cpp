@@ -58,7 +58,7 @@ Result<KernelInfo> CudaModule::describe(const std::string& name, FunctionHandle 
     return info;
 }
 
-/// Of the one parameter: asking for more than there are is an error, which tools report.
+/// The size of the one parameter. The index after it is not queried: that would be an error, which tools report.
 std::optional<std::uint32_t> CudaModule::argument_bytes(FunctionHandle function) const {
     const auto& ask = context_->cuda().cuFuncGetParamInfo;
     std::size_t offset = 0, bytes = 0;

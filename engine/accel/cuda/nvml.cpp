@@ -55,7 +55,7 @@ class NvmlSensors final : public Sensors {
         return fail(ErrorCode::NotFound, "{} finds no GPU at {}: {}", library, bus_id, nvml_->nvmlErrorString(status));
     }
 
-    /// A quantity that this GPU does not tell is left out.
+    /// Quantities that this GPU does not report are left out.
     std::vector<SensorReading> read() override {
         std::vector<SensorReading> readings;
         const auto add = [&](NvmlStatus status, SensorReading reading) {

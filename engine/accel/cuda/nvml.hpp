@@ -1,4 +1,4 @@
-// NVML: what NVIDIA's driver tells of a GPU's state; its library is opened at run time. Source: NVML API Reference
+// NVML: what NVIDIA's driver reports of a GPU's state; its library is opened at run time. Source: NVML API Reference
 // Guide.
 #pragma once
 

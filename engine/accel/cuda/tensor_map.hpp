@@ -8,23 +8,22 @@
 
 namespace kinetograph::accel::cuda {
 
-/// CUDA drivers before 13.2 set a bit of word 1 that makes Blackwell's copies of some tensors below this size fault now
-/// and then; maps are used without it. Source: CUTLASS, include/cute/atom/copy_traits_sm90_im2col.hpp.
+/// CUDA drivers before 13.2 set a bit of word 1 that makes Blackwell's copies of some tensors below this size fault
+/// intermittently; encode_tensor_map() clears it. Source: CUTLASS, include/cute/atom/copy_traits_sm90_im2col.hpp.
 inline constexpr std::uint64_t kSmallTensorBytes = 128 << 10, kWrongMapBit = 1U << 21U;
 
-/// Encodes a tiled or im2col map, which then belongs into a __grid_constant__ parameter of a kernel. Work of the host
-/// alone: the tensor's contents are not looked at, its memory may be of any kind that the device addresses.
+/// Encodes a tiled or im2col map, to be passed to a kernel in a __grid_constant__ parameter. Runs on the host alone and
+/// does not read the tensor, whose memory may be of any kind that the device addresses.
 ///
 /// tensor   its name, for errors: "up2.res1.conv1: activation"
 /// desc     axes innermost first, corners in w, h, d order; rank 1 to 5 (im2col: 3 to 5)
-/// Errors   Unsupported (a device of another kind, or one without tensor maps), InvalidArgument (the limit of the
-/// encode
-///          calls that `desc` breaks, as a sentence), what the driver says
+/// Errors   Unsupported (a device of another kind, or one without tensor maps), InvalidArgument (which limit of the
+///          encode calls `desc` breaks, as a sentence), what the driver says
 /// Source   CUDA Driver API, Tensor Map Object Management; what cuda.h says of corners is reversed
 Result<isa::TensorMap> encode_tensor_map(const Device& device, std::string_view tensor, const isa::TensorMapDesc& desc);
 
-/// Encodes the maps of one pass for code that plans launches and cannot fail, and keeps the first error. By reference
-/// where a function object is wanted (std::ref): a copy would have an error of its own.
+/// Encodes the maps of one pass for code that plans launches and cannot fail, and keeps the first error. Pass it by
+/// reference (std::ref) where a function object is wanted: a copy would keep its own error.
 class TensorMapEncoder {
   public:
     /// `pass` names the maps in errors; it and the device outlive the encoder.

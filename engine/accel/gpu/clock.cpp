@@ -15,7 +15,7 @@ constexpr Nanoseconds kQuickInterval = std::chrono::milliseconds(15), kInterval 
 Result<std::shared_ptr<DeviceClock>> DeviceClock::start(std::shared_ptr<Context> context) {
     const std::string name = fmt::format("{} clock", to_string(context->info().kind));  // 15 characters at most
     std::shared_ptr<DeviceClock> clock(new DeviceClock(std::move(context)));
-    constexpr int kFirstReadings = 5;  // at least one of them is not interrupted and gets the largest weight
+    constexpr int kFirstReadings = 5;  // likely at least one is not interrupted; it gets the largest weight
     Result<void> anchored = clock->create_anchors();
     for (int i = 0; i < kFirstReadings && anchored; ++i) anchored = clock->read();
     if (!anchored) return fail(std::move(anchored.error()), "device clock");
@@ -50,7 +50,7 @@ Result<void> DeviceClock::record(EventHandle anchor) {
     return context_->synchronize(anchor);
 }
 
-/// Called by the thread alone once it runs: `newest_` changes under the lock, the other anchor belongs to this
+/// Once the thread runs, only it calls this: `newest_` changes under the lock, the other anchor belongs to this
 /// function.
 Result<void> DeviceClock::read() {
     const std::size_t next = anchored_ ? 1 - newest_ : newest_;
@@ -94,7 +94,7 @@ std::optional<Nanoseconds> DeviceClock::host_time(const GpuEvent& event) const {
     return regression_.to_host(static_cast<std::uint64_t>(ticks));
 }
 
-/// Events are stamped until the next reading is there, which a busy machine may delay.
+/// This fit also maps events that are stamped before the next reading, which a busy machine may delay: two intervals.
 ClockQuality DeviceClock::quality() const {
     const Lock lock(mutex_);
     return {regression_.bound(2 * kInterval), regression_.drift_ppm()};

@@ -1,4 +1,4 @@
-// Events of a GPU on the host's time axis. Drivers tell differences between events only: a clock anchors them.
+// Events of a GPU on the host's time axis. Drivers report only differences between events: a clock anchors them.
 #pragma once
 
 #include <kinetograph/engine/accel/gpu/context.hpp>
@@ -13,8 +13,8 @@ namespace kinetograph::accel::gpu {
 class GpuEvent;
 
 /// Maps events of one device to host time. A thread of its own records an anchor a few times a second, reads the host's
-/// clock before and after, and fits offset and drift; an event's time is the newest anchor's plus what the driver
-/// gives, which is a float of milliseconds: 30 ns fine at half a second.
+/// clock before and after, and fits offset and drift; an event's time is the newest anchor's plus the difference that
+/// the driver gives, a float of milliseconds: at half a second its resolution is 30 ns.
 class DeviceClock {
   public:
     /// Errors: what the driver says.
@@ -35,7 +35,7 @@ class DeviceClock {
     void run();
 
     std::shared_ptr<Context> context_;
-    StreamHandle stream_ = nullptr;  ///< has nothing to do but to pass the anchors
+    StreamHandle stream_ = nullptr;  ///< carries nothing but the anchors
     std::array<EventHandle, 2> anchors_{};
     mutable Mutex mutex_;
     Condition changed_;
@@ -68,7 +68,7 @@ class GpuEvent final : public Event {
     std::shared_ptr<Context> context_;
     std::shared_ptr<const DeviceClock> clock_;
     EventHandle handle_;
-    std::atomic<bool> recorded_ = false;  ///< drivers call an event that was never recorded complete
+    std::atomic<bool> recorded_ = false;  ///< drivers report an event as complete that was never recorded
 };
 
 }  // namespace kinetograph::accel::gpu

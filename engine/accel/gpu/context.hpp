@@ -1,4 +1,4 @@
-// Context: one GPU as everything made by it shares it, with the calls of its driver; cuda/ and hip/ supply them.
+// Context: one GPU and the calls of its driver, shared by everything made on it; cuda/ and hip/ implement it.
 #pragma once
 
 #include <kinetograph/engine/accel/gpu/driver_types.hpp>
@@ -11,9 +11,9 @@ namespace kinetograph::accel::gpu {
 
 /// Lives as long as the last object of its device.
 ///
-/// Every call makes the device current on the calling thread as its API asks for. Errors are the driver's, with the
-/// call's name before them: "cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY (2)"; the caller adds what for. What releases has
-/// no caller to tell that it failed: the driver releases everything with the process.
+/// Every call makes the device current on the calling thread, as its API requires. Errors are the driver's, preceded by
+/// the call's name: "cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY (2)"; the caller adds what it was for. Calls that release
+/// report no errors: the driver releases everything when the process ends.
 class Context {
   public:
     virtual ~Context() = default;
@@ -23,7 +23,7 @@ class Context {
     Ledger& ledger() { return ledger_; }
     GivenUpWork& given_up() { return given_up_; }
 
-    /// Makes the device current on a thread of ours for as long as that runs: its calls cost less then.
+    /// Makes the device current on one of the library's own threads until that ends, which makes its calls cheaper.
     virtual void enter_thread() = 0;
 
     struct MemoryLeft {
@@ -38,7 +38,7 @@ class Context {
     virtual Result<void> register_host(std::span<std::byte> memory) = 0;
     virtual void unregister_host(std::byte* host) = 0;
     virtual Result<std::byte*> device_address(std::byte* host) = 0;  ///< of pinned or registered memory
-    /// That the device reaches what lies at a caller's address: its own memory, or the host's that the driver knows.
+    /// Checks that the device can access a caller's address: its own memory, or host memory that the driver knows.
     /// Errors: InvalidArgument (other memory of the host, another device's), what the driver says.
     virtual Result<void> check_address(const std::byte* address) = 0;
     /// Leaves the descriptor to the caller.
@@ -72,13 +72,13 @@ class Context {
     virtual Result<void> fill(StreamHandle stream, std::byte* address, std::byte value, std::uint64_t bytes) = 0;
     virtual Result<void> copy(StreamHandle stream, std::byte* to, const std::byte* from, std::uint64_t bytes) = 0;
 
-    /// Whether what the stream is given becomes part of a graph instead, valid or not; false where a driver cannot
-    /// tell.
+    /// Whether the stream is in a capture, valid or invalidated, so that work becomes part of a graph instead of being
+    /// run; false where a driver cannot tell.
     virtual Result<bool> is_capturing(StreamHandle stream) = 0;
     virtual Result<void> begin_capture(StreamHandle stream) = 0;
     virtual Result<GraphHandle> end_capture(StreamHandle stream) = 0;
     virtual Result<std::size_t> count_nodes(GraphHandle graph) = 0;
-    /// The first replay will be on `stream`, or on another.
+    /// The graph may be uploaded to the device on `stream`; replays may be on any stream.
     virtual Result<GraphExecHandle> instantiate(GraphHandle graph, StreamHandle stream) = 0;
     virtual Result<void> replay(StreamHandle stream, GraphExecHandle graph) = 0;
     virtual void release(GraphHandle graph) = 0;
@@ -87,7 +87,7 @@ class Context {
     virtual Result<EventHandle> create_event() = 0;
     virtual void release(EventHandle event) = 0;
     virtual Result<void> record(StreamHandle stream, EventHandle event) = 0;
-    /// Adds to the capture that `stream` is in a record that stamps the event in every replay.
+    /// Adds a node to the capture of `stream` that stamps the event in every replay.
     virtual Result<void> capture_record(StreamHandle stream, EventHandle event) = 0;
     virtual bool has_passed(EventHandle event) = 0;
     virtual Result<void> synchronize(EventHandle event) = 0;

@@ -52,8 +52,8 @@ class GpuDevice final : public Device {
     std::shared_ptr<DeviceClock> clock_ KG_GUARDED_BY(clock_mutex_);
 };
 
-/// Every device of the driver, as create_device() would describe it. `Of` is an API's context: its Driver, and
-/// describe(driver, ordinal).
+/// Every device of the driver, as create_device() would describe it. `Of` is an API's context class; used of it are
+/// Driver and describe(driver, ordinal).
 template <class Of>
 Result<std::vector<DeviceInfo>> inspect_devices(const std::string& library) {
     KG_TRY(const auto driver, Of::Driver::open(library));
@@ -78,7 +78,7 @@ Result<std::unique_ptr<Device>> create_device(const DeviceOptions& options) {
     return std::make_unique<GpuDevice>(std::move(context), options.hooks);
 }
 
-/// The context of a device of that API; null where `device` is another's.
+/// The device's context if it is of that API, else null.
 template <class Of>
 std::shared_ptr<Of> context_of(const Device& device) {
     auto context = device.gpu_context();

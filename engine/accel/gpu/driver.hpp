@@ -1,4 +1,4 @@
-// Driver: the library of a GPU's driver, opened at run time, and the way its errors become ours.
+// Driver: the library of a GPU's driver, opened at run time, and how its errors map to ErrorCode.
 #pragma once
 
 #include <kinetograph/engine/accel/gpu/entry_points.hpp>
@@ -8,7 +8,7 @@
 
 namespace kinetograph::accel::gpu {
 
-/// Where a driver is looked for, and what is said where it is missing.
+/// Where a driver's library is searched for, and what errors say if it is missing.
 struct LibraryDesc {
     std::string_view without;            ///< what a machine without it lacks: "CUDA lane off"
     const char* variable;                ///< of the environment: it names the library
@@ -16,8 +16,8 @@ struct LibraryDesc {
     std::string_view since;              ///< the releases that have every required entry point: "ROCm 6.0 or newer has"
 };
 
-/// Opens `library`; if empty, what `desc` says. Gives the name it was found under. It stays loaded until the process
-/// ends: its threads outlive every object of ours.
+/// Opens `library`, or if that is empty, what `desc` says, and looks up the functions of `table`. Returns the name it
+/// was found under. The library stays loaded until the process ends, because its threads may outlive all our objects.
 /// Errors: NotFound (no such library, or one that lacks an entry point; the sentence names it and says what is off).
 Result<std::string> open_library(const LibraryDesc& desc, const std::string& library, const EntryPointTable& table);
 
@@ -25,7 +25,7 @@ Result<std::string> open_library(const LibraryDesc& desc, const std::string& lib
 ///     Status, EntryPoints               its error codes and its functions
 ///     kLibrary                          a LibraryDesc
 ///     init(), count()                   of the entry points, those that start the driver and count its devices
-///     code_of(status)                   which of our errors one of its own is
+///     code_of(status)                   the ErrorCode for one of its error codes
 ///     error_name(), version()           its own words; error_name() may be null, version() empty
 template <class Api>
 class Driver {

@@ -1,4 +1,4 @@
-// DriverContext: what the contexts of CUDA and HIP do alike, by a table of their drivers' calls.
+// DriverContext: what the contexts of CUDA and HIP have in common, written over a table of their drivers' calls.
 #pragma once
 
 #include <kinetograph/engine/accel/gpu/context.hpp>
@@ -40,9 +40,9 @@ struct CommonCalls {
 
 /// `Final` derives from this. It supplies the other functions of gpu::Context, and
 ///     kPinned    flags of memory that the host and all devices of the driver address
-/// `Current` and `Uncaptured` are made of a `const Final&`: the device is current on this thread while they live, and
-/// status() says whether it could be made so. Uncaptured is for calls that would spoil a capture by another thread of
-/// the application.
+/// `Current` and `Uncaptured` are constructed from a `const Final&`: the device is current on this thread while they
+/// live, and status() says whether it could be made so. Uncaptured is for calls that would spoil a capture by another
+/// thread of the application.
 template <class Final, class Api, class Current, class Uncaptured>
 class DriverContext : public Context {
   public:
@@ -89,7 +89,7 @@ class DriverContext : public Context {
         params.value = value;
         return driver_->call(calls_.wait_semaphores, &semaphore, &params, 1U, stream);
     }
-    /// Also where the device is not current: the call then fails, and the host signals.
+    /// Called even if the device could not be made current: the call then fails, and the host signals.
     Result<void> signal(StreamHandle stream, ExternalSemaphoreHandle semaphore, std::uint64_t value) final {
         ExternalSemaphoreParams params{};
         params.value = value;
@@ -150,7 +150,8 @@ class DriverContext : public Context {
     }
 
   protected:
-    /// `owner` is the ordinal of the device whose memory it is; none: the host's. Errors: those of check_address().
+    /// `owner` is the ordinal of the device whose memory it is; none: the host's memory. Errors: those of
+    /// check_address().
     Result<void> check_owner(const std::byte* address, std::optional<int> owner, int ordinal) const {
         if (!owner)
             return fail(ErrorCode::InvalidArgument,

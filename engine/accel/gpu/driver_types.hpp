@@ -1,4 +1,4 @@
-// Types in which the binary interfaces of CUDA and HIP agree.
+// Types that the binary interfaces of CUDA and HIP have in common.
 #pragma once
 
 #include <cstddef>
@@ -59,7 +59,7 @@ struct ExternalSemaphoreHandleDesc {
 };
 static_assert(sizeof(ExternalSemaphoreHandleDesc) == 96);
 
-/// CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS and ..._WAIT_PARAMS, and HIP's, which agree in what we use.
+/// CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS and ..._WAIT_PARAMS, and HIP's: alike in the members that we use.
 struct ExternalSemaphoreParams {
     unsigned long long value;
     std::byte other_kinds[64];

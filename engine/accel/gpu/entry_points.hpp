@@ -1,4 +1,4 @@
-// The functions of a driver's library that we call: one object each, under the name it is exported by, counting its
+// The functions of a driver's library that we call: one object each, which knows its exported name and counts its
 // calls.
 #pragma once
 
@@ -69,7 +69,7 @@ class EntryPointTable {
 
     const std::vector<EntryPointBase*>& all() const { return all_; }
     std::uint64_t calls() const;                         ///< of all entry points
-    std::uint64_t calls(std::string_view symbol) const;  ///< of one; 0 for a name that is none of ours
+    std::uint64_t calls(std::string_view symbol) const;  ///< of one; 0 for an unknown name
 
   private:
     friend class EntryPointBase;

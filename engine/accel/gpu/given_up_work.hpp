@@ -1,4 +1,4 @@
-// GivenUpWork: what a device was given and nobody waits for any more.
+// GivenUpWork: work that a device was given and that is no longer waited for.
 #pragma once
 
 #include <kinetograph/engine/base/thread_safety.hpp>
@@ -8,11 +8,11 @@
 
 namespace kinetograph::accel::gpu {
 
-/// Of one context. While such work has not ended, memory, modules and graphs are leaked instead of released: the work
-/// may use them, and a driver would wait for the work. Thread-safe.
+/// One per context. Until such work has ended, memory, modules and graphs are leaked instead of released, because the
+/// work may still use them and a driver would wait for it. Thread-safe.
 class GivenUpWork {
   public:
-    /// `has_ended` is asked until it says so; it blocks on nothing.
+    /// `has_ended` is polled until it returns true; it must not block.
     void add(std::function<bool()> has_ended);
     bool has_ended();
 

@@ -1,4 +1,4 @@
-// HostCounter: the host's side of a timeline that is eight bytes which host and device both see.
+// HostCounter: the host's side of a timeline that consists of eight bytes visible to host and device.
 #pragma once
 
 #include <kinetograph/engine/base/clock.hpp>

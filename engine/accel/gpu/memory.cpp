@@ -18,7 +18,7 @@ class GpuMemory : public Memory {
 
   protected:
     Context& context() { return *context_; }
-    /// False: work that was given up may use it, and it is leaked.
+    /// False: work that was given up may still use it, so it must be leaked.
     bool may_be_released() { return context_->given_up().has_ended(); }
 
   private:

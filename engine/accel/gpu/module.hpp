@@ -1,4 +1,4 @@
-// Modules and kernels of a GPU. What an image says of its kernels is each API's own matter.
+// Modules and kernels of a GPU. How an image describes its kernels differs by API.
 #pragma once
 
 #include <kinetograph/engine/accel/gpu/context.hpp>

@@ -30,8 +30,8 @@ GpuStream::~GpuStream() {
     }
 }
 
-/// Until the stream has passed its signals, or the device is lost; false: it has passed none of them for kPatience.
-/// Does not touch the stream, which its owner may have destroyed.
+/// Waits until the stream has passed its signals or the device is lost; false if a timeline has not advanced for
+/// kPatience. Does not touch the stream, which its owner may have destroyed.
 bool GpuStream::wait_for_promises() const {
     const Lock lock(references_mutex_);
     for (const auto& [timeline, reference] : references_) {
@@ -90,7 +90,7 @@ bool GpuStream::Errors::pending() {
     return first.has_value();
 }
 
-/// An error is pending, so the call is not made. A capture starts with none.
+/// True if an error is pending, so that the call is not made. A capture starts without an error.
 bool GpuStream::skips() const { return capture_ ? capture_->error.has_value() : errors_->pending(); }
 
 void GpuStream::stop(Error error) {

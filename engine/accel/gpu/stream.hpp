@@ -17,14 +17,15 @@ namespace kinetograph::accel::gpu {
 class GpuStream final : public Stream {
   public:
     static Result<std::unique_ptr<GpuStream>> create(std::shared_ptr<Context> context, std::string_view name);
-    /// A stream of the caller's, of this device, which stays the caller's and may be destroyed before the result. That
-    /// waits for work that a signal follows; if no signal comes for kPatience, it leaks the timelines, and those that
-    /// have not come say Cancelled: what the work before them touches must stay.
+    /// Wraps the caller's stream of this device. The caller keeps it and may destroy it before the result. The result's
+    /// destructor waits for the signals that were enqueued; if none is reached for kPatience, it leaks their timelines,
+    /// and the status() of those not reached becomes Cancelled: memory that the work before them uses must then stay
+    /// allocated.
     static std::unique_ptr<GpuStream> adopt(std::shared_ptr<Context> context, std::string_view name,
                                             StreamHandle handle);
     ~GpuStream() override;
-    /// Leaks a stream whose work does not end, and with it what is released of its device until the work has ended. Any
-    /// stream that the host does not execute.
+    /// Leaks a stream whose work does not end; until it has ended, whatever would be released on its device is leaked
+    /// too. For streams whose work does not run on the host.
     static void give_up(std::unique_ptr<Stream> stream);
     GpuStream(const GpuStream&) = delete;
     GpuStream& operator=(const GpuStream&) = delete;

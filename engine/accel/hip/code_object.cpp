@@ -63,7 +63,7 @@ Result<CodeObject> to_code_object(std::span<const std::byte> metadata) try {
     const auto root = nlohmann::json::from_msgpack(bytes, bytes + metadata.size());
     CodeObject object;
     object.target = root.value("amdhsa.target", "");
-    const std::string triple = object.target.substr(0, object.target.find(':'));  // ":xnack-" and the like set apart
+    const std::string triple = object.target.substr(0, object.target.find(':'));  // without ":xnack-" and the like
     object.architecture = triple.substr(triple.rfind('-') + 1);
     for (const nlohmann::json& kernel : root.at("amdhsa.kernels")) object.kernels.push_back(to_kernel(kernel));
     return object;

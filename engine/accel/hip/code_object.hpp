@@ -16,10 +16,10 @@ namespace kinetograph::accel::hip {
 struct CodeObjectKernel {
     std::string name;
     std::uint32_t argument_bytes = 0;  ///< of the parameters that the source declares, without hidden ones
-    std::uint32_t max_threads = 0;     ///< of a block
-    std::uint32_t shared_bytes = 0;    ///< static, a block
-    std::uint32_t scratch_bytes = 0;   ///< a thread
-    std::uint32_t vgprs = 0;           ///< a thread, including agprs where the two share one file
+    std::uint32_t max_threads = 0;     ///< per block
+    std::uint32_t shared_bytes = 0;    ///< static, per block
+    std::uint32_t scratch_bytes = 0;   ///< per thread
+    std::uint32_t vgprs = 0;           ///< per thread, including agprs where the two share one file
     std::uint32_t agprs = 0;
     std::uint32_t spilled_vgprs = 0, spilled_sgprs = 0;
 };

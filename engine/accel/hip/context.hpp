@@ -1,4 +1,4 @@
-// Context: a HIP device, and the runtime's calls as every lane makes them.
+// Context: a HIP device, and the runtime's calls on it.
 #pragma once
 
 #include <kinetograph/engine/accel/gpu/driver_context.hpp>
@@ -23,8 +23,8 @@ class Context final : public gpu::DriverContext<Context, Api, Current, Current> 
                                                    DeviceInfo info);
 
     const EntryPoints& hip() const { return driver_->entry_points(); }
-    /// The runtime keeps a current device for every thread, and allocations, modules and launches go to that one: every
-    /// entry of ours says which it means, so that several devices and other users of HIP can live in one process.
+    /// The runtime keeps a current device per thread, to which allocations, modules and launches go. Every call of this
+    /// class sets it first, so that several devices and other users of HIP can coexist in one process.
     Result<void> make_current() const { return driver_->call(hip().hipSetDevice, ordinal_); }
 
     void enter_thread() override;
@@ -59,7 +59,7 @@ class Context final : public gpu::DriverContext<Context, Api, Current, Current> 
 
     int ordinal_;
     Mutex mutex_;
-    /// Memory of other APIs, [address] -> bytes: the runtime does not tell of which device it is.
+    /// Memory of other APIs, [address] -> bytes: the runtime does not report which device that belongs to.
     std::map<const std::byte*, std::uint64_t> mapped_ KG_GUARDED_BY(mutex_);
 };
 

@@ -5,7 +5,7 @@
 
 namespace kinetograph::accel::hip {
 
-/// The library is the HIP runtime; empty: KINETOGRAPH_HIP_LIBRARY, or the newest libamdhip64 there is.
+/// DeviceOptions::library is the HIP runtime; empty: KINETOGRAPH_HIP_LIBRARY, or the newest libamdhip64 there is.
 using gpu::DeviceOptions;
 
 /// Every device of the runtime, as create_device() would describe it.
@@ -16,9 +16,9 @@ Result<std::vector<DeviceInfo>> inspect_devices(const std::string& library = {})
 /// Errors: as inspect_devices(), OutOfRange (no device of that ordinal).
 Result<std::unique_ptr<Device>> create_device(const DeviceOptions& options = {});
 
-/// A hipStream_t of the caller's, of the same GPU, as a stream of `device`: our work is ordered with theirs. It
-/// stays the caller's, who may destroy it once nothing more is enqueued; then the result only waits for the signals
-/// that it was given. Errors: InvalidArgument (a device of another kind).
+/// Makes a stream of `device` from the caller's hipStream_t on the same GPU: work enqueued here is ordered with the
+/// caller's own. The caller keeps it and may destroy it once nothing more is enqueued; the result then only waits for
+/// the signals that it was given. Errors: InvalidArgument (a device of another kind).
 Result<std::unique_ptr<Stream>> adopt_stream(Device& device, std::string_view name, void* stream);
 
 }  // namespace kinetograph::accel::hip

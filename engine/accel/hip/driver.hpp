@@ -1,4 +1,4 @@
-// Driver: the HIP runtime library, opened at run time, and the way its errors become ours.
+// Driver: the HIP runtime library, opened at run time, and how its errors map to ErrorCode.
 #pragma once
 
 #include <kinetograph/engine/accel/gpu/driver.hpp>

@@ -1,4 +1,4 @@
-// The part of the HIP runtime's binary interface that we use, declared by us so that no HIP package is needed to build.
+// The part of the HIP runtime's binary interface that we use, declared here so that no HIP package is needed to build.
 // Source: HIP Runtime API Reference, ROCm 6.0 and newer (struct layout "R0600"); every number is part of that
 // interface.
 #pragma once

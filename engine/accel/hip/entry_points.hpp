@@ -60,7 +60,7 @@ struct EntryPoints : gpu::EntryPointTable {
                       void** extra)>
         hipModuleLaunchKernel{*this, "hipModuleLaunchKernel"};
 
-    // Where one is missing, something is off: capture, timed graphs, host memory, external memory, timelines.
+    // Optional from here on: capture, timed graphs, pointer queries, host memory, external memory, timelines.
     EntryPoint<Status(StreamHandle stream, int mode)> hipStreamBeginCapture{*this, "hipStreamBeginCapture",
                                                                             Need::Optional};
     EntryPoint<Status(StreamHandle stream, GraphHandle* graph)> hipStreamEndCapture{*this, "hipStreamEndCapture",
