@@ -10,7 +10,7 @@
 namespace kinetograph::interop {
 namespace {
 
-/// Where a failure of this choice is noted; null for headless, which relies on nothing.
+/// Where a failure of this choice is noted; null for headless, which has no alternative.
 std::string* place_of(const TopologyChoice& choice, RuledOut& ruled_out) {
     if (choice.topology == Topology::Shared) return &ruled_out.shared_memory;
     if (choice.staging == Staging::Pinned) return &ruled_out.pinned;
@@ -61,7 +61,7 @@ bool Bridge::is_connected(const graph::Timeline& timeline) {
                                [&](const Connected& known) { return known.timeline.lock().get() == &timeline; });
 }
 
-/// Gives the lane's timeline a semaphore as a view, which the lane signals through the import beside it.
+/// Adds two views to the lane's timeline: a semaphore, and its import, through which the lane's stream signals it.
 Result<void> Bridge::share_timeline(accel::AcceleratorLane& lane) {
     const auto timeline = lane.timeline();
     if (is_connected(*timeline)) return {};
@@ -120,7 +120,7 @@ graph::Point Bridge::import_point(const TimelinePoint& point) const {
     return {std::move(timeline), point.value};
 }
 
-/// How the host sees the point.
+/// The timeline through which the host reads the point and waits for it.
 std::shared_ptr<graph::Timeline> Bridge::timeline_of(const TimelinePoint& point) const {
     if (point.semaphore == VK_NULL_HANDLE || point.timeline != nullptr) return point.timeline;
     return std::make_shared<ApplicationTimeline>(vulkan::TimelineSemaphore::borrow(*display_, point.semaphore),

@@ -21,15 +21,15 @@ struct BridgeOptions {
 class Bridge {
   public:
     /// `display` is null where there is no Vulkan; it may be a device that a host application owns. Both outlive the
-    /// bridge. What the two devices report is tried on a page of memory; what fails is ruled out, and choice() says so
-    /// and names the next best. Errors: OutOfMemory.
+    /// bridge. What the two devices report is tried on a page of memory; a coupling that fails is ruled out, and
+    /// choice() is the next best one and says why. Errors: OutOfMemory.
     static Result<std::unique_ptr<Bridge>> create(accel::Device& accelerator, const vulkan::Device* display,
                                                   const BridgeOptions& options = {});
     Bridge(const Bridge&) = delete;
     Bridge& operator=(const Bridge&) = delete;
     ~Bridge();
-    /// Ends every wait for a timeline of the application's, now and from now on, with Cancelled: before lanes are
-    /// destroyed whose work may wait for points that will not be reached any more.
+    /// From now on every wait for one of the application's timelines ends with Cancelled. Call it before destroying
+    /// lanes whose work may wait for points that will never be reached.
     void close() { *closing_ = true; }
 
     const TopologyChoice& choice() const { return choice_; }
@@ -43,20 +43,22 @@ class Bridge {
         return choice_.timelines == Timelines::Shared ? vulkan::Sharing::Exportable : vulkan::Sharing::Private;
     }
 
-    /// Makes the two lanes see each other's timelines on the device, where timelines are shared; elsewhere there is
-    /// nothing to do. Before their first batches. Errors: what either driver says.
+    /// Where timelines are shared, makes the two lanes see each other's timelines on the device; elsewhere there is
+    /// nothing to do. Call it before their first batches. Errors: what either driver says.
     Result<void> connect(accel::AcceleratorLane& accelerator, vulkan::VulkanLane& display);
 
-    /// Makes the lane's progress visible to Vulkan on the device, where timelines are shared, for export_point(): for
-    /// lanes that no Vulkan lane of the graph waits for. Before its first batch. Errors: what either driver says.
+    /// Where timelines are shared, makes the lane's progress visible to Vulkan on the device, for export_point(): for
+    /// lanes that no Vulkan lane of the graph waits for. Call it before the lane's first batch. Errors: what either
+    /// driver says.
     Result<void> connect(accel::AcceleratorLane& accelerator);
 
-    /// A point of a lane that is connected, as the application may wait for it: of a timeline semaphore, or, headless,
-    /// of the accelerator's timeline. The lane has been given a batch with that value. Errors: what Vulkan says.
+    /// Turns a point of a lane into one that the application can wait for: of a timeline semaphore, or, headless, of
+    /// the accelerator's timeline. A batch that signals the point's value has been submitted. Errors: what Vulkan says.
     Result<TimelinePoint> export_point(const graph::Point& point);
-    /// A point of the application's as graphs wait for it: when an import is ready. On the device where that sees it.
+    /// Turns the application's point into one that graphs can wait for, such as `ready` of an import. Devices that see
+    /// its timeline wait for it themselves.
     graph::Point import_point(const TimelinePoint& point) const;
-    bool has_reached(const TimelinePoint& point);   ///< asks, without waiting
+    bool has_reached(const TimelinePoint& point);   ///< does not wait
     Result<void> wait(const TimelinePoint& point);  ///< blocks the calling thread
     /// The same for up to `timeout`; false when that has passed. Errors: DeviceLost; Cancelled after close().
     Result<bool> wait(const TimelinePoint& point, Nanoseconds timeout);
@@ -83,7 +85,7 @@ class Bridge {
     Mutex mutex_;
     std::vector<Connected> connected_ KG_GUARDED_BY(mutex_);
     VkSemaphore relay_semaphore_ KG_GUARDED_BY(mutex_) = VK_NULL_HANDLE;
-    /// Of lanes that the application cannot see; made when first needed.
+    /// Signals points of lanes whose timelines the application cannot see; made when first needed.
     std::unique_ptr<graph::Relay> relay_ KG_GUARDED_BY(mutex_);
 };
 

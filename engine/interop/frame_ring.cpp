@@ -61,7 +61,7 @@ std::optional<FrameRing::Slot> FrameRing::acquire(Nanoseconds timeout) {
     const std::uint32_t index = take_front(free_);
     Storage& storage = slots_[index];
     storage.state = State::Writing;
-    // Its reader may have left it in any layout, and its contents are not needed.
+    // The reader may have left the image in any layout, and its contents are not needed.
     if (storage.image) storage.image->set_layout(VK_IMAGE_LAYOUT_UNDEFINED);
     return Slot{
         index, generation_, storage.image.get(), storage.buffer.get(), storage.host.get(), std::move(storage.until)};
@@ -93,7 +93,7 @@ void FrameRing::declare_handover(graph::FrameGraph& frame, graph::Image written,
                 written, lane == graph::Lane::Transfer ? graph::Access::TransferRead : graph::Access::SampledRead);
             pass.has_side_effect();
         },
-        [](const HandOver&, vulkan::PassContext&) {});  // only its change of layout counts
+        [](const HandOver&, vulkan::PassContext&) {});  // the pass exists for its layout change
 }
 
 void FrameRing::publish(const Slot& slot, const FrameLabel& label, const TimelinePoint& ready) {
@@ -107,7 +107,7 @@ void FrameRing::publish(const Slot& slot, const FrameLabel& label, const Timelin
             storage.state = State::Waiting;
             storage.until = ready;
             storage.label = label;
-            if (storage.image) storage.layout = storage.image->layout();  // after all that was recorded
+            if (storage.image) storage.layout = storage.image->layout();  // the layout after everything recorded so far
             waiting_.push_back(slot.index);
             ++published_count_;
         } else {

@@ -26,14 +26,14 @@ struct FrameRingStats {
     std::uint32_t waiting = 0;    ///< frames published and not taken
     std::uint32_t held = 0;       ///< by readers
     std::uint64_t published = 0;  ///< since the start
-    std::uint64_t stalls = 0;     ///< times that a writer found no slot: readers held all of them
+    std::uint64_t stalls = 0;     ///< how often a writer found no free slot
 };
 
 /// One writer, any number of readers; thread-safe. Frames come out in the order in which they went in. None is dropped
 /// while readers hold slots: the writer waits. Slots come back in any order. Only restart() discards frames.
 ///
-///   writer: acquire() -> passes write the slot from `reusable` on -> publish() with the point at which they have;
-///   reader: take() -> waits for `ready` -> reads -> release() with the point at which it has.
+///   writer: acquire() -> passes write the slot once `reusable` is reached -> publish() with the point of their end;
+///   reader: take() -> waits for `ready` -> reads -> release() with the point at which it has finished.
 ///
 /// No call but acquire() and take() blocks, and those only with a time to wait; nothing is allocated after create().
 class FrameRing {
@@ -49,35 +49,36 @@ class FrameRing {
     std::uint64_t row_bytes() const { return std::uint64_t{desc_.width} * graph::bytes_per_pixel(desc_.format); }
     std::uint64_t frame_bytes() const { return row_bytes() * desc_.height; }
 
-    /// A slot to write; the writer's.
+    /// A slot that the writer holds.
     struct Slot {
         std::uint32_t index = 0;
         std::uint64_t generation = 0;
         vulkan::Image* image = nullptr;        ///< in a ring of images
         const SharedBuffer* buffer = nullptr;  ///< in a ring of buffers
         const accel::Memory* host = nullptr;   ///< in a ring of the host's memory
-        TimelinePoint reusable;                ///< its last reader is done
+        TimelinePoint reusable;                ///< reached when its last reader is done
     };
-    /// The slot that was given back first; nothing while readers hold all of them.
+    /// The slot that has been free for longest; nothing while there is no free slot.
     std::optional<Slot> try_acquire() { return acquire(Nanoseconds{}); }
-    /// The same, after up to `timeout`.
+    /// The same, waiting up to `timeout`.
     std::optional<Slot> acquire(Nanoseconds timeout);
-    /// Gives a slot back unwritten: nothing was submitted that touches it.
+    /// Gives a slot back unwritten. Nothing that touches it may have been submitted.
     void abandon(const Slot& slot);
 
-    /// How a frame graph writes the slot, from `reusable` on: one of these, then a pass that writes it, then publish().
+    /// Imports the slot into a frame graph, ready from `reusable` on: call one of these, declare a pass that writes it,
+    /// then publish().
     graph::Image import_image(graph::FrameGraph& frame, const Slot& slot) const;
     graph::Buffer import_buffer(graph::FrameGraph& frame, const Slot& slot) const;
     /// Declares the change of a written image to the layout in which readers get it: that of samplers, or, from
     /// Lane::Transfer, whose queue may not support samplers, that of copies.
     void declare_handover(graph::FrameGraph& frame, graph::Image written, graph::Lane lane) const;
-    /// Hands the slot's frame to the readers; its contents are complete when `ready` is reached. A slot of a generation
-    /// before restart() goes back instead.
+    /// Hands the slot's frame to the readers; its contents are complete when `ready` is reached. A slot that was
+    /// acquired before the last restart() becomes free instead.
     void publish(const Slot& slot, const FrameLabel& label, const TimelinePoint& ready);
 
     /// The next frame, which the caller holds until release(); nothing if there is none.
     std::optional<FrameRecord> try_take() { return take(Nanoseconds{}); }
-    /// The same, after up to `timeout`.
+    /// The same, waiting up to `timeout`.
     std::optional<FrameRecord> take(Nanoseconds timeout);
     /// The next frame, if its contents are complete already.
     std::optional<FrameRecord> try_take_ready();
@@ -88,7 +89,7 @@ class FrameRing {
     /// held: released already, or of another ring).
     Result<void> release(const FrameRecord& record, const TimelinePoint& done);
 
-    /// When slots that came back may be written again: their readers are done then.
+    /// For every free slot, when it may be written again: its last reader is done then.
     std::vector<TimelinePoint> reusable() const;
 
     /// Discards frames that were not taken and begins a new generation, which it returns. Readers keep the frames that
@@ -104,7 +105,7 @@ class FrameRing {
         std::unique_ptr<accel::Memory> host;
         State state = State::Free;
         std::uint64_t serial = 0;
-        TimelinePoint until;  ///< Free: reusable then; Waiting and Held: ready then
+        TimelinePoint until;  ///< Free: when it is reusable; Waiting and Held: when it is ready
         FrameLabel label;
         VkImageLayout layout = VK_IMAGE_LAYOUT_UNDEFINED;
     };

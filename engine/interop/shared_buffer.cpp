@@ -14,7 +14,8 @@ struct Pieces {
     std::unique_ptr<vulkan::Buffer> buffer;
 };
 
-/// Memory that crosses is the driver's own allocation, never a piece of a block: less than this is not worth one.
+/// Exported and pinned memory is an allocation of its own, never part of a larger block: smaller requests are rounded
+/// up to this.
 constexpr std::uint64_t kSmallestBytes = 1U << 20U;
 
 std::uint64_t worthwhile(std::uint64_t bytes) {

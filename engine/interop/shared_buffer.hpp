@@ -33,7 +33,8 @@ class SharedBuffer {
   private:
     explicit SharedBuffer(std::uint64_t bytes) : bytes_(bytes) {}
     std::uint64_t bytes_;
-    // Which of the two is the memory's owner depends on the topology: it goes last.
+    // The topology decides whether the accelerator's memory or the Vulkan buffer owns the bytes. The owner is destroyed
+    // last, hence this order of members.
     std::unique_ptr<accel::Memory> owner_memory_;
     std::unique_ptr<vulkan::Buffer> buffer_;
     std::unique_ptr<accel::Memory> mapping_;

@@ -12,9 +12,10 @@
 
 namespace kinetograph::interop {
 
-/// Reached when the timeline has reached `value`. With a Vulkan device that is a timeline semaphore of its own, ours or
-/// the application's; without one it is a timeline of the accelerator's. Both: the semaphore shows the values of the
-/// accelerator's timeline. Neither, or value 0: reached already. A point of a lane is good for as long as the lane.
+/// Reached when the timeline has reached `value`. With a Vulkan device that is one of its timeline semaphores, the
+/// library's or the application's; without one it is a timeline of the accelerator. If both are set, the semaphore
+/// shows the values of the accelerator's timeline. If neither is, or `value` is 0, the point has been reached already.
+/// A lane's point is valid as long as the lane.
 struct TimelinePoint {
     VkSemaphore semaphore = nullptr;
     std::shared_ptr<graph::Timeline> timeline;
@@ -22,7 +23,7 @@ struct TimelinePoint {
     bool is_past() const { return value == 0 || (semaphore == nullptr && timeline == nullptr); }
 };
 
-/// A timeline of the application's, as long as the bridge is open.
+/// One of the application's timelines; waits for it fail once the bridge is closed.
 class ApplicationTimeline final : public graph::Timeline {
   public:
     /// Once `closing` is true, status() is Cancelled: the application may never signal what it promised.

@@ -19,7 +19,7 @@ bool at_the_same_place(const accel::DeviceInfo& accelerator, const vulkan::Devic
            accelerator.pci->bus == display.pci->bus && accelerator.pci->device == display.pci->device;
 }
 
-/// Why the accelerator is not the GPU that displays, or cannot map its memory; empty: the topology is shared.
+/// Why the two are not one GPU, or why the accelerator cannot map Vulkan's memory; empty: the topology is shared.
 std::string against_sharing(const accel::DeviceInfo& accelerator, const vulkan::DeviceReport& display,
                             const RuledOut& ruled_out) {
     const bool same_place = at_the_same_place(accelerator, display);

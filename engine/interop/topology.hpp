@@ -12,7 +12,7 @@ namespace kinetograph::interop {
 
 enum class Topology : std::uint8_t {
     Shared,    ///< one GPU: Vulkan exports memory, the accelerator maps it; no copy
-    Staged,    ///< two devices: memory of the host that both address
+    Staged,    ///< two devices: host memory that both address
     Headless,  ///< no Vulkan: frames stay with the accelerator
 };
 std::string_view to_string(Topology topology);
@@ -28,7 +28,7 @@ enum class Staging : std::uint8_t {
 enum class Timelines : std::uint8_t {
     None,
     Shared,   ///< the accelerator waits for and signals Vulkan timeline semaphores on the device
-    Relayed,  ///< a thread of the host a direction carries values across
+    Relayed,  ///< host threads pass values on, one for each waiting lane
 };
 
 struct TopologyChoice {
@@ -39,27 +39,27 @@ struct TopologyChoice {
     std::string reason;
 };
 
-/// Ways that were tried on these two devices and failed, each with the sentence that says how; empty: not tried.
+/// Couplings that were tried on these two devices and failed, each with a sentence that says how; empty: not ruled out.
 struct RuledOut {
     std::string shared_memory, pinned, mapped;
 };
 
-/// The closest coupling of `accelerator` and `display` (null: no Vulkan) that is not closer than `closest`. The same
-/// GPU is one that has the same UUID, or sits at the same place of the PCI bus: HIP's UUIDs are not those of every
-/// Vulkan driver. A UUID of zeros matches no device. Pure: what the devices say of themselves decides, and what Bridge
-/// found out by trying comes in through `ruled_out`.
+/// The closest coupling of `accelerator` and `display` (null: no Vulkan) that is not closer than `closest`. Two devices
+/// are one GPU if they have the same UUID or the same PCI address: HIP's UUIDs are not those of every Vulkan driver. A
+/// UUID of zeros matches no device. Pure: decided by what the devices report and by `ruled_out`, in which Bridge passes
+/// what it found out by trying.
 TopologyChoice choose_topology(const accel::DeviceInfo& accelerator, const vulkan::DeviceReport* display,
                                Topology closest = Topology::Shared, const RuledOut& ruled_out = {});
 
-/// One of a graph's accelerators, and how it is coupled with the Vulkan device that the graph draws on.
+/// One of a graph's accelerators, and how it is coupled to the graph's Vulkan device.
 struct Coupling {
     accel::DeviceInfo accelerator;
     TopologyChoice choice;
 };
 
-/// Which lanes reach which memory, and what a hand-over costs, for graph::CompileOptions. The place of an accelerator
-/// in the list is the number of its lane and of its memory: graph::Lane::accelerator(0) for the first. Several
-/// accelerators meet in host memory, which accel::PinnedMemory serves.
+/// Which lanes reach which memory, and what a hand-over costs, for graph::CompileOptions. An accelerator's index in the
+/// list is that of its lane and of its memory: graph::Lane::accelerator(0) for the first. Several accelerators exchange
+/// data in host memory, which accel::PinnedMemory serves.
 graph::LaneTopology lane_topology(std::span<const Coupling> couplings);
 /// The same for a graph with one accelerator.
 graph::LaneTopology lane_topology(const accel::DeviceInfo& accelerator, const TopologyChoice& choice);
