@@ -21,7 +21,7 @@ struct DropEvent {
     std::vector<std::filesystem::path> paths;
 };
 struct CloseEvent {};
-/// The wheel was turned: 1 a notch, up and to the left positive.
+/// The wheel was turned: 1 per notch, up and to the left positive.
 struct ScrollEvent {
     double x = 0, y = 0;
 };

@@ -1,4 +1,4 @@
-// PNG files: the format of every picture we write.
+// PNG files: the format of every picture that the library writes.
 #pragma once
 
 #include <kinetograph/engine/base/result.hpp>

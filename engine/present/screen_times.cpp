@@ -59,7 +59,7 @@ void ScreenTimes::run() {
         lock.lock();
         waits_ = false;
         changed_.notify_all();
-        // Others may have been given up meanwhile, this one too.
+        // Pictures may have been given up meanwhile, including this one.
         if (result == VK_TIMEOUT || expected_.empty() || expected_.front().execution != next.execution) continue;
         expected_.pop_front();
         if (result != VK_SUCCESS && result != VK_SUBOPTIMAL_KHR) continue;

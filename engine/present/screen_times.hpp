@@ -11,7 +11,7 @@
 
 namespace kinetograph::present {
 
-/// Waits on a thread of its own, because a wait is the only question that the extension answers.
+/// Waits on a thread of its own, because the extension offers only a blocking wait.
 class ScreenTimes {
   public:
     /// `device` has OptionalExtensions::present_wait, and outlives the result.
@@ -20,14 +20,14 @@ class ScreenTimes {
     ScreenTimes& operator=(const ScreenTimes&) = delete;
     ~ScreenTimes();
 
-    /// The VkPresentIdKHR of the picture that an execution has drawn: 0 would be none.
+    /// The VkPresentIdKHR of the picture that an execution has drawn; never 0, which means none.
     static std::uint64_t present_id(std::uint64_t execution) { return execution + 1; }
-    /// A picture was presented to `swapchain` with that id. Of pictures that are
-    /// not shown in time, as those of a covered window, the oldest are given up.
+    /// A picture was presented to `swapchain` with the id of `execution`. If pictures are not shown in time, as in a
+    /// covered window, the oldest are given up.
     void expect(VkSwapchainKHR swapchain, std::uint64_t execution);
-    /// Gives up what is expected. No swapchain is in use when this returns, which may take kSlice.
+    /// Gives up all expected pictures. No swapchain is in use any more when this returns, which may take kSlice.
     void forget();
-    /// Since the last call, oldest first.
+    /// What came onto the screen since the last call, oldest first.
     std::vector<Target::OnScreen> take();
 
   private:
@@ -44,7 +44,7 @@ class ScreenTimes {
     Condition changed_;
     std::deque<Expected> expected_ KG_GUARDED_BY(mutex_);
     std::deque<Target::OnScreen> seen_ KG_GUARDED_BY(mutex_);
-    bool waits_ KG_GUARDED_BY(mutex_) = false;  ///< in the driver, for the first that is expected
+    bool waits_ KG_GUARDED_BY(mutex_) = false;  ///< the thread is in the driver, waiting for the first expected picture
     bool ends_ KG_GUARDED_BY(mutex_) = false;
     std::thread thread_;  ///< last: starts when the rest exists
 };

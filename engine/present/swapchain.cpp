@@ -151,8 +151,8 @@ void SwapchainTarget::destroy_images() {
     drawn_.clear();
 }
 
-/// The picture that was acquired and not drawn goes with its swapchain, and with the semaphore that its acquisition has
-/// signalled or will signal.
+/// Gives up the picture that was acquired but not drawn: its swapchain is replaced. Its semaphore, which the
+/// acquisition has signalled or will signal, is replaced too.
 Result<void> SwapchainTarget::abandon_picture() {
     if (!is_acquired_) return {};
     KG_TRY(auto semaphore, create_semaphore());
@@ -162,7 +162,7 @@ Result<void> SwapchainTarget::abandon_picture() {
     return {};
 }
 
-/// What a queue that does not become idle still uses stays.
+/// Leaks what a queue that does not become idle still uses.
 SwapchainTarget::~SwapchainTarget() {
     screen_times_.reset();
     graphics_.draw_next({});
@@ -205,7 +205,7 @@ Result<vulkan::Image*> SwapchainTarget::acquire() {
     return images_[image_index_].get();
 }
 
-/// False: its picture is being drawn still. Errors: DeviceLost, also where a picture has not been drawn for
+/// False while the slot's previous picture is still being drawn. Errors: DeviceLost, also if it is not drawn within
 /// graph::kWorkPatience.
 Result<bool> SwapchainTarget::wait_for(const Slot& slot) {
     if (slot.drawn > 0) {

@@ -16,8 +16,8 @@ namespace kinetograph::present {
 /// the age of what is shown.
 class SwapchainTarget final : public Target {
   public:
-    /// `graphics` is the lane whose executions draw the pictures. All four outlive the target; the surface stays the
-    /// caller's. Errors: Unsupported (no 8-bit format), DeviceLost, OutOfMemory.
+    /// `graphics` is the lane whose executions draw the pictures. All four outlive the target; the caller keeps and
+    /// destroys the surface. Errors: Unsupported (no 8-bit format), DeviceLost, OutOfMemory.
     static Result<std::unique_ptr<SwapchainTarget>> create(const vulkan::Device& device, const Window& window,
                                                            VkSurfaceKHR surface, vulkan::VulkanLane& graphics);
     SwapchainTarget(const SwapchainTarget&) = delete;
@@ -66,8 +66,8 @@ class SwapchainTarget final : public Target {
     std::array<Slot, kInFlight> slots_;
     std::size_t slot_ = 0;
     std::uint32_t image_index_ = 0;
-    bool is_acquired_ = false;                                              // that image, and not presented yet
-    graph::Patience patience_{graph::kWorkPatience, graph::kWorkPatience};  // with the picture before the last
+    bool is_acquired_ = false;                                              // that image, and it is not presented yet
+    graph::Patience patience_{graph::kWorkPatience, graph::kWorkPatience};  // for the slot's previous picture
     std::unique_ptr<ScreenTimes> screen_times_;                             ///< null: the device has no such extension
 };
 

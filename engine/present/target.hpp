@@ -19,8 +19,8 @@ class Target {
     virtual const graph::ImageDesc& desc() const = 0;
 
     /// The image for the next picture, contents undefined; null while there is none to draw to (a minimised window, a
-    /// compositor that keeps all images): try again later. Valid until present(); the same one again if the
-    /// execution that was to draw to it has failed. Errors: DeviceLost, OutOfMemory, Io (the surface is gone).
+    /// compositor that keeps all images): try again later. Valid until present(); the same one again if the execution
+    /// that should have drawn to it failed. Errors: DeviceLost, OutOfMemory, Io (the surface is gone).
     virtual Result<vulkan::Image*> acquire() = 0;
 
     /// Declares the pass that delivers `drawn`; call once per frame, after every pass that uses it.
@@ -36,9 +36,9 @@ class Target {
         std::uint64_t execution = 0;  ///< number of the one that drew the picture
         Nanoseconds time{};           ///< host axis
     };
-    /// What tells when pictures are on the screen: the name of an extension; empty if nothing does.
+    /// The extension that reports when pictures are on the screen; empty if none does.
     virtual std::string_view screen_source() const { return {}; }
-    /// Pictures that came onto the screen since the last call, oldest first, as far as it is told.
+    /// Pictures that are known to have come onto the screen since the last call, oldest first.
     virtual std::vector<OnScreen> take_on_screen() { return {}; }
 };
 
