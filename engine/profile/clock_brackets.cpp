@@ -25,7 +25,7 @@ void ClockBrackets::add(std::uint64_t first, Nanoseconds submitted, std::uint64_
 void ClockBrackets::hand_over() {
     is_open_ = false;
     const double middle = (least_ + most_) / 2;
-    // The bounds are of different times: so much the clocks may have drifted in between.
+    // The bounds were taken at different times, between which the clocks may have drifted by this much.
     const double length = static_cast<double>((newest_done_ - began_).count());
     regression_.add(newest_, began_ + Nanoseconds(std::llround(regression_.nominal_since(origin_, newest_) + middle)),
                     Nanoseconds(std::llround(std::abs(most_ - least_) / 2 + ClockRegression::kQuartz * length)));

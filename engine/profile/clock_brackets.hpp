@@ -5,10 +5,13 @@
 
 namespace kinetograph::profile {
 
-/// Work runs between its submission and the moment at which the host has seen it done, and so does the reading of its
-/// stamps. Each piece of work bounds the offset of the clocks from both sides; over kInterval the closest bounds, which
-/// may be of different pieces, make one reading for the regression. Work that ran at once gives close lower bounds,
-/// work that the host waited for close upper ones.
+/// The device stamps a piece of work after its submission and before the host sees it done. Both ends bound the offset
+/// between the clocks:
+///
+///     submitted - first  <=  host - device  <=  done - last
+///
+/// Over kInterval the closest bounds, which may be of different pieces of work, make one reading for the regression.
+/// Work that ran at once gives close lower bounds, work that the host was waiting for gives close upper ones.
 class ClockBrackets {
   public:
     static constexpr Nanoseconds kInterval = std::chrono::milliseconds(250);

@@ -33,7 +33,8 @@ void ClockRegression::add(std::uint64_t ticks, Nanoseconds host, Nanoseconds unc
     fit();
 }
 
-/// Further from the line than the reading's uncertainty, a millisecond, and the largest drift since the last reading.
+/// Whether the reading is further from the line than four times its uncertainty, a millisecond and the largest drift
+/// since the last reading together.
 bool ClockRegression::has_jumped(std::uint64_t ticks, Nanoseconds host, Nanoseconds uncertainty) const {
     if (empty()) return false;
     const double since = std::min(std::abs(nominal_since(origin_.ticks, ticks)),
@@ -79,8 +80,9 @@ Nanoseconds ClockRegression::error() const {
     return residual_ + Nanoseconds(std::llround(1.0 / std::sqrt(weight)));
 }
 
-/// The line's value at x is a sum of the readings, each times a factor that only their places decide: so much of a
-/// reading's error comes through at most. The sum of absolute values is largest at an end of the window.
+/// The line's value at x is linear in the readings: sum of c_i(x) * y_i, where c_i(x) depends only on the readings'
+/// times and weights. Errors of at most sigma_i thus move it by at most the sum of |c_i(x)| * sigma_i, which is largest
+/// at an end of the window.
 Nanoseconds ClockRegression::bound(Nanoseconds ahead) const {
     if (empty()) return {};
     const auto x_of = [&](const Reading& reading) { return nominal_since(origin_.ticks, reading.ticks); };
@@ -94,7 +96,7 @@ Nanoseconds ClockRegression::bound(Nanoseconds ahead) const {
         const double x = x_of(reading);
         variance += reading.weight * (x - mean_x) * (x - mean_x);
         const double host = static_cast<double>((reading.host - origin_.host).count());
-        // A reading that its uncertainty does not bring to the line: the clocks did not run evenly.
+        // How far readings are off the line beyond their uncertainty: the clocks did not run evenly.
         beside = std::max(beside, std::abs(host - x - offset_ - drift_ * x) - reading.sigma());
     }
     double most = 0.0;

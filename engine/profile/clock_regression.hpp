@@ -16,7 +16,7 @@ class ClockRegression {
   public:
     static constexpr double kQuartz = 1e-4;  ///< what a device's clock may drift by: quartz is accurate to 100 ppm
 
-    /// `nominal_period` nanoseconds a tick (VkPhysicalDeviceLimits::timestampPeriod); `valid_bits` of the counter,
+    /// `nominal_period` nanoseconds per tick (VkPhysicalDeviceLimits::timestampPeriod); `valid_bits` of the counter,
     /// which wraps beyond them; `window` readings are kept.
     explicit ClockRegression(double nominal_period = 1.0, std::uint32_t valid_bits = 64, std::size_t window = 64);
 
@@ -33,11 +33,11 @@ class ClockRegression {
     double drift_ppm() const { return drift_ * 1e6; }  ///< of the device clock against its nominal period
     /// Root mean square distance of the readings from the line.
     Nanoseconds residual() const { return residual_; }
-    /// Of a time on the host axis: the residual, and the uncertainty of the best reading, which an offset common to all
-    /// readings may reach. 0 while empty.
+    /// Estimated error of a time on the host axis: the residual plus the uncertainty of the best reading, as all
+    /// readings may share an offset that large. 0 while empty.
     Nanoseconds error() const;
-    /// What a time on the host axis may be off by at most, from the oldest reading kept until `ahead` after the newest:
-    /// if every reading is within its uncertainty of the truth, in whichever direction, and the device's clock runs
+    /// The largest possible error of a time on the host axis, between the oldest kept reading and `ahead` after the
+    /// newest, provided that every reading is within its uncertainty of the truth and that the device's clock runs
     /// evenly over the window. 0 while empty.
     Nanoseconds bound(Nanoseconds ahead) const;
 

@@ -48,7 +48,8 @@ class Index {
     std::unordered_map<Key, const PassSummary*, Hash> passes_;
 };
 
-/// What `later` has over `earlier`. Sums of squares around two means differ by the means' distance.
+/// The calls that `later` has beyond `earlier`. Their sum of squares is that of all calls, less that of the earlier
+/// ones and the term for the distance of the two means (Chan's formula for merging variances, solved for one part).
 PassSummary between(const PassSummary& earlier, const PassSummary& later) {
     const auto squares = [&](const PassSummary& pass) {
         return pass.deviation * pass.deviation * std::max(later_calls(pass) - 1.0, 0.0);

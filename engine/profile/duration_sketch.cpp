@@ -7,7 +7,7 @@
 namespace kinetograph::profile {
 namespace {
 
-constexpr unsigned kBits = 6;  // of a duration that a bucket keeps below its highest one
+constexpr unsigned kBits = 6;  // bits below a duration's highest one that select its bucket
 constexpr std::uint64_t kPerPower = 1U << kBits;
 
 std::size_t bucket_of(Nanoseconds duration) {

@@ -21,9 +21,10 @@ class DurationSketch {
     Nanoseconds mean() const;
     double total() const { return mean_ * static_cast<double>(count_); }  ///< nanoseconds
     double deviation() const;  ///< of one duration, nanoseconds; 0 with fewer than two
-    /// The smallest recorded duration that at least the part `q` of [0, 1] does not exceed, to within 1/128.
+    /// The `q`-quantile, `q` in [0, 1], to within 1/128: the smallest recorded duration that at least the fraction `q`
+    /// of all durations does not exceed.
     Nanoseconds quantile(double q) const;
-    /// How many lie in each of `bins` equal parts from min() to max().
+    /// How many durations lie in each of `bins` equal parts of the range from min() to max().
     std::vector<std::uint32_t> histogram(std::size_t bins) const;
 
   private:

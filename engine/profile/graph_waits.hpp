@@ -1,4 +1,4 @@
-// GraphWaits: which execution of which graph a batch waited for, from the points that lanes tell of.
+// GraphWaits: which execution of which graph a batch waited for, from the points that lanes report.
 #pragma once
 
 #include <kinetograph/engine/profile/recorder.hpp>
@@ -20,15 +20,15 @@ struct GraphWait {
     friend bool operator==(const GraphWait&, const GraphWait&) = default;
 };
 
-/// Bounded: beyond so many points of either kind, kMost at first, the oldest are forgotten.
+/// Bounded: keeps the newest kMost signals and the newest kMost waits, or as many of each as make_room() asked for.
 class GraphWaits {
   public:
     static constexpr std::size_t kMost = 1U << 13U;
 
-    /// Room for `points` at least: for all that come at once, from a file for example.
+    /// Makes room for at least `points` of each kind: for points that come all at once, for example from a file.
     void make_room(std::size_t points) { most_ = std::max(most_, points); }
     void add(const PointRecord& point);
-    /// What the batches of `step` waited for in other steps, each once; in the order in which they were told.
+    /// What the batches of `step` waited for in other steps, without repetition, in the order in which it was reported.
     std::vector<GraphWait> of(StepKey step) const;
     /// Those of all steps.
     std::vector<GraphWait> all() const;

@@ -15,7 +15,7 @@ namespace kinetograph::profile {
 
 using NameId = std::uint32_t;
 
-/// Gives equal texts equal numbers, from 1 on; 0 is the empty text. Any thread. A known text is found without a lock.
+/// Gives equal texts equal numbers, from 1 on; 0 is the empty text. Thread-safe. A known text is found without a lock.
 /// Bounded: texts beyond kMost share one number, whose text is "(more names)".
 class NameTable {
   public:

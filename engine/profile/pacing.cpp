@@ -21,7 +21,7 @@ double Pacing::rate(Nanoseconds now) const {
     const auto first = std::min(recent, newest.end() - 2);
     const auto intervals_of_it = static_cast<double>(newest.end() - first - 1);
     Nanoseconds length = last - first->shown;
-    // A frame that is due does not count as missing; two do.
+    // One frame that is due does not count as missing; two do.
     if (in_seconds(now - last) * intervals_of_it > 2.0 * in_seconds(length)) length = now - first->shown;
     return length > Nanoseconds{} ? intervals_of_it / in_seconds(length) : 0.0;
 }

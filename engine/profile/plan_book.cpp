@@ -6,7 +6,7 @@
 
 namespace kinetograph::profile {
 
-/// What one pass declared, kept until all lanes have told theirs.
+/// One plan. `accesses` keeps what passes declared, because every further batch that a lane reports adds dependencies.
 struct PlanBook::Page {
     struct Declared {
         std::uint32_t resource, version;
@@ -32,7 +32,7 @@ void add_resources(const graph::Plan& plan, PlanFacts& facts) {
             facts.arenas.push_back({std::string(to_string(domain)), bytes});
 }
 
-/// Its place in the plan, or kNone.
+/// The batch's index in the plan, or kNone.
 std::uint32_t index_of(const graph::Plan& plan, graph::Lane lane, std::uint32_t ordinal) {
     for (std::uint32_t i = 0; i < plan.batches.size(); ++i)
         if (plan.batches[i].lane == lane && plan.batches[i].ordinal == ordinal) return i;
@@ -80,7 +80,7 @@ void add_work(const graph::PassWork& work, const PlanFacts& facts, std::span<con
         for (const graph::AccessNode& access : accesses) pass.bytes += facts.resources[access.resource].bytes;
 }
 
-/// A version's reader needs its writer; a write goes on from the version before.
+/// A reader of a version depends on its writer; a writer depends on the writer of the previous version.
 template <class Accesses>
 std::vector<Dependency> dependencies_of(const Accesses& accesses) {
     struct Written {
@@ -119,7 +119,7 @@ std::uint32_t PlanBook::index_of(const graph::BatchRecord& batch) {
     return profile::index_of(*batch.plan, batch.batch->lane, batch.batch->ordinal);
 }
 
-/// Null if the plan is not there. `id` is read before the rest and once more after it.
+/// Null if the plan is unknown. `id` is read before the other members and once more after them.
 PlanBook::Quick* PlanBook::find_quick(const graph::Fingerprint& fingerprint, std::uint64_t executor, PlanId& id) const {
     for (Quick& each : *quick_) {
         id = each.id.load(std::memory_order_acquire);
@@ -162,7 +162,7 @@ PlanBook::Page& PlanBook::add_page(PlanFacts facts, const graph::Fingerprint& fi
     }
     facts.id = next_++;
     Quick& quick = *page->quick;
-    // Each store releases: who sees one of them also sees that the id of before is gone.
+    // Each store releases: a reader that sees one of them also sees that the previous id is gone.
     quick.id.store(kNoPlan, std::memory_order_release);
     quick.low.store(fingerprint.low, std::memory_order_release);
     quick.high.store(fingerprint.high, std::memory_order_release);
@@ -188,7 +188,7 @@ PlanId PlanBook::note(const graph::BatchRecord& batch, NameId track) {
     const std::uint64_t told = quick->told[index / 64].load(std::memory_order_acquire);
     if ((told >> (index % 64) & 1U) == 0 || quick->id.load(std::memory_order_relaxed) != id)
         return note_slowly(batch, track, index);
-    // The plan may be forgotten in between: then another one counts as used.
+    // If the plan is dropped in between, its successor counts as used.
     quick->last_use.store(notes_.fetch_add(1, std::memory_order_relaxed), std::memory_order_relaxed);
     return id;
 }

@@ -1,4 +1,4 @@
-// PlanBook: what the lanes tell a recorder about the graphs that they run: passes, work, waits, memory.
+// PlanBook: what lanes report to a recorder about the graphs that they run: passes, work, waits, memory.
 #pragma once
 
 #include <kinetograph/engine/base/clock.hpp>
@@ -41,11 +41,11 @@ struct PassFacts {
     double operations = 0.0;         ///< floating-point, a multiply-add is two; 0: not said
     std::uint64_t bytes = 0;         ///< moved at least: as the pass says, or what it reads and writes, once each
     std::uint32_t barriers = 0;      ///< in front of it
-    std::string kernel{}, reason{};  ///< what runs it, and why that
+    std::string kernel{}, reason{};  ///< what runs it, and why that was chosen
     friend bool operator==(const PassFacts&, const PassFacts&) = default;
 };
 
-/// Pass `to` needs what pass `from` has written, or writes on.
+/// Pass `to` reads what pass `from` has written, or continues writing it.
 struct Dependency {
     std::uint32_t from = kNone, to = kNone;  ///< PlanFacts::passes
     std::uint32_t resource = kNone;          ///< PlanFacts::resources
@@ -54,10 +54,10 @@ struct Dependency {
 };
 
 struct BatchFacts {
-    NameId track = 0;  ///< of its lane; the lane's name until it has told
+    NameId track = 0;  ///< of its lane; the lane's name until the lane has reported
     struct Wait {
         std::uint32_t batch = kNone;       ///< PlanFacts::batches
-        std::uint32_t executions_ago = 0;  ///< 1: of the execution before
+        std::uint32_t executions_ago = 0;  ///< 1: of the previous execution
         Nanoseconds hand_over{};           ///< its expected cost
         friend bool operator==(const Wait&, const Wait&) = default;
     };
@@ -89,8 +89,8 @@ struct CulledFacts {
     friend bool operator==(const CulledFacts&, const CulledFacts&) = default;
 };
 
-/// One compiled graph. Its passes are in the order of execution; those of a lane that records nothing have neither work
-/// nor dependencies.
+/// One compiled graph. Its passes are in the order of execution; those of a lane that records no spans have neither
+/// work nor dependencies.
 struct PlanFacts {
     PlanId id = kNoPlan;
     std::vector<PassFacts> passes;
@@ -101,14 +101,14 @@ struct PlanFacts {
     std::uint64_t transient_bytes = 0;  ///< without aliasing
     Nanoseconds hand_over_cost{};
     std::vector<CulledFacts> culled;
-    std::uint32_t batches_told = 0;  ///< by their lanes
+    std::uint32_t batches_told = 0;  ///< reported by their lanes
     bool is_complete() const { return batches_told == batches.size(); }
     /// The index of a pass, or kNone.
     std::uint32_t find(NameId name, NameId track) const;
     friend bool operator==(const PlanFacts&, const PlanFacts&) = default;
 };
 
-/// Any thread. Bounded: the plan met longest ago goes when there are kMost.
+/// Thread-safe. Bounded: of kMost plans the least recently used one is dropped for a new one.
 class PlanBook {
   public:
     static constexpr std::size_t kMost = 64;
@@ -118,30 +118,30 @@ class PlanBook {
     PlanBook(const PlanBook&) = delete;
     PlanBook& operator=(const PlanBook&) = delete;
 
-    /// A lane says which batch it submits, and the track of its spans. Takes no lock for a batch that is known, of the
-    /// first kMostQuick batches of a plan; else it takes one, and allocates.
+    /// Called by a lane with the batch that it submits and the track of its spans. Takes no lock for a known batch
+    /// among the first kMostQuick of its plan; otherwise it takes a lock and allocates.
     PlanId note(const graph::BatchRecord& batch, NameId track);
     static constexpr std::size_t kMostQuick = 1024;
-    /// The plan's place in PlanFacts::batches, or kNone.
+    /// The batch's index in PlanFacts::batches, or kNone.
     static std::uint32_t index_of(const graph::BatchRecord& batch);
     /// The number of an executor's plan (graph::Executor::id()); kNoPlan for one that was not noted. Takes no lock.
     PlanId id_of(const graph::Fingerprint& fingerprint, std::uint64_t executor) const;
     /// A plan from elsewhere, a file for example; its names are numbers of this table. Returns its number here.
     PlanId add(PlanFacts facts);
-    /// Null for a plan that is not there, or not any more.
+    /// Null for an unknown plan or one that was dropped.
     std::shared_ptr<const PlanFacts> find(PlanId id) const;
     std::vector<std::shared_ptr<const PlanFacts>> all() const;
 
   private:
     struct Page;
-    /// What note() looks up without the lock. Written under it: `id` is 0 while the rest changes, and never comes
-    /// again, so that a reader that finds the same id before and after has read what belongs to it.
+    /// What note() looks up without the lock; it is written under the lock. `id` is 0 while the rest changes, and no id
+    /// is used twice: a reader that finds the same id before and after has read values that belong together.
     struct Quick {
         std::atomic<PlanId> id{kNoPlan};
         std::atomic<std::uint64_t> low{0}, high{0};  ///< the plan's fingerprint
         std::atomic<std::uint64_t> executor{0};
         std::atomic<std::uint64_t> last_use{0};
-        std::array<std::atomic<std::uint64_t>, kMostQuick / 64> told{};  ///< a bit a batch
+        std::array<std::atomic<std::uint64_t>, kMostQuick / 64> told{};  ///< one bit per batch
     };
     Quick* find_quick(const graph::Fingerprint& fingerprint, std::uint64_t executor, PlanId& id) const;
     Page& page_of(const graph::BatchRecord& batch) KG_REQUIRES(mutex_);

@@ -32,7 +32,7 @@ void Profile::update(Nanoseconds now) {
     batch_.clear();
     recorder_.read(cursor_, batch_);
     points_.clear();
-    recorder_.read(points_cursor_, points_);  // after the spans: with all that these waited for
+    recorder_.read(points_cursor_, points_);  // after the spans, so that everything that they waited for is included
     waits_.make_room(points_.size());
     for (const PointRecord& point : points_) waits_.add(point);
     for (const SpanRecord& span : batch_) take(span);
@@ -87,7 +87,7 @@ void Profile::add_to_track(const SpanRecord& span) {
     if (track->spans.size() > kSpansOfTrack) track->spans.pop_front();
 }
 
-/// A step is complete when all its passes are there, or when the next but one of its plan has begun.
+/// A step is complete when all its passes have been recorded, or when the step after the next of its plan has begun.
 void Profile::add_to_step(const SpanRecord& span) {
     auto step = std::ranges::find_if(
         open_steps_, [&](const Step& open) { return open.plan == span.plan && open.execution == span.execution; });
@@ -143,7 +143,8 @@ void Profile::keep_if_spike(const Step& step, const DurationSketch& earlier) {
                        .pacing = pacing_.figures()});
 }
 
-/// The oldest of the plan of which the most are kept: the many short steps of a display must not push out a decoder's.
+/// Drops the oldest spike of the plan with the most spikes: the many short steps of a display must not push out a
+/// decoder's.
 void Profile::forget_spike() {
     const auto of_plan = [&](PlanId plan) {
         return std::ranges::count(spikes_, plan, [](const Spike& spike) { return spike.step.plan; });
@@ -190,8 +191,8 @@ void Profile::refresh_shares(Nanoseconds now) {
         if (pass.plan != kNoPlan && pass.in_plan == kNone && pass.share > 0.0) split_share(pass);
 }
 
-/// A span of a plan that is none of its passes is a batch whose passes were not timed in that execution: its time is
-/// shared among the passes of its track as their medians are.
+/// A span of a plan that matches none of its passes stands for a batch whose passes were not timed in that execution:
+/// its time is divided among the passes of its track in proportion to their medians.
 void Profile::split_share(PassProfile& batch) {
     const auto facts = plan(batch.plan);
     if (facts == nullptr) return;
@@ -221,7 +222,7 @@ const Step* Profile::find(StepKey key) const {
     return open != open_steps_.end() ? &*open : nullptr;
 }
 
-/// Whether a step is not complete and will not be: later ones are.
+/// Whether a step is not complete and never will be, because much later ones are.
 bool Profile::is_forgotten(StepKey key) const {
     const auto steps = std::ranges::find(steps_, key.plan, &PlanSteps::plan);
     return steps != steps_.end() && find(key) == nullptr &&
@@ -246,12 +247,12 @@ StepSurroundings Profile::surroundings(const Step& step) const {
     return around;
 }
 
-/// Frames whose steps are complete by now get their figures. Others wait, `most` of them.
+/// Gives frames whose steps are complete by now their figures. Up to `most` others go on waiting.
 void Profile::take_frames(std::size_t most) {
     std::vector<FrameTimes> frames;
     std::vector<ScreenTime> times;
     recorder_.read(frames_cursor_, frames, times);
-    // In the order in which they happened: a file has all of them at once, of which only the newest are kept.
+    // Added in the order in which they happened: from a file they come all at once, and only the newest are kept.
     auto shown = frames.begin();
     const auto add_frames_until = [&](Nanoseconds time) {
         for (; shown != frames.end() && shown->shown <= time; ++shown) pacing_.add(*shown, started_);
@@ -272,7 +273,7 @@ void Profile::take_frames(std::size_t most) {
     });
 }
 
-/// The pass of the steps that made and drew it which exceeded its median most.
+/// Finds the pass that exceeded its median most in the steps that made and drew the frame.
 LateFrame Profile::blame(const FrameTimes& frame) const {
     LateFrame late{.index = frame.index, .shown = frame.shown};
     if (!frame.late) return late;
@@ -299,7 +300,7 @@ const PassProfile* Profile::find(NameId name, NameId track) const {
     return found != index_.end() ? &passes_[found->second] : nullptr;
 }
 
-/// A plan's facts grow until all of its lanes have told theirs; after that they are the same.
+/// A plan's facts grow until all of its batches have been reported; then they stay the same.
 std::shared_ptr<const PlanFacts> Profile::plan(PlanId id) const {
     const auto known = std::ranges::find_if(plans_, [&](const auto& plan) { return plan->id == id; });
     if (known != plans_.end() && (*known)->is_complete()) return *known;

@@ -1,4 +1,4 @@
-// Profile: what a recorder's spans say so far: every pass, every step, every frame, in bounded memory.
+// Profile: statistics of a recorder's spans so far: every pass, every step, every frame, in bounded memory.
 #pragma once
 
 #include <kinetograph/engine/profile/comparison.hpp>
@@ -24,17 +24,17 @@ class DurationHistory {
     std::vector<Nanoseconds> durations_;
 };
 
-/// One pass (name and track) since the start. Its first call, which may load and compile, is told apart.
+/// One pass (name and track) since the start. Its first call, which may load and compile, is kept apart.
 struct PassProfile {
     NameId name = 0, track = 0;
     PlanId plan = kNoPlan;          ///< the newest that it ran in
-    std::uint32_t in_plan = kNone;  ///< its place there
+    std::uint32_t in_plan = kNone;  ///< its index in that plan
     std::uint64_t calls = 0;
     Nanoseconds first{}, last{};
     DurationSketch later;     ///< of all calls but the first
     DurationHistory history;  ///< of the newest calls
     double share = 0.0;       ///< as PassStatistics::share, over the newest window
-    /// Of the later calls; of the first one while there is no other.
+    /// These are of the later calls, or of the first one while there is no other.
     Nanoseconds quantile(double q) const { return later.count() > 0 ? later.quantile(q) : first; }
     Nanoseconds mean() const { return later.count() > 0 ? later.mean() : first; }
     Nanoseconds max() const { return later.count() > 0 ? later.max() : first; }
@@ -43,12 +43,12 @@ struct PassProfile {
 /// Rates of a pass at its median time.
 struct PassRates {
     double operations_per_second = 0.0, bytes_per_second = 0.0;  ///< 0: not known
-    /// Of what was measured of the device (Ceiling); 0: not known.
+    /// As fractions of what was measured on the device (Ceiling); 0: not known.
     double of_peak_operations = 0.0, of_peak_bandwidth = 0.0;
-    /// Of what the device allows a pass of this intensity (operations a byte): the share of the peak that bounds it, of
-    /// operations above the ridge of the roofline, of bandwidth below it. 0: not known.
+    /// As a fraction of what the device allows a pass of this intensity (operations per byte): of the peak operations
+    /// above the ridge of the roofline, of the peak bandwidth below it. 0: not known.
     double of_roofline = 0.0;
-    bool is_bound_by_bandwidth = false;  ///< which of the two that is
+    bool is_bound_by_bandwidth = false;  ///< which of the two limits applies
 };
 
 struct MemoryUse {
@@ -62,8 +62,8 @@ struct Spike {
     Nanoseconds median{};                   ///< of its plan's steps until then
     std::shared_ptr<const PlanFacts> plan;  ///< with its arenas
     StepSurroundings around{};              ///< what it waited for in other graphs
-    std::vector<CounterSample> counters{};  ///< the last one of each until its end
-    std::vector<MemoryUse> memory{};        ///< as told last
+    std::vector<CounterSample> counters{};  ///< the last sample of each until the step's end
+    std::vector<MemoryUse> memory{};        ///< as last set by set_memory()
     PacingFigures pacing{};                 ///< of the frames until then
 };
 
@@ -86,18 +86,18 @@ struct PlanSteps {
     std::uint64_t last_use = 0;  ///< when the newest one was complete, counted in steps of all plans
 };
 
-/// One thread. update() takes over what has been recorded since the last call; the rest only reads.
+/// For one thread. update() takes in what has been recorded since the last call; the other functions only read.
 class Profile {
   public:
     explicit Profile(const Recorder& recorder, const ProfileOptions& options = {});
 
     void update(Nanoseconds now);
-    /// Takes over the rest, and counts the steps that are under way as complete: at the end of a run.
+    /// For the end of a run: takes in the rest, and counts steps that are under way as complete.
     void finish(Nanoseconds now);
-    /// What tells when frames are on the screen: the name of an extension.
+    /// The extension that reports when frames are on the screen.
     void set_screen_source(std::string_view source) { pacing_.screen_source = source; }
     void set_memory(std::vector<MemoryUse> uses) { memory_ = std::move(uses); }
-    /// Long enough for a few steps, or the shares of a slow decoder change with every one.
+    /// Should cover a few steps, or the shares of a slow decoder change with every step.
     void set_window(Nanoseconds window) { options_.window = window; }
     void set_spike_threshold(const SpikeThreshold& threshold) { options_.spike = threshold; }
     const SpikeThreshold& spike_threshold() const { return options_.spike; }
@@ -107,8 +107,8 @@ class Profile {
     const std::vector<PassProfile>& passes() const { return passes_; }
     const PassProfile* find(NameId name, NameId track) const;
     std::shared_ptr<const PlanFacts> plan(PlanId id) const;
-    /// What the pass's plan says of it; null where it says nothing. Keeps that plan's facts, which are replaced while
-    /// lanes still tell of it.
+    /// What the pass's plan says of it; null if nothing. The pointer keeps that version of the plan's facts alive,
+    /// which are replaced as long as lanes report batches.
     std::shared_ptr<const PassFacts> facts(const PassProfile& pass) const;
     PassRates rates(const PassProfile& pass) const;
     const Ceiling* ceiling(NameId track) const;  ///< null: not measured
@@ -117,7 +117,7 @@ class Profile {
     struct Track {
         NameId name = 0;
         std::deque<SpanRecord> spans{};
-        double busy = 0.0;  ///< part of the window in which something ran
+        double busy = 0.0;  ///< fraction of the window in which something ran
     };
     static constexpr std::size_t kSpansOfTrack = 1U << 14U;
     const std::vector<Track>& tracks() const { return tracks_; }
@@ -127,19 +127,19 @@ class Profile {
     const Step* find(StepKey step) const;
     /// What was beside a step: what it waited for in other graphs, and since when its tracks were free.
     StepSurroundings surroundings(const Step& step) const;
-    /// Those of the kPlans plans that ran last, in the order in which they ran first.
+    /// The steps of the kPlans plans that ran last, in the order in which the plans first ran.
     const std::vector<PlanSteps>& steps() const { return steps_; }
     const std::deque<Spike>& spikes() const { return spikes_; }
     const Pacing& pacing() const { return pacing_; }
     const std::vector<MemoryUse>& memory() const { return memory_; }
     /// The last sample of every counter.
     const std::vector<CounterSample>& counters() const { return counters_; }
-    /// Overwritten before an update() came: of what all else is told without them.
+    /// Spans that were overwritten before an update() could read them; all other figures leave them out.
     std::uint64_t missed_spans() const { return cursor_.missed; }
     Nanoseconds started() const { return started_; }
     Nanoseconds updated() const { return updated_; }  ///< the time that the newest update() was given
 
-    /// The passes as they stand, to be compared with another time or another run.
+    /// The passes as they are now, to be compared with another time or another run.
     Capture capture(std::string label) const;
 
   private:

@@ -1,4 +1,4 @@
-// RateMeter: how often something happens a second, also when it happens in bursts or hardly at all.
+// RateMeter: events per second, also if they come in bursts or very rarely.
 #pragma once
 
 #include <kinetograph/engine/base/clock.hpp>
@@ -8,14 +8,14 @@
 namespace kinetograph::profile {
 
 /// Over the last two seconds, or over the last nine events where those take longer: a slow decoder gives its frames in
-/// bursts of four, and what is between the bursts must count.
+/// bursts of four, and the time between the bursts must count.
 class RateMeter {
   public:
     void count(Nanoseconds now) {
         times_.push_back(now);
         while (times_.size() > kFewest && now - times_.front() > kWindow) times_.pop_front();
     }
-    /// Sinks while nothing happens.
+    /// Falls while nothing happens.
     double rate(Nanoseconds now) const {
         if (times_.size() < 2) return 0.0;
         const double seconds = std::chrono::duration<double>(now - times_.front()).count();

@@ -17,7 +17,8 @@ constexpr int kDeepest = 64;
 constexpr double kLongestMicroseconds = 4e15;  // the sum of two fits into Nanoseconds
 constexpr double kMostOfACount = 1e18;
 
-/// The number, within bounds that what reads it can count with. Throws std::runtime_error, as json does its errors.
+/// The number under `key`, checked to lie in [least, most] so that later arithmetic cannot overflow. Throws
+/// std::runtime_error otherwise; the caller catches that together with json's exceptions.
 double number_of(const json& object, const char* key, double least, double most) {
     const auto number = object.at(key).get<double>();
     if (number >= least && number <= most) return number;
@@ -41,7 +42,7 @@ PassFacts pass_from(const json& stored, NameTable& names) {
             .reason = stored.at("reason")};
 }
 
-/// An index of a list with that many entries, or kNone.
+/// The index if it is below `size`, else kNone.
 std::uint32_t index_from(const json& stored, std::size_t size) {
     const auto index = stored.get<std::uint32_t>();
     return index < size ? index : kNone;
@@ -79,7 +80,7 @@ PlanFacts plan_from(const json& stored, NameTable& names) {
     return plan;
 }
 
-/// A counter keeps its title as a name. Other programs count several values in one event: those are left out.
+/// A counter keeps its title as a name. Other programs put several values into one counter event: those are left out.
 void add_counter(const json& event, Recorder& recorder) {
     const json value = event.value("args", json::object()).value("value", json());
     if (value.is_number()) recorder.count({.name = event.at("name").get<std::string>()}, time_of(event, "ts"), value);
@@ -92,7 +93,7 @@ StepKey step_from(const json& plan, const json& execution, const Plans& plans) {
     return {known != plans.end() ? known->second : kNoPlan, execution.get<std::uint64_t>()};
 }
 
-/// Each as a point of a counter of its own.
+/// Adds each wait as a signal and a wait for value 1 of a counter of its own.
 void add_waits(const json& stored, const Plans& plans, Recorder& recorder) {
     std::uint64_t counter = 0;
     for (const json& wait : stored) {
@@ -109,7 +110,7 @@ void add_waits(const json& stored, const Plans& plans, Recorder& recorder) {
     }
 }
 
-/// Instants of other programs have no such category.
+/// Adds the frame of one of our instant events; those of other programs have another category.
 void add_frame(const json& event, const Plans& plans, Recorder& recorder) {
     if (event.value("cat", "") != "frame") return;
     const json& args = event.at("args");

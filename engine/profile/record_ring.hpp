@@ -11,7 +11,7 @@ namespace kinetograph::profile {
 /// A reader's place: everything before it has been read.
 struct RingCursor {
     std::uint64_t next = 0;
-    std::uint64_t missed = 0;  ///< overwritten before they were read
+    std::uint64_t missed = 0;  ///< records overwritten before they were read
 };
 
 /// Makes `value` at least `least`, also while other threads do the same.
@@ -41,7 +41,7 @@ class RecordRing {
         Slot& slot = slots_[ticket % capacity_];
         const std::uint64_t writing = 2 * (ticket / capacity_) + 1;
         std::uint64_t state = slot.state.load(std::memory_order_relaxed);
-        // A thread that stood still for a whole lap still writes here, or this one did: the record is given up.
+        // Another thread has been writing here for a whole lap, or this thread was delayed that long: drop the record.
         if (state % 2 != 0 || state > writing ||
             !slot.state.compare_exchange_strong(state, writing, std::memory_order_acq_rel)) {
             raise(skipped_, ticket + 1);
@@ -64,7 +64,7 @@ class RecordRing {
         }
         for (Words words; cursor.next < end; ++cursor.next) {
             const Read read = this->read(cursor.next, words);
-            if (read == Read::NotYet) return;  // and what comes after it waits, so that the order stays
+            if (read == Read::NotYet) return;  // later records wait too, to keep the order
             if (read == Read::Done)
                 take(words);
             else
@@ -93,8 +93,8 @@ class RecordRing {
     std::size_t capacity_;
     std::unique_ptr<Slot[]> slots_;
     std::atomic<std::uint64_t> next_{0};     ///< ticket of the next record
-    std::atomic<std::uint64_t> skipped_{0};  ///< tickets up to here may have been given up
-    std::atomic<std::uint64_t> cleared_{0};  ///< tickets before are forgotten
+    std::atomic<std::uint64_t> skipped_{0};  ///< tickets before this one may have been dropped
+    std::atomic<std::uint64_t> cleared_{0};  ///< tickets before this one are forgotten
 };
 
 }  // namespace kinetograph::profile

@@ -9,7 +9,7 @@ namespace kinetograph::profile {
 namespace {
 
 constexpr std::int64_t kNothingYet = std::numeric_limits<std::int64_t>::max();
-constexpr std::uint32_t kNoBatch = kNone >> 1U;  // a bit of the word says whether a point is signalled
+constexpr std::uint32_t kNoBatch = kNone >> 1U;  // 31 bits: one bit of the word says whether the point is a signal
 
 }  // namespace
 

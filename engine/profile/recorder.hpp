@@ -25,7 +25,8 @@ class Timeline;
 
 namespace kinetograph::profile {
 
-/// One piece of work on one track (a lane, a thread), on the host axis. What a recorder returns refers to its names.
+/// One piece of work on one track (a lane, a thread), on the host axis. Spans that a recorder returns refer to its name
+/// table.
 struct Span {
     std::string_view name;   ///< the pass's name
     std::string_view track;  ///< "accelerator", "graphics", "host", "present", ...
@@ -35,7 +36,7 @@ struct Span {
     PlanId plan = kNoPlan;        ///< of that graph
 };
 
-/// The same as it is kept: names as numbers of Recorder::names().
+/// A Span as the recorder keeps it: names are numbers of Recorder::names().
 struct SpanRecord {
     NameId name = 0, track = 0;
     PlanId plan = kNoPlan;
@@ -44,22 +45,22 @@ struct SpanRecord {
     Nanoseconds length() const { return end - begin; }
 };
 
-/// One frame of the application, as it tells. `decode`, `queued` and `latency` of a frame whose step is named are those
-/// of that step: Profile works them out once the step's spans are there.
+/// One frame, as the application reports it. If the frame's step is named, Profile derives `decode`, `queued` and
+/// `latency` from the step's spans once it is complete.
 struct FrameTimes {
     std::uint64_t index = 0;
     Nanoseconds shown{};      ///< host axis: when it had been handed to the presentation engine
     Nanoseconds decode{};     ///< length of the step that made it
-    Nanoseconds queued{};     ///< from the end of that step until it was taken for the screen
-    Nanoseconds present{};    ///< of recording, submitting and presenting it: until `shown`
-    Nanoseconds latency{};    ///< from the begin of that step until `shown`, as far as the application knows
-    Nanoseconds on_screen{};  ///< host axis; 0: not known (add_on_screen() tells)
-    bool late = false;        ///< after its time
+    Nanoseconds queued{};     ///< from the end of that step until the frame was taken for the screen
+    Nanoseconds present{};    ///< recording, submitting and presenting it, until `shown`
+    Nanoseconds latency{};    ///< from the beginning of that step until `shown`, as far as the application knows
+    Nanoseconds on_screen{};  ///< host axis; 0: not known (see add_on_screen())
+    bool late = false;        ///< shown after its time
     StepKey made_by{};        ///< the step of the decoder
     StepKey drawn_by{};       ///< the step that drew it first
 
-    Nanoseconds taken() const { return shown - present; }  ///< for the screen
-    /// From the begin and the end of the step that made it, which was decoded in between.
+    Nanoseconds taken() const { return shown - present; }  ///< when it was taken for the screen
+    /// Sets decode, queued and latency from the begin and the end of the step that made the frame.
     void set_step(Nanoseconds begin, Nanoseconds end) {
         decode = end - begin;
         queued = std::max(Nanoseconds{}, taken() - end);
@@ -68,12 +69,12 @@ struct FrameTimes {
     friend bool operator==(const FrameTimes&, const FrameTimes&) = default;
 };
 
-/// One of those frames was on the screen: the newest of that index which was shown before. In a clip that loops the
-/// indices begin again.
+/// A frame was on the screen: of those with this index that were shown before `time`, the newest, since indices repeat
+/// in a clip that loops.
 struct ScreenTime {
     std::uint64_t frame = 0;  ///< FrameTimes::index
     Nanoseconds time{};       ///< host axis
-    /// Another thread may see a frame on the screen before the one that handed it over goes on and tells.
+    /// Another thread may see a frame on the screen before the thread that presented it has noted `shown`.
     static constexpr Nanoseconds kEarly = std::chrono::milliseconds(2);
     bool may_be_of(const FrameTimes& shown) const { return shown.index == frame && shown.shown <= time + kEarly; }
 };
@@ -84,17 +85,17 @@ struct PointRecord {
     std::uint64_t value = 0;
     StepKey step;
     std::uint32_t batch = kNone;  ///< PlanFacts::batches
-    bool signals = false;         ///< else it waits
+    bool signals = false;         ///< false: the batch waits for it
 };
 
 /// How well one track's clock is known.
 struct TrackClock {
     NameId track = 0;
-    Nanoseconds error{};     ///< of a time on the host axis, at most
+    Nanoseconds error{};     ///< upper bound, of a time on the host axis
     double drift_ppm = 0.0;  ///< against its nominal period
 };
 
-/// What a track's device can do at best, as measured on it.
+/// The best that a track's device can do, as measured on it.
 struct Ceiling {
     double operations_per_second = 0.0, bytes_per_second = 0.0;  ///< 0: not known
     std::string source{};                                        ///< which measurement
@@ -108,11 +109,11 @@ struct TrackCeiling {
 /// What is counted: the depth of a queue, a device's clock.
 struct Counter {
     std::string_view name;
-    std::string_view device{};  ///< of which device; empty: of none
+    std::string_view device{};  ///< the device it belongs to; empty: none
     std::string_view unit{};    ///< "MHz"; empty: a number
 };
 
-/// A value at a time.
+/// A counter's value at one time.
 struct CounterSample {
     NameId name = 0, device = 0, unit = 0;  ///< of the Counter
     Nanoseconds time{};
@@ -122,8 +123,8 @@ struct CounterSample {
 
 class Recorder;
 
-/// What a lane calls its spans' track, as long as it lives: its own name, or "accelerator #2" where another lane of
-/// that name has it. A track stays with its device: a later lane of the name on that device takes it again, one on
+/// The name of a lane's track for as long as the lane lives: the lane's own name, or "accelerator #2" if another lane
+/// of that name has it. A track stays with its device: a later lane of the same name on that device reuses it, one on
 /// another device never does.
 class LaneTrack {
   public:
@@ -141,8 +142,9 @@ class LaneTrack {
     NameId name_ = 0;
 };
 
-/// Bounded: beyond `capacity` spans the oldest are overwritten. Any thread may add and read. What a lane does for every
-/// batch and pass takes no lock and allocates nothing, but for the first batches of a new plan and for new names.
+/// Bounded: beyond `capacity` spans the oldest are overwritten. Any thread may add and read. What a lane records for
+/// every batch and pass takes no lock and allocates nothing, except for the first batches of a new plan and for new
+/// names.
 class Recorder {
   public:
     explicit Recorder(std::size_t capacity = 1U << 16U);
@@ -156,11 +158,11 @@ class Recorder {
 
     /// The track of a lane of that name on `device`, any text that tells devices apart. Takes a lock.
     LaneTrack open_track(std::string_view lane, std::string_view device);
-    /// A lane says which batch it submits, on which track its spans are, and that `timeline` counts its batches:
-    /// plans().note(), the value that the batch signals, and those that it waits for. Takes a lock where plans().note()
-    /// does.
+    /// Called by a lane with the batch that it submits, the timeline that counts its batches and the track of its
+    /// spans. Records plans().note(), the value that the batch signals, and those that it waits for. Takes a lock where
+    /// plans().note() does.
     PlanId note(const graph::BatchRecord& batch, const graph::Timeline& timeline, NameId track);
-    /// The same of one point.
+    /// Records one such point.
     void note(const PointRecord& point);
 
     NameTable& names() { return names_; }
@@ -176,37 +178,39 @@ class Recorder {
     void read(Cursor& cursor, std::vector<PointRecord>& out) const;
 
     std::uint64_t total_added() const { return spans_.total_added(); }
-    /// When the earliest span since the start, or since clear(), began; none before the first. Overwritten spans count.
+    /// When the earliest span since the start, or since clear(), began, even if it has been overwritten; none before
+    /// the first.
     std::optional<Nanoseconds> first_begin() const;
     void clear();
 
-    /// A lane says so whenever it has compared the clocks. Takes no lock; tracks beyond kMostClocks are left out.
+    /// Called by a lane whenever it has compared the clocks. Takes no lock; tracks beyond kMostClocks are left out.
     void note_clock(NameId track, Nanoseconds error, double drift_ppm);
     void note_clock(std::string_view track, Nanoseconds error, double drift_ppm);
-    /// In the order of their first notes. While one is noted, its error and its drift may be of successive notes.
+    /// In the order of their first notes. If one is being noted at the same time, its error and drift may come from two
+    /// successive notes.
     std::vector<TrackClock> clocks() const;
     static constexpr std::size_t kMostClocks = 32;
 
-    /// States what was measured of a track's device.
+    /// Sets what was measured on a track's device.
     void note_ceiling(std::string_view track, const Ceiling& ceiling);
-    /// The same of all tracks that lanes of that name have, and will have, on `device` (open_track()).
+    /// The same for all tracks that lanes of that name have, or will have, on `device` (open_track()).
     void note_ceiling(std::string_view lane, std::string_view device, const Ceiling& ceiling);
     std::vector<TrackCeiling> ceilings() const;
 
-    /// A few a frame: this takes a lock. Bounded like the spans.
+    /// For a few calls per frame: takes a lock. Bounded like the spans.
     void count(const Counter& counter, Nanoseconds time, double value);
     std::vector<CounterSample> counters() const;
     /// The last sample of every counter, in the order of their first ones.
     std::vector<CounterSample> newest_counters() const;
-    /// The last one of every counter until `time`, in no order.
+    /// The last sample of every counter until `time`, in no particular order.
     std::vector<CounterSample> counters_at(Nanoseconds time) const;
 
-    /// An application says which frame it has presented: this takes a lock. Bounded like the spans.
+    /// Called by an application for each frame that it has presented. Takes a lock. Bounded like the spans.
     void add_frame(const FrameTimes& frame);
     void add_on_screen(const ScreenTime& time);
     std::vector<FrameTimes> frames() const;
     std::vector<ScreenTime> screen_times() const;
-    /// A reader's place among both.
+    /// A reader's position in both lists.
     struct FrameCursor {
         std::uint64_t frames = 0, times = 0;
     };

@@ -23,14 +23,14 @@ std::string csv_field(std::string_view field) {
     return text + '"';
 }
 
-/// ::write(), which for a FIFO without a reader says EPIPE: the signal that would end the program is kept from it.
+/// ::write() that fails with EPIPE for a FIFO without a reader, without raising SIGPIPE, which would end the program.
 ssize_t write_without_signal(int fd, const std::string& text) {
     sigset_t pipe, before, pending;
     sigemptyset(&pipe);
     sigaddset(&pipe, SIGPIPE);
     sigpending(&pending);
     if (sigismember(&pending, SIGPIPE) == 1)
-        return ::write(fd, text.data(), text.size());  // another one's, and blocked
+        return ::write(fd, text.data(), text.size());  // from elsewhere, and thus blocked already
     pthread_sigmask(SIG_BLOCK, &pipe, &before);
     const ssize_t written = ::write(fd, text.data(), text.size());
     const int error = errno;

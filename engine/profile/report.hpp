@@ -1,4 +1,4 @@
-// Reports of a profile for other programs: CSV, and one JSON object a line.
+// Reports of a profile for other programs: CSV, and one JSON object per line.
 #pragma once
 
 #include <kinetograph/engine/base/result.hpp>
@@ -9,11 +9,11 @@
 
 namespace kinetograph::profile {
 
-/// One line a pass, with a header; times in nanoseconds, shares as parts of 1. Fields with a comma, a quote or a line's
-/// end are quoted (RFC 4180).
+/// One line per pass, with a header; times in nanoseconds, shares as fractions of 1. Fields with a comma, a quote or a
+/// line break are quoted (RFC 4180).
 std::string to_csv(const Capture& capture);
 
-/// One JSON object without line ends: time, frames, late frames, spans that were overwritten unread, percentiles of
+/// One JSON object without line breaks: time, frames, late frames, spans that were overwritten unread, percentiles of
 /// frame times and of latencies, the last value of every counter, and of every pass that has a share its median, last
 /// time and rates. Times in nanoseconds.
 std::string to_json_line(const Profile& profile, Nanoseconds now);

@@ -11,7 +11,8 @@ using PassKey = std::pair<std::string_view, std::string_view>;  // name, track
 
 }  // namespace
 
-/// One sweep over all begins and ends: `given` is what a stretch that ran from the first edge on would have got.
+/// One sweep over all begins and ends. `given` is what a stretch would have got that had run since the first edge: a
+/// stretch gets the difference between its end and its begin.
 std::vector<double> owned_nanoseconds(std::span<const Window> stretches) {
     struct Edge {
         Nanoseconds time;

@@ -15,15 +15,15 @@ struct PassStatistics {
     Nanoseconds last{};
     Nanoseconds average{};
     Nanoseconds max{};
-    /// The pass's part of the time in which anything ran: while k spans run, each gets 1/k. So overlapping passes are
-    /// never counted twice, and the shares of all passes add up to 1.
+    /// The pass's fraction of the time in which anything ran: while k spans run, each gets 1/k. So overlapping passes
+    /// are never counted twice, and the shares of all passes add up to 1.
     double share = 0.0;
 };
 
 /// One track's load over a window of time.
 struct TrackStatistics {
     std::string track;
-    double busy = 0.0;  ///< part of the window in which at least one span of this track ran, in [0, 1]
+    double busy = 0.0;  ///< fraction of the window in which at least one span of this track ran
 };
 
 /// A stretch of time on the host axis.
@@ -35,7 +35,7 @@ struct Window {
 /// Statistics of every pass that ended inside `window`, largest share first. For shares, spans are cut to the window.
 std::vector<PassStatistics> summarize_passes(std::span<const Span> spans, const Window& window);
 
-/// Of each stretch, the time that is its own: while k of them run, each gets 1/k.
+/// [stretch] -> its share of the time: while k stretches run, each gets 1/k.
 std::vector<double> owned_nanoseconds(std::span<const Window> stretches);
 
 /// Load of every track that has a span touching `window`, in the order of first appearance.

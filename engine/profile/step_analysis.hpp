@@ -23,7 +23,7 @@ struct Step {
 /// [pass of the plan] -> its span in `step`, or kNone.
 std::vector<std::uint32_t> spans_of_passes(const Step& step, const PlanFacts& plan);
 
-/// One batch waited for another of the same execution: from the last pass there to the first one here.
+/// One batch waited for another of the same execution: from the last pass of that to the first of its own.
 struct HandOver {
     std::uint32_t from = kNone, to = kNone;  ///< Step::spans
     Nanoseconds took{};                      ///< from the end of `from` to the begin of `to`; 0 if that began before

@@ -1,4 +1,4 @@
-// Student's t: how likely chance alone makes a difference of two means.
+// Student's t: how likely a difference of two means is by chance alone.
 #pragma once
 
 namespace kinetograph::profile {
