@@ -1,4 +1,4 @@
-// Canvas: text and shapes at pixel positions of an ImGui draw list, in our fonts or the host's.
+// Canvas: text and shapes at pixel positions of an ImGui draw list, in the given fonts or the context's own.
 #pragma once
 
 #include <kinetograph/engine/ui/elide.hpp>

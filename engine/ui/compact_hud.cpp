@@ -31,7 +31,7 @@ void draw_sparkline(Canvas& canvas, const profile::Pacing& pacing, float left, f
     }
 }
 
-/// Medians of the parts of a frame's time that the application tells: decode and the next one, as there is room.
+/// Medians of the first kParts known parts of a frame's time: decode and one more, as there is room.
 std::string parts_text(const profile::Pacing& pacing) {
     std::string text;
     int parts = 0;

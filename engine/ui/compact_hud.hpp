@@ -12,10 +12,11 @@ struct CompactHudOptions {
     Fonts fonts{};  ///< empty: the context's own
 };
 
-/// Frames over the last second and lows, decode and what else is told of a frame's time, the dearest pass; below, the
-/// newest frame times. One call a picture, between NewFrame() and Render() of any ImGui context: updates the profile.
+/// Shows the frame rate of the last second and its lows, decode and another known part of a frame's time, and the pass
+/// with the largest share; below, the newest frame times. Call it once per picture, between NewFrame() and Render() of
+/// any ImGui context: it updates the profile.
 void draw_compact_hud(profile::Profile& profile, Nanoseconds now, const CompactHudOptions& options = {});
-/// The same of a profile as it stands, which something else updates: PanelHost::draw(), for example.
+/// The same without updating the profile, for one that something else updates, such as PanelHost::draw().
 void draw_compact_hud(const profile::Profile& profile, const CompactHudOptions& options = {});
 
 }  // namespace kinetograph::ui

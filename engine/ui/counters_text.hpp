@@ -1,4 +1,4 @@
-// Counters in one line: those of no device first, then device by device.
+// Counters in one line: those without a device first, then device by device.
 #pragma once
 
 #include <kinetograph/engine/ui/panel.hpp>

@@ -1,4 +1,4 @@
-// Texts that fit where they are drawn: too long a one loses an end to an ellipsis.
+// Texts that fit where they are drawn: an ellipsis replaces the beginning or the end of one that is too long.
 #pragma once
 
 #include <imgui.h>

@@ -9,8 +9,8 @@
 
 namespace kinetograph::ui {
 
-/// Words apart from each other by commas. A name passes with any of them, or if there are none, and without all that
-/// follow a minus sign.
+/// Words separated by commas. A name passes if it contains any of the words without a minus sign, or if there are none
+/// of these, and contains none of the words after a minus sign.
 class NameFilter {
   public:
     explicit NameFilter(std::string_view text);
@@ -18,7 +18,7 @@ class NameFilter {
     bool passes(std::string_view name) const;
 
   private:
-    std::vector<std::string> wanted_, unwanted_;  // small letters
+    std::vector<std::string> wanted_, unwanted_;  // lower case
 };
 
 /// The box in which the common filter is typed, at the cursor, `width` pixels wide.

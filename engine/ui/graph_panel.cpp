@@ -78,16 +78,16 @@ class GraphPanel final : public Panel {
     }
 
   private:
-    // Pixels at zoom 1: a row for every pass, a column for every lane; the box is in its upper left corner.
+    // Pixels at zoom 1: a row for every pass, a column for every lane; the box is in the cell's upper left corner.
     static constexpr float kRow = 24.0F, kColumn = 350.0F, kBoxHeight = 20.0F, kBoxWidth = 290.0F;
     static constexpr float kMostFitted = 1.25F;
     static constexpr std::uint32_t kMostBlocks = 12;
     static constexpr float kLeastZoom = 0.05F, kMostZoom = 6.0F;
-    static constexpr float kRoundBox = 8.0F;     // pixels of height, from which on boxes have round corners
+    static constexpr float kRoundBox = 8.0F;     // pixels of height from which boxes have round corners
     static constexpr float kGraphsPart = 0.58F;  // of the width, beside the list
     static constexpr float kFaded = 0.25F;       // of a box that the filter leaves out
 
-    /// True: everything shall be seen at once.
+    /// True if the user asked to see everything at once.
     bool draw_summary(const PanelContext& context, const PlanFacts& plan) {
         std::uint32_t barriers = 0, waits = 0;
         for (const PassFacts& pass : plan.passes) barriers += pass.barriers;
@@ -109,8 +109,8 @@ class GraphPanel final : public Panel {
         return fits;
     }
 
-    /// Passes from top to bottom in the order of execution, in as many blocks side by side as make them largest. Until
-    /// the user moves it, all of it is seen.
+    /// Places the passes from top to bottom in the order of execution, in as many blocks side by side as make the boxes
+    /// largest. Everything is visible until the user moves the graph.
     void lay_out(const PanelContext& context, const PlanFacts& plan, ImVec2 size) {
         lanes_.clear();
         colors_.clear();
@@ -153,7 +153,7 @@ class GraphPanel final : public Panel {
         pan_.y = io.MousePos.y - at.y - (io.MousePos.y - at.y - pan_.y) * zoom_ / before;
     }
 
-    /// The selected pass, in the middle, where the user has moved it out of the picture.
+    /// Moves the selected pass to the middle if the user has moved it out of the picture.
     void bring_into_view(const PanelContext& context, const PlanFacts& plan, ImVec2 size) {
         const std::uint32_t selected = plan.find(context.selection.pass, context.selection.track);
         if (selected == profile::kNone || !is_moved_) return;
@@ -198,7 +198,7 @@ class GraphPanel final : public Panel {
     void draw_edges(const PanelContext& context, ImDrawList& list, const PlanFacts& plan) {
         const std::uint32_t selected = plan.find(context.selection.pass, context.selection.track);
         const bool is_small = kRow * zoom_ < kRoundBox;
-        for (const bool of_selected : {false, true})  // over the others
+        for (const bool of_selected : {false, true})  // drawn last, over the others
             for (const profile::Dependency& each : plan.dependencies) {
                 const bool is_near = selected != profile::kNone && (each.from == selected || each.to == selected);
                 if (is_near != of_selected) continue;
@@ -219,7 +219,7 @@ class GraphPanel final : public Panel {
             for (const profile::BatchFacts::Wait& wait : batch.waits) draw_wait(context, list, plan, batch, wait);
     }
 
-    /// What is left of a curve of a few pixels. Upright ones, which are most, take half the vertices.
+    /// Draws a curve of only a few pixels with straight lines. Upright ones, which are most, take half the vertices.
     static void draw_straight(ImDrawList& list, const Curve& curve, ImU32 color) {
         const ImVec2 a{(curve.a.x + curve.control_a.x) / 2, curve.a.y},
             b{(curve.b.x + curve.control_b.x) / 2, curve.b.y};
@@ -327,7 +327,7 @@ class GraphPanel final : public Panel {
             list.AddText({corner_of(lanes_.size(), 0).x, y}, theme::kMuted, elided("culled", width).c_str());
     }
 
-    /// Where there is room: how many barriers are in front of it, its name, and its median time.
+    /// Where there is room: the number of barriers before the pass, its name, and its median time.
     static void draw_inside(const PanelContext& context, ImDrawList& list, const PassFacts& pass, ImU32 color,
                             ImVec2 low, ImVec2 high) {
         const float line = ImGui::GetTextLineHeight(), y = (low.y + high.y - line) / 2;
@@ -351,7 +351,7 @@ class GraphPanel final : public Panel {
         list.AddText({left, y}, color, elided(context.text(pass.name), right - left, Cut::Begin).c_str());
     }
 
-    /// In a column of their own; the reason is under the pointer.
+    /// Draws culled passes in a column of their own; the tooltip has the reason.
     void draw_culled(ImDrawList& list, const PlanFacts& plan) {
         const float line = ImGui::GetTextLineHeight();
         for (std::uint32_t i = 0; i < plan.culled.size(); ++i) {
@@ -368,7 +368,7 @@ class GraphPanel final : public Panel {
     }
 
     static std::string explain(const PanelContext& context, const PlanFacts& plan, std::uint32_t index) {
-        if (index >= plan.passes.size()) return {};  // of another plan: its row is about to go
+        if (index >= plan.passes.size()) return {};  // of another plan: the row is about to be replaced
         const PassFacts& pass = plan.passes[index];
         std::string text = fmt::format("{} on {}\npass {} of {}, {} barriers in front", context.text(pass.name),
                                        context.text(pass.track), index + 1, plan.passes.size(), pass.barriers);

@@ -128,7 +128,7 @@ Result<void> ImGuiRenderer::upload_atlas(ImFontAtlas& atlas) {
     auto uploaded = vulkan::upload_pixels(device_, *font_,
                                           {reinterpret_cast<const std::byte*>(pixels),
                                            static_cast<std::size_t>(width) * static_cast<std::size_t>(height) * 4});
-    if (!uploaded) device_.keep(std::shared_ptr<vulkan::Image>(std::move(font_)));  // a late upload writes to it
+    if (!uploaded) device_.keep(std::shared_ptr<vulkan::Image>(std::move(font_)));  // a late upload may write to it
     return uploaded;
 }
 

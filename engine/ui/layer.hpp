@@ -1,4 +1,4 @@
-// Layer: our own ImGui context with its fonts, input and renderer.
+// Layer: an ImGui context of the library's own, with its fonts, input and renderer.
 #pragma once
 
 #include <kinetograph/engine/base/clock.hpp>
@@ -25,7 +25,7 @@ class Layer {
     Layer& operator=(const Layer&) = delete;
     ~Layer();
 
-    /// Keys and the wheel, for the next frame; the mouse's position and buttons are read from the window.
+    /// Passes keys and the wheel on to the next frame; the mouse's position and buttons are read from the window.
     void feed(const present::Event& event);
     /// Whether keys are being typed into a text box of the layer: the application then ignores them.
     bool takes_keys() const;

@@ -81,11 +81,11 @@ class MemoryPanel final : public Panel {
   private:
     static constexpr float kRows = 8.0F;          // of the table, with its headers
     static constexpr float kLeastArena = 100.0F;  // pixels at scale 1
-    static constexpr float kParted = 3.0F;        // pixels of a block's shorter side
+    static constexpr float kParted = 3.0F;        // pixels of a block's shorter side from which a gap is drawn
     static constexpr float kFaded = 0.25F;        // of a block that the filter leaves out
     static constexpr float kBand = 0.25F;         // of the column of the selected pass
 
-    /// Of a step that was kept.
+    /// The plan of a step that was kept, under a line that names the step.
     static std::shared_ptr<const PlanFacts> plan_of(const profile::Spike& kept) {
         ImGui::AlignTextToFramePadding();
         ImGui::TextColored(ImColor(theme::kBad), "step %llu of plan %u, kept: all as it was then",
@@ -93,9 +93,9 @@ class MemoryPanel final : public Panel {
         return kept.plan;
     }
 
-    /// In as many columns as there is room for: what the application tells (weights, heaps and their budgets), and what
-    /// is counted of devices (memory in use, a decoder's part of it, its peak and its budget), but for what the
-    /// application tells too.
+    /// In as many columns as there is room for: what the application reports (weights, heaps and their budgets), and
+    /// the devices' counters (memory in use, a decoder's part of it, its peak and its budget) that the application does
+    /// not report itself.
     static void draw_figures(const PanelContext& context, const std::vector<profile::MemoryUse>& uses,
                              const std::vector<profile::CounterSample>& counters) {
         const float column = 280 * context.scale;
@@ -167,7 +167,7 @@ class MemoryPanel final : public Panel {
             const ImVec2 high{at.x + pass * static_cast<float>(resource.last_pass + 1),
                               y_of(resource.offset + resource.bytes)};
             const bool is_kept = filter.passes(resource.name);
-            // A pixel of the ground at two sides parts it from its neighbours.
+            // A pixel of background on two sides separates it from its neighbours.
             const float gap = std::min(high.x - low.x, high.y - low.y) > kParted ? 1.0F : 0.0F;
             const ImU32 color = theme::resource_color(i);
             list.AddRectFilled(low, {high.x - gap, high.y - gap}, theme::faded(color, is_kept ? 1.0F : kFaded));
@@ -188,7 +188,7 @@ class MemoryPanel final : public Panel {
                      elided(name, high.x - low.x - 8, Cut::Begin).c_str());
     }
 
-    /// What that pass takes from others, or makes for them: [resource].
+    /// [resource] -> whether that pass takes it from other passes or makes it for them.
     static std::vector<bool> resources_of(const PlanFacts& plan, std::uint32_t pass) {
         std::vector<bool> result(plan.resources.size(), false);
         if (pass == profile::kNone) return result;

@@ -133,7 +133,7 @@ class PacingPanel final : public Panel {
             std::vector<PartRow> rows;
             for (const Part& part : kParts) {
                 const DurationSketch& sketch = pacing.*part.sketch;
-                if (sketch.max() == Nanoseconds{}) continue;  // nothing tells it
+                if (sketch.max() == Nanoseconds{}) continue;  // not reported
                 PartRow row;
                 row.name = part.name;
                 row.meaning = part.meaning;

@@ -1,4 +1,4 @@
-// Panels: windows over a profile that an application adds, removes and arranges; ours and its own.
+// Panels: windows over a profile, the library's and the application's own, which it adds, removes and arranges.
 #pragma once
 
 #include <kinetograph/engine/profile/profile.hpp>
@@ -10,11 +10,11 @@
 
 namespace kinetograph::ui {
 
-/// What every panel shows at once: the pass that was clicked anywhere, a step that was kept, and the filter.
+/// What all panels have in common: the pass that was clicked in any of them, a kept step, and the filter.
 struct Selection {
     profile::NameId pass = 0, track = 0;
     profile::PlanId plan = profile::kNoPlan;        ///< what the graph and the memory show; kNoPlan: the newest
-    std::shared_ptr<const profile::Spike> spike{};  ///< what the timeline shows in the place of the newest spans
+    std::shared_ptr<const profile::Spike> spike{};  ///< what the timeline shows instead of the newest spans
     std::string filter{};                           ///< of names, as it was typed into any panel's box
     void select(profile::NameId name, profile::NameId on, profile::PlanId of) {
         pass = name;
@@ -25,14 +25,14 @@ struct Selection {
 };
 
 struct PanelContext {
-    profile::Profile& profile;  ///< to be read, but for what a user sets: the threshold of spikes
+    profile::Profile& profile;  ///< to be read only, except for what a user sets: the threshold of spikes
     Selection& selection;
     Nanoseconds now;     ///< host axis; does not advance while the host is frozen
     float scale = 1.0F;  ///< of distances
     std::string_view text(profile::NameId id) const { return profile.text(id); }
 };
 
-/// A window's contents. Draws with ImGui into the window that is open; keeps what it needs between frames.
+/// A window's contents. Draws with ImGui into the current window; keeps what it needs between frames.
 class Panel {
   public:
     virtual ~Panel() = default;
@@ -44,25 +44,25 @@ class Panel {
 /// application's, and changes no style.
 class PanelHost {
   public:
-    /// All panels of ours: passes, timeline, pacing, memory, graph, spikes.
+    /// With all panels of the library: passes, timeline, pacing, memory, graph, spikes.
     static PanelHost with_all_panels();
 
     /// Replaces a panel of the same name.
     void add(std::unique_ptr<Panel> panel, bool shown = true);
-    /// The panel, or null if there is none of that name.
+    /// Returns the panel, or null if there is none of that name.
     std::unique_ptr<Panel> remove(std::string_view name);
-    /// What ImGui knows the window of the panel of that name by, to dock it or to find it; the bar's is that of
-    /// "Profiler". A window of the application that has the same title stays another one.
+    /// ImGui's name for the window of the panel of that name, to dock it or to find it; the bar's is that of
+    /// "Profiler". It differs from that of an application's window with the same title.
     static std::string window_name(std::string_view panel);
     void show(std::string_view name, bool shown);
     bool is_shown(std::string_view name) const;
     std::vector<std::string_view> names() const;
 
-    /// With the next picture the panels that are shown fill this rectangle of pixels, in two columns. The bar's button
-    /// does the same with the rectangle that was given last.
+    /// In the next picture the shown panels fill this rectangle of pixels, in two columns. The bar's button does the
+    /// same with the rectangle that was given last.
     void arrange(float x, float y, float width, float height);
-    /// Shown windows, and a bar with their names and the newest value of every counter. `profile` is updated here,
-    /// unless the user has frozen it.
+    /// Draws the shown windows, and a bar with all names and the newest value of every counter. `profile` is updated
+    /// here, unless the user has frozen it.
     void draw(profile::Profile& profile, Nanoseconds now, float scale = 1.0F);
 
     Selection& selection() { return selection_; }
@@ -72,7 +72,7 @@ class PanelHost {
     struct Entry {
         std::unique_ptr<Panel> panel;
         bool shown = true;
-        bool placed = false;  ///< its window takes the rectangle below with the next picture
+        bool placed = false;  ///< its window takes the following rectangle in the next picture
         float x = 0, y = 0, width = 0, height = 0;
     };
     struct Rectangle {

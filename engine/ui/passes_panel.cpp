@@ -31,7 +31,7 @@ struct Row : TableRow {
 std::string per_second(double value, double unit) { return value > 0.0 ? fmt::format("{:.2f}", value / unit) : "-"; }
 std::string percent(double part) { return part > 0.0 ? fmt::format("{:.1f}%", 100.0 * part) : "-"; }
 
-/// What the rates are compared with.
+/// The ceilings that the rates are compared with.
 std::string ceilings(const PanelContext& context) {
     std::string text;
     for (const auto& [track, ceiling] : context.profile.recorder().ceilings())
@@ -124,7 +124,8 @@ class PassesPanel final : public Panel {
         table_.set_rows(std::move(rows));
     }
 
-    /// The first step, which may load kernels, and the later ones: of the selected pass's plan, or of the largest.
+    /// Times of the first step, which may load kernels, and of the later ones: of the selected pass's plan, or of the
+    /// one with the most passes.
     static void draw_steps(const PanelContext& context) {
         const profile::PlanSteps* chosen = choose_steps(context);
         if (chosen == nullptr) return;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr float kMark = 5.0F;  // pixels of the triangle over a value that is clipped
 
-/// The levels of the axis, `gutter` pixels wide, with lines through the plot.
+/// The levels of the axis, left of `at`, with lines through the plot.
 void draw_axis(ImDrawList& list, ImVec2 at, float width, float top, const PlotOptions& options) {
     const float line = ImGui::GetTextLineHeight();
     const auto draw_level = [&](float part, float text_y) {

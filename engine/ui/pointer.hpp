@@ -1,5 +1,5 @@
-// What the pointer does to what a panel has drawn: how near it is to thin lines, which explain themselves from a few
-// pixels away, and whether it clicks or drags.
+// What the pointer does: how near it is to thin lines, whose tooltips appear from a few pixels away, and whether it
+// clicks or drags.
 #pragma once
 
 #include <imgui.h>
@@ -9,7 +9,7 @@
 
 namespace kinetograph::ui {
 
-inline constexpr float kReach = 5.0F;  ///< pixels from a line within which it is pointed at
+inline constexpr float kReach = 5.0F;  ///< pixels from a line within which the pointer is on it
 
 inline float distance_to_line(ImVec2 point, ImVec2 from, ImVec2 to) {
     const float dx = to.x - from.x, dy = to.y - from.y, length = dx * dx + dy * dy;
@@ -18,10 +18,10 @@ inline float distance_to_line(ImVec2 point, ImVec2 from, ImVec2 to) {
     return std::hypot(point.x - from.x - along * dx, point.y - from.y - along * dy);
 }
 
-/// Parts a click on an item from a drag that begins on it.
+/// Tells a click on an item from a drag that begins on it.
 class ClickOrDrag {
   public:
-    /// Right after the item, in every picture.
+    /// Call right after the item, in every picture.
     void update() {
         if (ImGui::IsItemActivated()) was_dragged_ = false;
         const bool ends = ImGui::IsItemDeactivated();
@@ -30,7 +30,7 @@ class ClickOrDrag {
         is_clicked_ = ends && !was_dragged_;
     }
     bool is_dragged() const { return is_dragged_; }
-    /// The button has come up, and the pointer has stayed where it went down.
+    /// The button was released, and the pointer has not moved since it was pressed.
     bool is_clicked() const { return is_clicked_; }
 
   private:

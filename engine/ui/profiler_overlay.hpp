@@ -15,12 +15,12 @@ class Canvas;
 /// What the application knows and a recorder does not.
 struct OverlayFigures {
     std::string title;                                ///< what decodes where: "Wan 2.1 · bf16 · cpu"
-    std::string hint{};                               ///< what else there is, on the right of it: "P panels"
-    double fps = 0.0;                                 ///< frames shown a second
-    double real_time_factor = 0.0;                    ///< seconds of clip that a second of decoding makes
+    std::string hint{};                               ///< a hint at the right of the title: "P panels"
+    double fps = 0.0;                                 ///< frames shown per second
+    double real_time_factor = 0.0;                    ///< seconds of clip per second of decoding
     std::size_t queue_depth = 0, queue_capacity = 0;  ///< decoded frames waiting
     Nanoseconds step{};                               ///< latency of the last decoder step
-    Nanoseconds frame_age{};                          ///< from decoded to shown
+    Nanoseconds frame_age{};                          ///< time from decoded to shown
     std::uint64_t late = 0;                           ///< frames shown after their time
     std::uint64_t dropped = 0;                        ///< frames never shown
 };

@@ -7,13 +7,13 @@ namespace kinetograph::ui {
 
 class SelectionWatch {
   public:
-    /// True once after a pass was selected that note() was not told of.
+    /// True once after a pass was selected that was not passed to note().
     bool has_changed(const Selection& selection) {
         if (pass_ == selection.pass && track_ == selection.track) return false;
         note(selection);
         return pass_ != 0;
     }
-    /// The panel itself has selected: its user looks at the pass already.
+    /// Call when the panel itself has made the selection: the pass is in view already.
     void note(const Selection& selection) {
         pass_ = selection.pass;
         track_ = selection.track;

@@ -134,7 +134,7 @@ class SpikesPanel final : public Panel {
     static constexpr float kBeside = 640.0F;  // pixels of a panel that has room for two columns
     static constexpr float kPlot = 32.0F;
 
-    /// From now on.
+    /// The threshold applies from now on.
     static void draw_threshold(const PanelContext& context) {
         profile::SpikeThreshold threshold = context.profile.spike_threshold();
         auto factor = static_cast<float>(threshold.median);
@@ -153,7 +153,7 @@ class SpikesPanel final : public Panel {
         ImGui::TextDisabled("and all over %s", human_time(threshold.fixed).c_str());
     }
 
-    /// Of a table with so many rows.
+    /// Height of a table with that many rows.
     static float height_of(std::size_t rows) {
         const float row = ImGui::GetTextLineHeight() + 2 * ImGui::GetStyle().CellPadding.y;
         return static_cast<float>(rows + 1) * row + 2;
@@ -201,7 +201,7 @@ class SpikesPanel final : public Panel {
         chosen = is_chosen(context, row) || spike == spikes.end() ? nullptr : std::make_shared<const Spike>(*spike);
     }
 
-    /// Its passes, beside them what else was going on, and below where its lanes were idle.
+    /// The step's passes, beside them the circumstances, and below where its lanes were idle.
     void draw_chosen(const PanelContext& context, const Spike& spike) {
         ImGui::Separator();
         const bool beside = ImGui::GetContentRegionAvail().x >= kBeside * context.scale;
@@ -220,7 +220,7 @@ class SpikesPanel final : public Panel {
                                       gap.reason));
     }
 
-    /// With the whole text under the pointer.
+    /// Draws one line, with the whole text as its tooltip.
     static void draw_line(const char* title, const std::string& text) {
         if (text.empty()) return;
         if (*title != 0) {
@@ -261,7 +261,7 @@ class SpikesPanel final : public Panel {
         return text;
     }
 
-    /// A step is kept before its frames are shown: those are looked up among the newest.
+    /// A step is kept before its frames are shown, so these are looked up among the newest frames.
     static std::string frames_text(const PanelContext& context, const Spike& spike) {
         std::string text;
         for (const profile::FrameTimes& frame : context.profile.pacing().newest) {
@@ -275,7 +275,7 @@ class SpikesPanel final : public Panel {
         return text;
     }
 
-    /// The frame times until then.
+    /// The frame times until the step was kept.
     static void draw_frames(const PanelContext& context, const profile::PacingFigures& pacing) {
         if (pacing.newest.size() < 2) return;
         std::vector<float> intervals;
@@ -342,7 +342,7 @@ class SpikesPanel final : public Panel {
         ImGui::TextDisabled("by chance in less than 1 of 100 cases");
     }
 
-    /// The profile's pass of a row: captures name theirs by text, for they may come from elsewhere.
+    /// Finds the profile's pass for each row: captures name passes by text, because they may come from elsewhere.
     static void identify(const PanelContext& context, std::vector<ChangeRow>& rows,
                          const std::vector<std::string_view>& tracks) {
         std::unordered_multimap<std::string_view, const profile::PassProfile*> passes;

@@ -14,13 +14,13 @@ constexpr float kArrow = 0.65F;                          // of the font's size: 
 
 float row_height() { return ImGui::GetTextLineHeight() + 2 * ImGui::GetStyle().CellPadding.y; }
 
-/// The header and whole rows: what of `height` they fill.
+/// The part of `height` that the header and whole rows fill.
 float whole_rows(float height) {
     const float available = height > 0.0F ? height : ImGui::GetContentRegionAvail().y;
     return std::max(2.0F, std::floor(available / row_height())) * row_height();
 }
 
-/// No row is half hidden under the header.
+/// So that no row is half hidden under the header.
 void scroll_by_whole_rows() {
     const float row = row_height(), at = ImGui::GetScrollY(), whole = std::round(at / row) * row;
     if (at != whole && at < ImGui::GetScrollMaxY()) ImGui::SetScrollY(whole);

@@ -25,18 +25,18 @@ struct TableRow {
 
 struct ColumnHead {
     const char* title;
-    const char* meaning;  ///< under the pointer
+    const char* meaning;  ///< tooltip of the header
     bool is_number = false;
-    std::string (*more)(const PanelContext&) = nullptr;  ///< of the meaning, as it stands now
+    std::string (*more)(const PanelContext&) = nullptr;  ///< appended to the meaning, as it is now
 };
 
-/// The first column is the row's name. Those with a key are numbers, on the right of their column.
+/// The first column is the row's name. Columns with a key are numbers, aligned to the right.
 template <class Row>
 struct Column {
     const char* title;
     const char* meaning;
-    double (*key)(const Row&) = nullptr;        ///< what it sorts by; null: its text
-    std::string (*text)(const Row&) = nullptr;  ///< of all but the first
+    double (*key)(const Row&) = nullptr;        ///< value to sort by; null: sorts by its text
+    std::string (*text)(const Row&) = nullptr;  ///< of all columns but the first
     std::string (*more)(const PanelContext&) = nullptr;
     ColumnHead head() const { return {title, meaning, key != nullptr, more}; }
 };
@@ -52,39 +52,40 @@ struct Sorting {
 
 struct TableLook {
     Sorting sorting{};        ///< at first
-    bool is_wide = false;     ///< columns as wide as their texts, beyond which the table scrolls sideways
+    bool is_wide = false;     ///< columns are as wide as their texts, and the table scrolls sideways
     bool is_filtered = true;  ///< by the common filter
     bool has_chip = true;     ///< the colour of the track before the name
-    Nanoseconds refresh = std::chrono::milliseconds(250);  ///< of the rows; faster is unreadable
+    Nanoseconds refresh = std::chrono::milliseconds(250);  ///< how often rows are made again; faster is unreadable
 };
 
 /// The parts that do not depend on the rows' type.
 namespace table {
 
-/// False: nothing of it can be seen, and it is not to be ended.
+/// False if nothing of the table is visible: do not call ImGui::EndTable() then.
 bool begin(const char* id, std::size_t columns, const TableLook& look, float height);
 void declare_column(const ColumnHead& head, std::size_t index, const TableLook& look, float scale);
 void draw_header(const PanelContext& context, const ColumnHead& head, bool is_sorted);
-/// True: a header was clicked.
+/// True if a header was clicked.
 bool read_sorting(Sorting& sorting);
-/// Draws the name. True: the row was clicked.
+/// Draws the name. True if the row was clicked.
 bool begin_row(const PanelContext& context, const TableRow& row, bool is_chosen, const TableLook& look);
-/// Scrolls until the row that was begun last can be seen whole.
+/// Scrolls until the row that was begun last is fully visible.
 void bring_into_view();
 /// A text that is too long loses its beginning: names of a checkpoint differ at their ends.
 void draw_cell(const std::string& text, bool is_number);
-/// A click is under way: rows stay under the pointer until it is over.
+/// True while a click is under way: rows must not move under the pointer until it is over.
 bool is_held();
 
 }  // namespace table
 
-/// Headers sort, the common filter picks, a click selects, and a pass that is selected elsewhere is scrolled to.
+/// A click on a header sorts, the common filter applies, a click on a row selects its pass, and a pass that is selected
+/// elsewhere is scrolled into view.
 template <class Row>
 class Table {
   public:
-    /// Of one row; what is empty is about its pass.
+    /// Functions of one row; those left empty act on the row's pass.
     struct Hooks {
-        std::function<std::string(const Row&)> tip{};  ///< under the pointer
+        std::function<std::string(const Row&)> tip{};  ///< tooltip
         std::function<bool(const Row&)> is_chosen{};
         std::function<void(const Row&)> choose{};
     };
@@ -92,8 +93,8 @@ class Table {
     Table(const char* id, std::span<const Column<Row>> columns, const TableLook& look = {})
         : id_(id), columns_(columns), look_(look), sorting_(look.sorting) {}
 
-    /// Whether to make the rows again: a few times a second, and whenever they are made of something of another
-    /// `version`; but not under a click.
+    /// Whether to make the rows again: a few times a second, and whenever `version`, which stands for what they show,
+    /// has changed; but not during a click.
     bool wants_rows(const PanelContext& context, std::uint64_t version) {
         if (has_rows_ && (table::is_held() || (version == version_ && context.now - made_ < look_.refresh)))
             return false;
@@ -105,7 +106,7 @@ class Table {
         rows_ = std::move(rows);
         is_stale_ = true;
     }
-    /// How many the filter lets through.
+    /// Filters and sorts the rows; returns how many pass the filter.
     std::size_t arrange(const PanelContext& context) {
         if (!is_stale_ && context.selection.filter == filtered_by_) return order_.size();
         is_stale_ = false;
@@ -124,7 +125,7 @@ class Table {
         });
         return order_.size();
     }
-    /// `height` in pixels, 0: the rest of the window; of that, whole rows are drawn.
+    /// `height` in pixels; 0: the rest of the window. Only whole rows are drawn.
     void draw(const PanelContext& context, float height, const Hooks& hooks = {}) {
         arrange(context);
         if (!table::begin(id_, columns_.size(), look_, height)) return;
@@ -148,7 +149,7 @@ class Table {
     }
 
   private:
-    static constexpr int kPicturesToSeek = 3;  // a table that has just been opened does not know its height at first
+    static constexpr int kPicturesToSeek = 3;  // a table does not know its height in the first pictures
 
     int find(const Selection& selection) const {
         const auto found = std::ranges::find_if(

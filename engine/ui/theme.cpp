@@ -40,7 +40,7 @@ ImU32 resource_color(std::size_t resource) {
 }
 
 double contrast(ImU32 a, ImU32 b) {
-    static const std::array<double, 256> kLinear = [] {  // of eight bits of sRGB; asked for every label that is drawn
+    static const std::array<double, 256> kLinear = [] {  // [8-bit sRGB value]; every drawn label needs it
         std::array<double, 256> linear{};
         for (std::size_t i = 0; i < linear.size(); ++i) {
             const double value = static_cast<double>(i) / 255.0;

@@ -23,7 +23,7 @@ using profile::SpanRecord;
 using profile::Step;
 using Track = profile::Profile::Track;
 
-/// Of one complete step, worked out once.
+/// Marks of one complete step, computed once.
 struct StepMarks {
     std::vector<profile::HandOver> waits;
     std::vector<profile::StepHandOver> from_others;  ///< of other graphs
@@ -31,8 +31,8 @@ struct StepMarks {
     std::vector<profile::IdleGap> gaps;
 };
 
-/// Whose marks they are. Marks are indices of spans and of passes, and a number of an execution may come again in
-/// another run of the same graph: so the key holds all that tells two steps apart, and how many of both there are.
+/// The key of a step's marks. Marks are indices of spans and passes, and execution numbers may repeat in another run of
+/// the same graph, so the key holds everything that distinguishes two steps, and their numbers of spans and passes.
 struct MarkedStep {
     profile::PlanId plan = profile::kNoPlan;
     std::uint64_t execution = 0;
@@ -99,7 +99,7 @@ class TimelinePanel final : public Panel {
     static constexpr Nanoseconds kShortest = std::chrono::microseconds(1), kLongest = std::chrono::seconds(10);
     static constexpr std::size_t kMarkedSteps = 64, kStepRows = 2;
 
-    /// A step that was chosen among the kept ones: its spans may be gone from the profile.
+    /// Takes the spans of a step that was chosen among the kept ones: the profile may no longer have them.
     void take_spike(const PanelContext& context) {
         if (context.selection.spike == spike_) return;
         spike_ = context.selection.spike;
@@ -122,7 +122,7 @@ class TimelinePanel final : public Panel {
         end_ = step.end + step.length() / 20;
     }
 
-    /// The newest whose passes were timed.
+    /// Shows the newest step whose passes were timed.
     void show_newest_step(const PanelContext& context) {
         const profile::PlanSteps* steps = choose_steps(context);
         if (steps == nullptr) return;
@@ -161,8 +161,8 @@ class TimelinePanel final : public Panel {
         foot_ = std::min(lanes_ + row_ * static_cast<float>(tracks_.size()) + 6, std::max(foot, lanes_));
     }
 
-    /// A letter that was typed while this panel has the focus. Every back end of ImGui hands on what is typed; numbers
-    /// of keys are each back end's own.
+    /// Whether a letter was typed while this panel has the focus. Every back end of ImGui passes on typed text, whereas
+    /// key codes differ between back ends.
     static bool is_typed(char letter) {
         const ImGuiIO& io = ImGui::GetIO();
         if (io.WantTextInput || !ImGui::IsWindowFocused(ImGuiFocusedFlags_ChildWindows)) return false;
@@ -210,7 +210,7 @@ class TimelinePanel final : public Panel {
         if (text.empty()) return "the host's";
         return has_others ? text + ", others the host's" : text;
     }
-    /// Null: the host's clock stamps it.
+    /// Null if the host's clock stamps the track.
     const profile::TrackClock* clock_of(profile::NameId track) const {
         const auto found = std::ranges::find(clocks_, track, &profile::TrackClock::track);
         return found != clocks_.end() ? &*found : nullptr;
@@ -234,7 +234,7 @@ class TimelinePanel final : public Panel {
         if (!follows_) end_ = Nanoseconds(std::llround(pointed + (1.0 - along) * static_cast<double>(span_.count())));
     }
 
-    /// The newest call of a pass of which nothing is in the picture, in its middle; wide enough to be seen.
+    /// If no call of the selected pass is in the picture, moves its newest call to the middle, wide enough to be seen.
     void bring_into_view(const Selection& selection) {
         const SpanRecord* newest = nullptr;
         for (const Track* track : tracks_)
@@ -258,7 +258,7 @@ class TimelinePanel final : public Panel {
         const double width = area_.width;
         return area_.x + static_cast<float>(std::clamp(along, -width, 2 * width));
     }
-    /// Of a track's spans: the curves of a selected pass are above them, the critical path is below.
+    /// Upper edge of a track's spans: the curves of a selected pass are above them, the critical path is below.
     float top_of(std::size_t track) const {
         return lanes_ + static_cast<float>(track) * row_ + (row_ >= kRoomForArcs ? 12.0F : 1.0F);
     }
@@ -272,21 +272,21 @@ class TimelinePanel final : public Panel {
                mouse.y < bottom;
     }
 
-    /// The least of 1, 2 and 5 times a power of ten that is not less.
+    /// The smallest number not below `nanoseconds` that is 1, 2 or 5 times a power of ten.
     static Nanoseconds round_up(double nanoseconds) {
         double step = std::pow(10.0, std::floor(std::log10(std::max(nanoseconds, 1.0))));
         for (const double factor : {2.0, 2.5, 2.0})
             if (step < nanoseconds) step *= factor;
         return Nanoseconds(std::llround(step));
     }
-    /// Seconds, with as many digits as lines that are `apart` need.
+    /// Seconds, with as many digits as lines at distance `apart` need.
     static std::string axis_text(Nanoseconds time, Nanoseconds apart) {
         int digits = 0;
         for (std::int64_t unit = 1'000'000'000; unit > apart.count() && digits < 9; unit /= 10) ++digits;
         return fmt::format("{:.{}f} s", static_cast<double>(time.count()) * 1e-9, digits);
     }
 
-    /// Lines at round times since the first span, which move with the spans; and where it is now.
+    /// Lines at round times since the first span, which move with the spans; and a line at the present.
     void draw_axis(const PanelContext& context, ImDrawList& list) const {
         const Nanoseconds origin = context.profile.recorder().first_begin().value_or(Nanoseconds{});
         const double each_pixel = static_cast<double>(span_.count()) / area_.width;
@@ -354,7 +354,7 @@ class TimelinePanel final : public Panel {
         }
         return marks->second;
     }
-    /// All but one of those that are not in the picture.
+    /// Drops all marks that are not in the picture, except `but`.
     void forget_marks(const MarkedStep& but) {
         std::erase_if(marks_, [&](const auto& entry) {
             return entry.first != but &&
@@ -362,7 +362,7 @@ class TimelinePanel final : public Panel {
         });
     }
 
-    /// A bracket below the lanes for every step; those that overlap take another row, while there is one.
+    /// A bracket below the lanes for every step; overlapping ones go to another row, if there is one.
     void draw_steps(const PanelContext& context, ImDrawList& list) {
         const float line = ImGui::GetTextLineHeight();
         std::array<float, kStepRows> reached;
@@ -412,7 +412,7 @@ class TimelinePanel final : public Panel {
         float reached = area_.x - 2 * area_.width;  // by the spans so far
         const SpanRecord* before = nullptr;
         bool is_crowded = false;
-        // Spans end in the order in which they begin, but for those that overlap on one track.
+        // Spans end in the order in which they begin, except those that overlap on one track.
         auto span = std::ranges::lower_bound(track.spans, begin(), {}, &SpanRecord::end);
         if (span != track.spans.begin() && span != track.spans.end()) {
             before = &*std::prev(span);
@@ -435,7 +435,7 @@ class TimelinePanel final : public Panel {
             reached = std::max(reached, right);
             before = &*span;
             ++span;
-            // What would be drawn into the same pixel is passed over.
+            // Skips spans that would be drawn into the same pixel.
             if (right - left <= 1.0F && span != track.spans.end() && x_of(span->end) < right) {
                 is_crowded = true;
                 const Nanoseconds next =
@@ -471,7 +471,7 @@ class TimelinePanel final : public Panel {
         });
     }
 
-    /// Gaps within the steps; one in which the track ran something of another plan ends there.
+    /// Gaps within the steps; a gap ends where the track runs something of another plan.
     void draw_gaps(ImDrawList& list, std::size_t index) {
         const Track& track = *tracks_[index];
         for (const ShownStep& shown : steps_) {
@@ -485,7 +485,7 @@ class TimelinePanel final : public Panel {
         }
     }
 
-    /// Its frame and its reason, where there is room for that; what is narrower explains itself under the pointer.
+    /// The gap's frame and reason, where there is room; narrower ones show the reason as a tooltip.
     void draw_gap(ImDrawList& list, std::size_t index, const profile::IdleGap& gap) {
         const float left = std::max(x_of(gap.begin), area_.x), to_right = std::min(x_of(gap.end), right());
         const float top = top_of(index), bottom = bottom_of(index), line = ImGui::GetTextLineHeight();
@@ -530,7 +530,7 @@ class TimelinePanel final : public Panel {
         draw_dependencies(context, list, shown);
     }
 
-    /// Spans that touch have one line.
+    /// Spans that touch share one line.
     void draw_critical_path(const PanelContext& context, ImDrawList& list, const ShownStep& shown) {
         const Step& step = *shown.step;
         float left = 0, right = 0, y = -1, row = -1;
@@ -621,7 +621,7 @@ class TimelinePanel final : public Panel {
                                {to.x - along.x + along.y * 0.5F, to.y - along.y - along.x * 0.5F}, color);
     }
 
-    /// What is under the pointer: a line, a step or a frame; a span, a gap, or a lane's name.
+    /// The tooltip of what is under the pointer: a line, a step or a frame; a span, a gap, or a lane's name.
     void explain_pointed(const PanelContext& context) const {
         if (!tip_.empty()) return ImGui::SetTooltip("%s", tip_.c_str());
         if (pointed_at_ != nullptr) return explain(context, *pointed_at_);
@@ -654,7 +654,7 @@ class TimelinePanel final : public Panel {
         ImGui::SetTooltip("%s", text.c_str());
     }
 
-    /// A click beside every span selects nothing.
+    /// A click outside all spans clears the selection.
     void select(const PanelContext& context, const SpanRecord* span) {
         if (span != nullptr)
             context.selection.select(span->name, span->track, span->plan);
@@ -678,7 +678,7 @@ class TimelinePanel final : public Panel {
     float labels_ = kLabels;                 // pixels of the names of the lanes
     float lanes_ = 0, row_ = 20, foot_ = 0;  // where the lanes begin, their height, and where the steps begin
     const SpanRecord* pointed_at_ = nullptr;
-    std::string tip_;  // of another thing under the pointer
+    std::string tip_;  // tooltip of anything else under the pointer
     bool is_hovered_ = false;
     SelectionWatch watch_;
 };
