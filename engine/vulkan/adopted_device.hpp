@@ -13,7 +13,7 @@ namespace kinetograph::vulkan {
 struct AdoptedQueue {
     VkQueue handle = nullptr;  ///< null: share the graphics queue
     std::uint32_t family = 0;
-    std::mutex* mutex = nullptr;  ///< the host's lock of this queue; null: no other thread submits to it
+    std::mutex* mutex = nullptr;  ///< the host's mutex for this queue; null: no other thread submits to it
 };
 
 struct AdoptedDevice {

@@ -101,7 +101,7 @@ Result<void> DeviceClock::anchor() {
             best_ticks = ticks;
         }
     }
-    if (!outcome) {  // a queue that stands still writes to it later
+    if (!outcome) {  // a blocked queue may still write to it later
         device_.keep(std::shared_ptr<const void>(nullptr, [device = &device_, pool](const void*) {
             device->table().vkDestroyQueryPool(device->handle(), pool, nullptr);
         }));
@@ -123,7 +123,7 @@ Nanoseconds DeviceClock::error() const {
     return error_locked();
 }
 
-/// Stamps come until the next reading is there.
+/// This fit also maps stamps that are taken before the next reading.
 Nanoseconds DeviceClock::error_locked() const {
     return regression_.bound(calibrated_ ? kInterval : 2 * profile::ClockBrackets::kInterval);
 }

@@ -14,22 +14,23 @@ namespace kinetograph::vulkan {
 
 class Device;
 
-/// Offset and drift are fitted over repeated readings of both clocks: together by VK_EXT_calibrated_timestamps, else
-/// from the lanes' work, which runs between its submission and its completion as the host sees them.
+/// Offset and drift are fitted over repeated readings of both clocks: together by VK_EXT_calibrated_timestamps,
+/// otherwise derived from the lanes' work, which runs between its submission and its completion as the host sees them
+/// (profile::ClockBrackets).
 class DeviceClock {
   public:
     static Result<std::unique_ptr<DeviceClock>> create(const Device& device);
 
     /// Takes another reading, if one is possible and the last is older than 100 ms. Thread-safe.
     void calibrate();
-    /// A lane's work: `first` was stamped after `submitted`, `last` before `done`. Thread-safe; heeded only without the
-    /// extension.
+    /// Notes a lane's work: `first` was stamped after `submitted`, `last` before `done`. Thread-safe; ignored if the
+    /// extension is used.
     void note_work(std::uint64_t first, Nanoseconds submitted, std::uint64_t last, Nanoseconds done);
-    /// Host time of a stamp of a queue with that many valid bits. Thread-safe.
+    /// Host time of a stamp. Counters are taken to wrap after the valid bits of the graphics queue. Thread-safe.
     Nanoseconds to_host(std::uint64_t ticks) const;
     /// "calibrated (VK_EXT_calibrated_timestamps), drift 1.2 ppm", or how the estimate was made, with its error.
     std::string describe() const;
-    Nanoseconds error() const;  ///< of a time on the host axis, at most
+    Nanoseconds error() const;  ///< upper bound, of a time on the host axis
     double drift_ppm() const;
     bool available() const;  ///< false if the graphics queue has no time stamps
 

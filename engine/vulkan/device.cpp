@@ -44,7 +44,7 @@ std::uint64_t nanoseconds_of(Nanoseconds timeout) {
     return static_cast<std::uint64_t>(std::max(timeout, Nanoseconds{}).count());
 }
 
-/// What a queue uses that has not come to it: gone with the device.
+/// What a submission uses that its queue has not executed yet; destroyed with the device.
 struct Unfinished {
     const Device& device;
     VkFence fence = VK_NULL_HANDLE;
@@ -112,8 +112,8 @@ Result<void> Device::finish(std::span<const std::byte> pipeline_cache) {
     return {};
 }
 
-/// Success once the queue has finished its previous work; VK_TIMEOUT after `patience`, since batches may wait for ever:
-/// the queue still uses `late` then.
+/// Waits until the queue has finished its earlier work. VK_TIMEOUT after `patience`, since batches may wait for ever:
+/// then the queue still uses the fence, which is returned in `late`.
 VkResult Device::finish(const Queue& queue, Nanoseconds patience, VkFence& late) const {
     VkFenceCreateInfo info{};
     info.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO;
@@ -140,7 +140,7 @@ std::vector<Queue> Device::distinct_queues() const {
     return distinct;
 }
 
-/// False: a queue has not finished after kPatience; the fence that it still uses is leaked.
+/// False if a queue has not finished after kPatience; the fence that it still uses is leaked.
 bool Device::settle() const {
     bool settled = true;
     VkFence late = VK_NULL_HANDLE;
@@ -250,7 +250,7 @@ Result<void> Device::wait_idle(std::span<const Queue> queues, Nanoseconds patien
     return {};
 }
 
-/// Of a lost device this call returns in finite time, and nothing runs any more then.
+/// On a lost device vkDeviceWaitIdle returns in finite time, and nothing runs any more afterwards.
 void Device::stop_lost_work() const {
     std::vector<std::unique_lock<std::mutex>> locks;
     for (const Queue& queue : distinct_queues())

@@ -1,4 +1,4 @@
-// Device: a logical device with its queues, function table, memory and clock; our own, or the host application's.
+// Device: a logical device, the library's own or a host application's, with its queues, functions, memory and clock.
 #pragma once
 
 #include <kinetograph/engine/base/thread_safety.hpp>
@@ -44,8 +44,9 @@ class Device {
 
     Device(const Device&) = delete;
     Device& operator=(const Device&) = delete;
-    /// Waits until its queues are idle, after the host's batches on an adopted device, for at most kPatience per queue.
-    /// Work that still runs then, and what it uses, is never released.
+    /// Waits until its queues are idle, for at most kPatience per queue: on an adopted device, whose queues run the
+    /// host's batches too, only if semaphores were retired or objects kept. What a queue may still use then is never
+    /// released.
     ~Device();
 
     VkDevice handle() const { return handle_; }
@@ -74,20 +75,21 @@ class Device {
     void set_name(VkObjectType type, std::uint64_t object, std::string_view name) const;
     /// An Error of this device: code from `result`, sentence "<device>: <doing>: VK_ERROR_...".
     tl::unexpected<Error> error(VkResult result, std::string_view doing) const;
-    /// Blocks until the queues have finished what they were given, and holds none of their mutexes meanwhile. Errors:
-    /// DeviceLost, also where one has not after `patience`.
+    /// Blocks until the queues have finished what they were given, without holding their mutexes. Errors: DeviceLost,
+    /// also if a queue has not finished after `patience`.
     Result<void> wait_idle(Nanoseconds patience = graph::kWorkPatience) const;
     /// The same for one lane's queue.
     Result<void> wait_idle(graph::Lane lane, Nanoseconds patience = graph::kWorkPatience) const;
-    /// Destroys a timeline semaphore (null: nothing) whose batches have all signalled, but later: after 64 others, or
-    /// with the device. A driver that keeps timelines on its own thread, as Mesa's vk_queue does, reads what a batch
-    /// has waited for again after the batch's last signal.
+    /// Takes over a timeline semaphore (or null) whose batches have all signalled, and destroys it later: after 64
+    /// others, or with the device. A driver that keeps timelines on its own thread, as Mesa's vk_queue does, reads what
+    /// a batch has waited for again after the batch's last signal.
     void retire(VkSemaphore semaphore) const;
     static constexpr std::size_t kRetired = 64;
     /// Keeps objects that abandoned work may still use until the queues are idle at the device's end.
     void keep(std::shared_ptr<const void> object) const;
-    /// Records with `record` on the graphics queue, submits and waits: for set-up, not for frames. Errors: DeviceLost,
-    /// also after `patience`; what the commands use is then still in use, and goes to keep().
+    /// Records commands for the graphics queue with `record`, submits them and waits: for set-up, not for frames.
+    /// Errors: DeviceLost, also after `patience`; the caller then passes what the commands use to keep(), because it is
+    /// still in use.
     Result<void> run_once(std::string_view what, const std::function<void(VkCommandBuffer)>& record,
                           Nanoseconds patience = graph::kWorkPatience) const;
 
@@ -111,7 +113,7 @@ class Device {
     std::array<std::mutex, 3> mutexes_;
     std::vector<std::uint32_t> families_;
     mutable Mutex retired_mutex_;
-    mutable std::deque<VkSemaphore> retired_ KG_GUARDED_BY(retired_mutex_);  // the oldest first
+    mutable std::deque<VkSemaphore> retired_ KG_GUARDED_BY(retired_mutex_);  // oldest first
     mutable std::vector<std::shared_ptr<const void>> kept_ KG_GUARDED_BY(retired_mutex_);
     std::unique_ptr<MemoryPool> memory_;
     std::unique_ptr<DeviceClock> clock_;

@@ -21,7 +21,7 @@ class VulkanMemory final : public graph::MemoryBackend {
     const Device& device_;
 };
 
-/// A frame graph's reference to a buffer or an image outside it.
+/// How a frame graph refers to a buffer or an image outside it, for imports.
 graph::Physical physical_of(const Buffer& buffer);
 graph::Physical physical_of(const Image& image);
 

@@ -1,11 +1,11 @@
-// Vulkan's names in the headers of frames and sessions. KINETOGRAPH_WITHOUT_VULKAN: these alone are there. The package
-// defines it where it finds no headers of Vulkan; an application has frames in its memory or its accelerator's then.
+// Vulkan's names in the headers of frames and sessions. With KINETOGRAPH_WITHOUT_VULKAN they are declared here; the
+// package defines it if it finds no Vulkan headers. Applications then get frames in host or accelerator memory.
 #pragma once
 
 #ifndef KINETOGRAPH_WITHOUT_VULKAN
 #include <vulkan/vulkan_core.h>
 #else
-// As vulkan_core.h declares them for 64-bit machines: enough to leave them empty.
+// As vulkan_core.h declares them for 64-bit machines: enough to hold null handles.
 // NOLINTBEGIN(modernize-use-using)
 typedef struct VkInstance_T* VkInstance;
 typedef struct VkPhysicalDevice_T* VkPhysicalDevice;

@@ -89,7 +89,7 @@ Result<std::unique_ptr<Image>> Image::create(const Device& device, std::string_v
     query.sType = VK_STRUCTURE_TYPE_IMAGE_MEMORY_REQUIREMENTS_INFO_2;
     query.image = image->handle_;
     device.table().vkGetImageMemoryRequirements2(device.handle(), &query, &requirements);
-    // An image that another API maps is dedicated, as some drivers require; for the others it costs nothing.
+    // An image that another API maps gets a dedicated allocation: some drivers require it, elsewhere it costs nothing.
     KG_TRY(image->allocation_, device.memory().allocate(
                                    {.name = name,
                                     .requirements = requirements.memoryRequirements,

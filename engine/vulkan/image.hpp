@@ -31,8 +31,8 @@ class Image {
     /// Errors: those of MemoryPool::allocate, InvalidArgument (a side of 0 or beyond the device's limit).
     static Result<std::unique_ptr<Image>> create(const Device& device, std::string_view name,
                                                  const graph::ImageDesc& desc, const ImageOptions& options = {});
-    /// An image owned by others (a swapchain, a host application), with our own view. `layout` is its layout when a
-    /// frame graph's first pass uses it.
+    /// An image that something else owns (a swapchain, a host application), with a view of this object's own. `layout`
+    /// is its layout when a frame graph's first pass uses it.
     static Result<std::unique_ptr<Image>> wrap(const Device& device, std::string_view name, VkImage image,
                                                const graph::ImageDesc& desc, VkImageLayout layout);
     Image(const Image&) = delete;

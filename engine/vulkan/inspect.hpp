@@ -31,7 +31,7 @@ struct DeviceReport {
     std::string type;                       ///< "discrete GPU", "CPU", ...
     std::array<std::uint8_t, 16> uuid{};    ///< VkPhysicalDeviceIDProperties::deviceUUID
     std::optional<PciPlace> pci;            ///< if the driver reports it
-    std::uint32_t api_version = 0;          ///< as VK_MAKE_API_VERSION makes it
+    std::uint32_t api_version = 0;          ///< encoded as by VK_MAKE_API_VERSION
     std::uint64_t device_memory_bytes = 0;  ///< of device-local heaps
     OptionalExtensions extensions;
     std::vector<std::string>
@@ -66,9 +66,9 @@ class RequiredFeatures {
 /// The features of VK_KHR_present_wait and of VK_KHR_present_id, which it needs.
 class PresentFeatures {
   public:
-    /// To enable both, before `next` of the same chain.
+    /// For enabling both; `next` follows in the same chain.
     explicit PresentFeatures(void* next);
-    /// As the device has them.
+    /// For querying: the features as the device has them.
     PresentFeatures(const Instance& instance, VkPhysicalDevice device);
     PresentFeatures(const PresentFeatures&) = delete;
     PresentFeatures& operator=(const PresentFeatures&) = delete;

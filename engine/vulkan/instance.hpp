@@ -1,4 +1,4 @@
-// Instance: our own VkInstance, or the host application's.
+// Instance: the library's own VkInstance, or a host application's.
 #pragma once
 
 #include <kinetograph/engine/vulkan/instance_table.hpp>
@@ -22,7 +22,7 @@ enum class Validation : std::uint8_t {
 struct InstanceOptions {
     std::string application = "kinetograph";
     Validation validation = Validation::Off;
-    std::vector<std::string> extensions{};  ///< in addition to ours; for windows: present::instance_extensions()
+    std::vector<std::string> extensions{};  ///< further ones; for windows: present::Window::instance_extensions()
 };
 
 class Instance {

@@ -30,16 +30,16 @@ struct VulkanLane::Slot {
     VkCommandBuffer commands = VK_NULL_HANDLE;
     DescriptorHeap descriptors;
     UploadHeap uploads;
-    VkQueryPool queries = VK_NULL_HANDLE;  // two a pass
+    VkQueryPool queries = VK_NULL_HANDLE;  // two per pass
     std::uint32_t query_capacity = 0;
-    std::unique_ptr<Buffer> stamps;  // the commands copy `queries` here; null if the queue cannot
+    std::unique_ptr<Buffer> stamps;  // the commands copy `queries` here; null: the host reads them
     bool in_flight = false;
-    std::uint64_t value = 0;  // the timeline's value when done
-    Nanoseconds submitted{};  // just before that
+    std::uint64_t value = 0;  // the timeline's value when the batch is done
+    Nanoseconds submitted{};  // host time just before the submission
     std::uint64_t execution = 0;
     profile::PlanId plan = profile::kNoPlan;
     std::vector<profile::NameId> timed_passes;
-    std::vector<std::shared_ptr<graph::Timeline>> waits;  // whose semaphores the batch waits for
+    std::vector<std::shared_ptr<graph::Timeline>> waits;  // keeps the semaphores that the batch waits for
 };
 
 namespace {
@@ -53,7 +53,7 @@ VkSemaphoreSubmitInfo semaphore_info(VkSemaphore semaphore, std::uint64_t value,
     return info;
 }
 
-/// Which device it is in a profile::Recorder: an accelerator's lanes on the same GPU are of another.
+/// The name of the device in a profile::Recorder. Lanes of an accelerator on the same GPU use another name.
 std::string recorded_device(const Device& device) {
     return fmt::format("vulkan {:02x}", fmt::join(device.report().uuid, ""));
 }
@@ -86,7 +86,7 @@ VkImageMemoryBarrier2 image_barrier(const ImageChange& change) {
     return info;
 }
 
-/// For buffers too: a barrier of all memory costs the same on every driver and needs no range.
+/// Used for buffers too: a global memory barrier costs no more on any driver and needs no range.
 VkMemoryBarrier2 memory_barrier(const AccessScope& before, const AccessScope& after) {
     VkMemoryBarrier2 info{};
     info.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER_2;
@@ -138,14 +138,14 @@ VulkanLane::~VulkanLane() {
                                                            timeline_->name(), now.reached, now.submitted)};
     timeline_->report(given_up);
     if (exported_) exported_->report(given_up);
-    // Its commands may still run.
+    // The commands may still run.
     for (auto& slot : slots_) device_.keep(std::shared_ptr<Slot>(std::move(slot)));
     device_.keep(timeline_);
     device_.keep(exported_);
     if (relay_) device_.keep(relay_->timeline());
 }
 
-/// False: the remaining work has been given up.
+/// False if the remaining work was given up.
 bool VulkanLane::settle(graph::Patience patience) {
     for (;;) {
         const graph::LaneState now = state();
@@ -169,7 +169,7 @@ Result<bool> VulkanLane::wait(std::uint64_t value, Nanoseconds timeout) {
     return true;
 }
 
-/// A relay may have passed a wait on although it failed.
+/// Needed because a relay signals also when the wait behind it has failed.
 Result<void> VulkanLane::status_of_others() {
     constexpr std::string_view kWho = "a lane that this one waited for";
     if (relay_)
@@ -204,7 +204,7 @@ void VulkanLane::collect_locked() {
     }
 }
 
-/// `seen_at`: when the host has seen that they are done.
+/// `seen_at` is the time at which the host saw that the batch was done.
 void VulkanLane::record_spans(Slot& slot, Nanoseconds seen_at) {
     if (slot.timed_passes.empty()) return;
     device_.clock().calibrate();
@@ -285,9 +285,9 @@ Result<void> VulkanLane::prepare(Slot& slot, std::size_t passes) {
             return device_.error(result, "creating a query pool");
         slot.query_capacity = info.queryCount;
         slot.stamps.reset();
-        // Querying lavapipe for results waits for its whole queue, and so for lanes that this queue waits for: its
-        // commands copy them to memory, where they are available when the batch is done. On a GPU that copy would be a
-        // dispatch, which takes the multiprocessors from other contexts' kernels.
+        // Asking lavapipe for query results waits for its whole queue, and so for lanes that this queue waits for.
+        // There the commands copy the results to memory, where they are available once the batch is done. On a GPU that
+        // copy would be a dispatch, which takes the multiprocessors from other contexts' kernels.
         if (device_.report().type == to_string(VK_PHYSICAL_DEVICE_TYPE_CPU) &&
             (device_.queue(lane_).flags & (VK_QUEUE_GRAPHICS_BIT | VK_QUEUE_COMPUTE_BIT)) != 0) {
             KG_TRY(slot.stamps, Buffer::create(device_, "time stamps", info.queryCount * sizeof(std::uint64_t),
@@ -308,7 +308,7 @@ Result<void> VulkanLane::submit(const graph::BatchRecord& batch) {
     return submitted;
 }
 
-/// Nothing of a batch that has failed runs: images keep their layouts, and `swapchain` is still to be waited for and
+/// Nothing of a failed batch runs: images get back their previous layouts, and `swapchain` remains to be waited for and
 /// signalled.
 void VulkanLane::forget_recorded(const SwapchainSemaphores& swapchain) {
     for (auto change = layouts_before_.rbegin(); change != layouts_before_.rend(); ++change)
@@ -324,7 +324,8 @@ Result<void> VulkanLane::record(Slot& slot, const graph::BatchRecord& batch) {
     if (const VkResult result = table.vkBeginCommandBuffer(slot.commands, &begin); result != VK_SUCCESS)
         return device_.error(result, "beginning a command buffer");
 
-    // The host, or a lane that runs on it, wrote after this was submitted, so submission alone has not made it visible.
+    // The host, or a lane that runs on it, may write after this submission, so the submission does not make that
+    // visible.
     if (waits_for_the_host(batch))
         record_barrier(slot.commands, memory_barrier({VK_PIPELINE_STAGE_2_HOST_BIT, VK_ACCESS_2_HOST_WRITE_BIT},
                                                      {every_stage(device_.queue(lane_).flags),
@@ -353,7 +354,7 @@ Result<void> VulkanLane::record(Slot& slot, const graph::BatchRecord& batch) {
         }
         if (labels) device_.instance().table().vkCmdEndDebugUtilsLabelEXT(slot.commands);
     }
-    // A timeline value that the host waits for makes writes available, but not visible to the host.
+    // Waiting for a timeline value makes the device's writes available, but not visible to the host.
     const bool copies_stamps = slot.stamps && !slot.timed_passes.empty();
     if (copies_stamps)
         table.vkCmdCopyQueryPoolResults(slot.commands, slot.queries, 0,
@@ -423,7 +424,7 @@ void VulkanLane::record_barrier(VkCommandBuffer commands, const VkMemoryBarrier2
     device_.table().vkCmdPipelineBarrier2(commands, &info);
 }
 
-/// Null for a timeline that is no semaphore of this device.
+/// Null if the timeline is not a semaphore of this device.
 const TimelineSemaphore* VulkanLane::semaphore_of(const graph::Timeline& timeline) const {
     return timeline.owner() == &device_ ? &static_cast<const TimelineSemaphore&>(timeline) : nullptr;
 }

@@ -33,8 +33,8 @@ class VulkanLane final : public graph::LaneBackend {
     static Result<std::unique_ptr<VulkanLane>> create(const Device& device, graph::Lane lane,
                                                       profile::Recorder* recorder = nullptr,
                                                       Sharing sharing = Sharing::Private);
-    /// Waits for what it submitted, with a graph::Patience. Command buffers of work that was given up are kept by the
-    /// device, and the timeline's status() is Cancelled: only the queue can signal its values.
+    /// Waits for what it submitted, with a graph::Patience. If that work is given up, the device keeps its command
+    /// buffers, and the timeline's status() becomes Cancelled: only the queue can signal the remaining values.
     ~VulkanLane() override;
 
     graph::Lane lane() const override { return lane_; }
@@ -53,7 +53,7 @@ class VulkanLane final : public graph::LaneBackend {
     std::uint64_t completed() const { return timeline_->value(); }  ///< value that the timeline has reached
 
     /// The next execution draws to an image of a swapchain: the lane's first batch waits for it, the last one signals.
-    /// If a batch fails, what it was to wait for and to signal is left to the execution after.
+    /// If a batch fails, the semaphores that it should have waited for and signalled are left to the next execution.
     void draw_next(const SwapchainSemaphores& semaphores) { swapchain_ = semaphores; }
 
     /// Records the spans of everything that has completed. submit() and wait() do this too.
@@ -83,16 +83,16 @@ class VulkanLane final : public graph::LaneBackend {
     const Device& device_;
     graph::Lane lane_;
     profile::Recorder* recorder_;
-    profile::LaneTrack track_;  // of its spans, if there is a recorder
+    profile::LaneTrack track_;  // the track of its spans, if there is a recorder
     std::shared_ptr<TimelineSemaphore> timeline_, exported_;
-    mutable Mutex mutex_;  // and of the slots' queries
+    mutable Mutex mutex_;  // also guards the slots' queries
     std::uint64_t submitted_ KG_GUARDED_BY(mutex_) = 0;
     std::vector<std::unique_ptr<Slot>> slots_ KG_GUARDED_BY(mutex_);
     std::vector<std::weak_ptr<graph::Timeline>> awaited_ KG_GUARDED_BY(mutex_);  // of lanes that the queue waited for
     std::unique_ptr<graph::Relay> relay_ KG_GUARDED_BY(mutex_);                  // made when first needed
     graph::PendingWaits pending_;
     SwapchainSemaphores swapchain_;                                 // of the next execution
-    std::vector<std::pair<Image*, VkImageLayout>> layouts_before_;  // what the batch being recorded has changed
+    std::vector<std::pair<Image*, VkImageLayout>> layouts_before_;  // of images that the batch being recorded changes
     std::vector<graph::Point> relayed_;                             // of the batch being submitted
 };
 

@@ -49,7 +49,7 @@ struct MemoryBlock {
 
 namespace {
 
-constexpr VkDeviceSize kBlockBytes = 32ULL << 20U;  // large beside a frame, small beside any device
+constexpr VkDeviceSize kBlockBytes = 32ULL << 20U;  // large compared with a frame, small compared with any device
 
 struct TypeWish {
     VkMemoryPropertyFlags required;
@@ -108,7 +108,7 @@ MemoryPool::~MemoryPool() {
     for (const auto& block : blocks_) give_back(block->memory, block->bytes);
 }
 
-/// Of the types that serve the use, the one with the most preferred and the fewest other properties.
+/// Of the memory types that serve the use, the one with the most preferred and the fewest other properties.
 Result<std::uint32_t> MemoryPool::find_type(const AllocationRequest& request) const {
     const TypeWish wish = wish_of(request.use);
     std::optional<std::uint32_t> best;
@@ -233,7 +233,7 @@ Result<Allocation> MemoryPool::allocate_own(const AllocationRequest& request, st
     return allocation;
 }
 
-/// The driver says which of its memory types can represent these pages.
+/// The driver reports which of its memory types can represent these pages.
 Result<Allocation> MemoryPool::import_host(AllocationRequest request) {
     if (!device_.report().extensions.external_memory_host)
         return kinetograph::fail(ErrorCode::Unsupported,
@@ -304,7 +304,7 @@ void MemoryPool::release(Allocation& allocation) {
     MemoryBlock& block = *allocation.block_;
     block.give_back(allocation.offset_, allocation.bytes_);
     if (block.free.size() != 1 || block.free.begin()->second != block.bytes) return;
-    // Keep one empty block of a kind: a buffer that grows frees and allocates again and again.
+    // Keep one empty block of each kind, because a growing buffer frees and allocates repeatedly.
     const bool has_sibling = std::any_of(blocks_.begin(), blocks_.end(), [&](const auto& other) {
         return other.get() != &block && other->type == block.type && other->optimal_images == block.optimal_images &&
                (other->mapped != nullptr) == (block.mapped != nullptr);

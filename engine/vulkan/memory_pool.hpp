@@ -63,11 +63,11 @@ class Allocation {
     bool dedicated_ = false;
 };
 
-/// One of the device's heaps, as the driver tells.
+/// One of the device's heaps, as the driver reports it.
 struct MemoryHeap {
     bool device_local = false;
     std::uint64_t bytes = 0;
-    std::uint64_t used = 0, budget = 0;  ///< by this process, and what it may use; budget 0: the driver does not tell
+    std::uint64_t used = 0, budget = 0;  ///< by this process, and what it may use; budget 0: not reported
 };
 
 class MemoryPool {
@@ -77,13 +77,14 @@ class MemoryPool {
     MemoryPool(const MemoryPool&) = delete;
     MemoryPool& operator=(const MemoryPool&) = delete;
 
-    /// Thread-safe. Errors: OutOfMemory (the size requested, the heap's size, how much we hold and how much is free),
-    /// Unsupported (no memory type serves the use, or exporting is not possible).
+    /// Thread-safe. Errors: OutOfMemory (with the requested size, the heap's size, how much this pool holds and how
+    /// much is free), Unsupported (no memory type serves the use, or exporting is not possible).
     Result<Allocation> allocate(const AllocationRequest& request);
 
     std::vector<MemoryHeap> heaps() const;
-    /// Of the heap that serves such memory: what the driver says this process may still take (VK_EXT_memory_budget,
-    /// which knows other processes and what other APIs hold), else the heap without what this pool holds.
+    /// Free bytes of the heap that serves such memory: what this process may still take according to the driver
+    /// (VK_EXT_memory_budget, which includes other processes and APIs), otherwise the heap's size less what this pool
+    /// holds.
     std::uint64_t bytes_free(MemoryUse use) const;
     std::uint64_t bytes_held() const { return bytes_held_.load(); }  ///< taken from the driver, blocks included
 

@@ -9,7 +9,7 @@
 namespace kinetograph::vulkan {
 namespace {
 
-/// A shader module that lives until its pipeline is made.
+/// A shader module, needed only until its pipeline is created.
 class ShaderModule {
   public:
     ShaderModule(const Device& device, std::span<const std::uint32_t> words) : device_(device) {

@@ -41,7 +41,7 @@ struct GraphicsPipelineDesc {
     std::vector<std::uint32_t> constants{};  ///< constant_id 0, 1, ... of the fragment shader
 };
 
-/// Triangles, dynamic viewport and scissor, dynamic rendering; or a compute shader.
+/// A graphics pipeline (triangles, dynamic viewport and scissor, dynamic rendering) or a compute pipeline.
 class Pipeline {
   public:
     static Result<std::unique_ptr<Pipeline>> create(const Device& device, const ComputePipelineDesc& desc);

@@ -74,7 +74,7 @@ TimelineSemaphore::~TimelineSemaphore() {
 }
 
 std::uint64_t TimelineSemaphore::counter() const {
-    constexpr std::uint64_t kNotCounted = 1ULL << 63U;  // unlike those that graph::Timeline counts
+    constexpr std::uint64_t kNotCounted = 1ULL << 63U;  // distinct from the numbers of graph::Timeline
     const auto device = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(&device_));
     return (reinterpret_cast<std::uint64_t>(semaphore_) ^ device * 0x9e3779b97f4a7c15U) | kNotCounted;
 }
@@ -99,7 +99,7 @@ void TimelineSemaphore::signal(std::uint64_t value) {
     const VkResult result = device_.table().vkSignalSemaphore(device_.handle(), &info);
     if (result == VK_SUCCESS) return;
     Error refused = device_.error(result, fmt::format("signalling value {} of {}", value, name())).value();
-    if (refused.code != ErrorCode::DeviceLost) Log().error("{}", refused.message);  // of a loss status() tells
+    if (refused.code != ErrorCode::DeviceLost) Log().error("{}", refused.message);  // status() reports a loss
     report(std::move(refused));
 }
 

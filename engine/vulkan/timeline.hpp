@@ -28,19 +28,19 @@ class TimelineSemaphore final : public graph::Timeline {
   public:
     static Result<std::shared_ptr<TimelineSemaphore>> create(const Device& device, std::string name,
                                                              Sharing sharing = Sharing::Private);
-    /// The application's, which destroys it after this object.
+    /// Wraps the application's semaphore, which the application destroys after this object.
     static std::shared_ptr<TimelineSemaphore> borrow(const Device& device, VkSemaphore semaphore);
-    ~TimelineSemaphore() override;  ///< Device::retire, if the engine owns it
+    ~TimelineSemaphore() override;  ///< calls Device::retire if the engine owns it
     TimelineSemaphore(const TimelineSemaphore&) = delete;
     TimelineSemaphore& operator=(const TimelineSemaphore&) = delete;
 
     const void* owner() const override { return &device_; }
     VkSemaphore handle() const { return semaphore_; }
-    std::uint64_t counter() const override;  ///< of the semaphore, which several objects may stand for
+    std::uint64_t counter() const override;  ///< of the semaphore: equal for all objects that wrap it
     std::uint64_t value() const override;
     bool wait(std::uint64_t value, std::optional<Nanoseconds> timeout = {}) override;
     /// Does nothing if the value is already reached. No queue may be about to signal a smaller value. If the driver
-    /// refuses, status() says so from then on, and the log.
+    /// refuses, status() reports that from then on, and it is logged unless the device is lost.
     void signal(std::uint64_t value) override;
     /// DeviceLost, as soon as the driver knows.
     Result<void> status() const override;

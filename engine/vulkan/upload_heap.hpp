@@ -20,15 +20,15 @@ class UploadHeap {
     explicit UploadHeap(const Device& device) : device_(device) {}
     /// `alignment` a power of two. Errors: OutOfMemory.
     Result<Upload> allocate(VkDeviceSize bytes, VkDeviceSize alignment);
-    /// Call only when the device has finished reading. Merges what was allocated in pieces into one buffer for the next
-    /// time.
+    /// Call only when the device has finished reading. If several buffers were needed, one large buffer replaces them
+    /// at the next allocation.
     void reset();
 
   private:
     const Device& device_;
     std::vector<std::unique_ptr<Buffer>> buffers_;  // the last one has room
-    VkDeviceSize used_ = 0;                         // of the last one
-    VkDeviceSize wanted_ = 0;                       // in all since reset()
+    VkDeviceSize used_ = 0;                         // bytes of the last one
+    VkDeviceSize wanted_ = 0;                       // bytes in all since reset()
 };
 
 }  // namespace kinetograph::vulkan

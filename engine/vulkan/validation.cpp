@@ -10,7 +10,7 @@ namespace {
 
 /// Messages that do not concern our use of Vulkan, and why.
 constexpr std::array<std::string_view, 3> kNotOurs{
-    // The loader reports on driver files, for example one for another processor.
+    // The loader's reports on driver files, for example one for another processor.
     "Loader Message",
     // The layer warns of VK_EXT_debug_utils and VK_EXT_validation_features, which we use to receive its messages.
     "UNASSIGNED-BestPractices-vkCreateInstance-specialuse-extension-debugging",

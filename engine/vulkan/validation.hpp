@@ -19,15 +19,15 @@ struct ValidationMessage {
     std::string text;
 };
 
-/// Thread-safe: drivers call back from any thread. Messages of the loader itself (a driver file it could not open) do
-/// not concern our use of Vulkan and are dropped.
+/// Thread-safe: drivers call back from any thread. Messages that do not concern this library's use of Vulkan are
+/// dropped, such as the loader's about a driver file that it could not open.
 class ValidationLog {
   public:
     void add(ValidationMessage message);
     std::vector<ValidationMessage> messages() const;
     std::size_t count() const { return count_.load(); }
     void clear();
-    /// One message a line; empty when there is none.
+    /// One message per line; empty when there is none.
     std::string text() const;
 
     /// The callback to register; `user_data` is the ValidationLog.

@@ -1,5 +1,5 @@
-// engine/vulkan in a build without Vulkan's headers: no device can be opened, and what a device would be needed for
-// says so. The rest is what other rooms link; nothing calls it, because it takes a device.
+// engine/vulkan in a build without Vulkan's headers: opening a loader, an instance or a device fails and says so. The
+// other functions are here for other folders to link against; they are never called, because all take a device.
 #include <kinetograph/engine/vulkan/clock.hpp>
 #include <kinetograph/engine/vulkan/device.hpp>
 #include <kinetograph/engine/vulkan/graph_memory.hpp>
@@ -27,7 +27,7 @@ Result<std::unique_ptr<Instance>> Instance::create(const Loader&, const Instance
 Instance::Instance(const Loader& loader, VkInstance handle, bool owned)
     : loader_(loader), handle_(handle), owned_(owned) {}
 Instance::~Instance() = default;
-/// The application's, which Device::adopt then refuses.
+/// Wraps the application's instance; Device::adopt then refuses.
 std::unique_ptr<Instance> Instance::adopt(VkInstance instance, PFN_vkGetInstanceProcAddr get_instance_proc_addr) {
     return std::unique_ptr<Instance>(new Instance(Loader::adopt(get_instance_proc_addr), instance, false));
 }

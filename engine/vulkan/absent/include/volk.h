@@ -1,4 +1,4 @@
-// As vulkan/vulkan_core.h beside it: the functions of a device that are called outside engine/vulkan.
+// Like vulkan/vulkan_core.h beside it: the device functions that are called outside engine/vulkan.
 #pragma once
 
 #include <vulkan/vulkan_core.h>

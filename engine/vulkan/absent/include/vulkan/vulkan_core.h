@@ -1,5 +1,5 @@
-// Where a build finds no headers of Vulkan: the names of theirs that our headers use, and what is copied to images.
-// Nothing can be made of them, because no device can be opened (absent.cpp).
+// For builds that find no Vulkan headers: the names of Vulkan that this library's headers use, and what copies to
+// images need. No Vulkan object is ever made of them, because no device can be opened (absent.cpp).
 #pragma once
 
 #include <cstdint>
