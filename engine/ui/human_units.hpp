@@ -8,7 +8,7 @@
 
 namespace kinetograph::ui {
 
-/// "417 us", "16.7 ms", "1.25 s": three significant digits. Below a microsecond: "417 ns".
+/// "417 ns", "42 us", "16.7 ms", "1.25 s": two or three significant digits, and hundredths from a second on.
 std::string human_time(Nanoseconds time);
 
 /// The same of nanoseconds in a plot.

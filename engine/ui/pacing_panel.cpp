@@ -55,7 +55,7 @@ constexpr std::array kPartColumns{
                     [](const PartRow& row) { return human_time(row.max); }},
 };
 
-/// A late frame; the name is that of the pass that it was late for.
+/// A late frame; the name is that of the pass that made it late.
 struct LateRow : TableRow {
     std::uint64_t frame = 0;
     Nanoseconds ago{}, over{};

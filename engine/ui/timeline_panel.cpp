@@ -409,7 +409,7 @@ class TimelinePanel final : public Panel {
         const float top = top_of(index), bottom = bottom_of(index), middle = (top + bottom) / 2;
         const ImU32 color = theme::track_color(context.text(track.name));
         draw_gaps(list, index);
-        float reached = area_.x - 2 * area_.width;  // by the spans so far
+        float reached = area_.x - 2 * area_.width;  // right end of the spans so far
         const SpanRecord* before = nullptr;
         bool is_crowded = false;
         // Spans end in the order in which they begin, except those that overlap on one track.
@@ -503,7 +503,7 @@ class TimelinePanel final : public Panel {
         const std::size_t row = row_of(span.track);
         return (top_of(row) + bottom_of(row)) / 2;
     }
-    /// The middle of its upper edge.
+    /// The middle of the span's upper edge.
     ImVec2 top_of(const SpanRecord& span) const {
         return {(x_of(span.begin) + x_of(span.end)) / 2, top_of(row_of(span.track))};
     }
@@ -559,7 +559,7 @@ class TimelinePanel final : public Panel {
         draw_line();
     }
 
-    /// Of the selected pass: curves from what it needs, and to what needs it.
+    /// Curves from what the selected pass needs, and to what needs it.
     void draw_dependencies(const PanelContext& context, ImDrawList& list, const ShownStep& shown) {
         const Step& step = *shown.step;
         const profile::PlanFacts& plan = *shown.plan;
