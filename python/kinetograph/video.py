@@ -176,4 +176,9 @@ def _write_png(path: pathlib.Path, rows: Iterable[bytes], width: int, height: in
         sequence += 1 if sequence == 0 else 2
     header = chunk(b"IHDR", struct.pack(">2I5B", width, height, 8, 2, 0, 0, 0))
     animation = chunk(b"acTL", struct.pack(">2I", len(parts) // 2, 0))
-    path.write_bytes(b"\x89PNG\r\n\x1a\n" + header + animation + b"".join(parts) + chunk(b"IEND", b""))
+    partial = path.with_name(f".{path.stem}.{os.getpid()}.partial.png")
+    try:
+        partial.write_bytes(b"\x89PNG\r\n\x1a\n" + header + animation + b"".join(parts) + chunk(b"IEND", b""))
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)

@@ -99,6 +99,20 @@ def test_a_clip_whose_frames_fail_leaves_no_file(tmp_path, monkeypatch):
     assert [path.read_bytes() for path in out.iterdir()] == [FRAMES.tobytes()]
 
 
+def test_an_animated_png_that_cannot_be_written_leaves_the_one_before(tmp_path):
+    """Where a file can grow to a few bytes only, as where a disk is full."""
+    out = tmp_path / "video.png"
+    out.write_bytes(b"a video of before")
+    script = ("import resource, signal, sys\nimport numpy\nimport kinetograph as kg\n"
+              "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+              "video = kg.Video(numpy.zeros((2, 16, 24, 3), 'uint8'))\n"
+              "resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64))\n"
+              "video.save(sys.argv[1])\n")
+    ended = subprocess.run([sys.executable, "-c", script, out], capture_output=True, text=True, check=False)
+    assert ended.returncode == 1 and "File too large" in ended.stderr
+    assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"a video of before"]
+
+
 def test_frames_of_a_stream_are_a_video(decoder, tmp_path):
     latents = latents_of(2)
     with decoder.stream() as stream:

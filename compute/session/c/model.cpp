@@ -103,7 +103,9 @@ kg_result kg_weights_open_until(kg_instance* instance, const char* path, kg_stop
 
 kg_result kg_weights_parse(kg_instance* instance, const void* contents, uint64_t bytes, const char* name,
                            void (*release)(void* user), void* user, kg_weights** weights) {
-    return with_loops("kg_weights_parse", instance, [&]() -> Outcome {
+    bool is_owned = false;
+    const kg_result result = with_loops("kg_weights_parse", instance, [&]() -> Outcome {
+        is_owned = true;
         const std::shared_ptr<const void> owner(contents, [release, user](const void*) {
             if (release != nullptr) release(user);
         });
@@ -115,6 +117,8 @@ kg_result kg_weights_parse(kg_instance* instance, const void* contents, uint64_t
         *weights = new kg_weights{instance->root, std::move(checkpoint)};
         return KG_OK;
     });
+    if (!is_owned && release != nullptr) release(user);
+    return result;
 }
 
 kg_result kg_weights_describe(kg_weights* weights, kg_weights_info* info) {

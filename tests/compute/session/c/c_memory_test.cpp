@@ -48,6 +48,9 @@ TEST_F(CInterface, WeightsInMemoryAreReleasedWhenNothingUsesThem) {
         kg_weights_parse(instance_.get(), nonsense.data(), nonsense.size(), "a download", release, &released, &weights),
         KG_ERROR_CORRUPT, "a download: ");
     EXPECT_EQ(released, 1);
+    EXPECT_EQ(kg_weights_parse(nullptr, nonsense.data(), nonsense.size(), nullptr, release, &released, &weights),
+              KG_ERROR_INVALID_ARGUMENT);
+    EXPECT_EQ(released, 2);
     std::ifstream file(KINETOGRAPH_ASSETS "/demo_vae.safetensors", std::ios::binary);
     const std::string contents{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
     ASSERT_EQ(
@@ -62,9 +65,9 @@ TEST_F(CInterface, WeightsInMemoryAreReleasedWhenNothingUsesThem) {
     kg_model* model = nullptr;
     ASSERT_EQ(kg_model_create(weights, &desc, &model), KG_OK) << kg_last_error();
     kg_weights_destroy(weights);
-    EXPECT_EQ(released, 1);
-    kg_model_destroy(model);
     EXPECT_EQ(released, 2);
+    kg_model_destroy(model);
+    EXPECT_EQ(released, 3);
 }
 
 TEST_F(CInterface, LargeBuffersComeFromTheApplicationsAllocatorAndGoBack) {
