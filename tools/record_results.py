@@ -16,6 +16,9 @@
         and the cost of drawing of `bench interop`, at both sizes
     tools/record_results.py families --output bench/results/families_h200.json build/release/.../kinetograph
         the same of every family, in the type that each is used in
+    tools/record_results.py sums --output bench/results/sums_h200.json build/release/.../kinetograph
+        exact and fast sums in each type, and with two and four latent frames a step: rates of `bench decode`, and joules
+        a frame, at both sizes
     KINETOGRAPH_CDNA_EMULATOR=CHECKOUT tools/record_results.py emulator
                                      --output bench/results/emulator_gfx950.json build/release
         the compiled gfx950 kernels in the instruction emulator: how many problems were executed, drawn and failed
