@@ -45,6 +45,7 @@ Result<std::unique_ptr<Device>> Device::adopt(const Instance&, const AdoptedDevi
 }
 Device::~Device() = default;
 const Queue& Device::queue(graph::Lane) const { without_device(); }
+void Device::keep(std::shared_ptr<const void>) const { without_device(); }
 
 Result<std::unique_ptr<Buffer>> Buffer::create(const Device&, std::string_view, VkDeviceSize, const BufferOptions&) {
     without_device();

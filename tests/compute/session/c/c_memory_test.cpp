@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 #include <iterator>
 
 namespace kinetograph::c::testing {
@@ -197,6 +198,8 @@ TEST_F(CInterface, DestroyingAFilesClipEndsItsDecodingWhileATensorKeepsAFrame) {
     ASSERT_EQ(kg_clip_release(opened, frame.id, nullptr), KG_OK);
     EXPECT_EQ(decoding_threads(), 1U);
     file.reset();
+    for (int i = 0; i < 1'000 && decoding_threads() > 0; ++i)  // it has done its work and ends
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
     EXPECT_EQ(decoding_threads(), 0U);
     auto* const tensor = static_cast<Tensor*>(exported);
     EXPECT_TRUE(std::equal(wanted[0].begin(), wanted[0].end(), tensor->data));
