@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <thread>
 #include <iterator>
+#include <thread>
 
 namespace kinetograph::c::testing {
 namespace {
