@@ -82,6 +82,7 @@ constexpr conv::KernelChoice kTileChoice{
                 fitting.emplace_back(kPlanIn(tile, problem, chip).seconds, tile.kernel);
         std::ranges::sort(fitting);
         std::vector<std::string_view> kernels;
+        kernels.reserve(fitting.size());
         for (const auto& [seconds, kernel] : fitting) kernels.push_back(kernel);
         return kernels;
     },
