@@ -1,15 +1,12 @@
 // A stream whose readers are slow, hold frames and give them back in any order, while others restart it, cancel it,
 // loop it, ask it and destroy it, at drawn moments. Every frame that comes out is the one that it should be.
 // KINETOGRAPH_CHAOS_SECONDS and KINETOGRAPH_CHAOS_SEED say for how long, and which chaos.
-#include "chaos.hpp"
-#include "stream_fixture.hpp"
+#include "stream_chaos.hpp"
 
-#include <kinetograph/compute/stream/frame_stream.hpp>
 #include <kinetograph/tests/engine/interop/held.hpp>
 #include <kinetograph/tests/engine/interop/watchdog.hpp>
 
 #include <algorithm>
-#include <atomic>
 
 namespace kinetograph::stream {
 namespace {
@@ -20,36 +17,14 @@ using kinetograph::testing::Dice;
 using testing::Case;
 using testing::FrameRecord;
 
-constexpr std::int64_t kLatents = 5;
-constexpr std::uint32_t kSlots = 11;
-
-class Chaos : public testing::StreamTest, public ::testing::WithParamInterface<Case> {
+class Chaos : public testing::StreamChaos, public ::testing::WithParamInterface<Case> {
   protected:
-    void release() override {
-        stream_.reset();
-        StreamTest::release();
-    }
-    void make_stream(bool pushed, bool loop) {
-        const FrameStreamOptions options{.storage = GetParam().storage, .slots = kSlots, .loop = loop};
-        const auto model = testing::small_model(*accelerator_);
-        auto stream = pushed ? FrameStream::create(bridge(), model, {testing::kHeight, testing::kWidth}, options)
-                             : FrameStream::create(bridge(), model, clip_, options);
-        ASSERT_TRUE(stream) << stream.error().message;
-        stream_ = std::move(*stream);
-    }
-    /// Takes frames, holds some, and gives them back in any order, until it is over.
-    void read_frames(Dice dice, bool pushed);
-    void check(const FrameRecord& record, const std::optional<FrameRecord>& before, bool pushed);
-    /// The same latent frame again and again: whenever a clip begins anew, the same frames come.
-    void push_latents(Dice dice);
+    void expect_allowed(const Error& error) override { EXPECT_EQ(error.code, ErrorCode::Cancelled) << error.message; }
+    void check(const FrameRecord& record, const std::optional<FrameRecord>& before, bool pushed) override;
     void disturb(Dice& dice);
     void act(Dice& dice);
 
-    vae::Latents clip_ = testing::small_clip(kLatents);
     std::vector<std::vector<std::uint8_t>> expected_, expected_of_pushed_;
-    std::unique_ptr<FrameStream> stream_;
-    std::atomic<bool> over_{false};
-    std::uint64_t read_ = 0;
 };
 
 void Chaos::check(const FrameRecord& record, const std::optional<FrameRecord>& before, bool pushed) {
@@ -66,42 +41,6 @@ void Chaos::check(const FrameRecord& record, const std::optional<FrameRecord>& b
     }
     if (index < expected.size()) {
         EXPECT_EQ(read(record), expected[index]) << "frame " << index;
-    }
-    ++read_;
-}
-
-void Chaos::read_frames(Dice dice, bool pushed) {
-    std::vector<FrameRecord> held;
-    std::optional<FrameRecord> before;
-    const auto give_back = [&] {
-        const auto which = held.begin() + dice.roll(static_cast<std::uint32_t>(held.size()));
-        EXPECT_TRUE(stream_->release(*which));
-        held.erase(which);
-    };
-    while (!over_) {
-        const auto taken =
-            dice.one_in(8) ? stream_->try_take_ahead() : stream_->take(dice.up_to(std::chrono::milliseconds(5)));
-        if (!taken) {
-            EXPECT_EQ(taken.error().code, ErrorCode::Cancelled) << taken.error().message;
-            dice.pause(std::chrono::milliseconds(1));
-        } else if (*taken) {
-            check(**taken, before, pushed);
-            before = **taken;
-            held.push_back(**taken);
-        }
-        if (dice.one_in(20)) dice.pause(std::chrono::milliseconds(15));
-        while (!held.empty() && (held.size() > kSlots - 6 || dice.one_in(2))) give_back();
-    }
-    while (!held.empty()) give_back();
-}
-
-void Chaos::push_latents(Dice dice) {
-    const std::vector<float> latent = clip_.frame(0);
-    while (!over_) {
-        const auto pushed = stream_->push(latent, dice.up_to(std::chrono::milliseconds(10)));
-        if (pushed) continue;
-        EXPECT_EQ(pushed.error().code, ErrorCode::Cancelled) << pushed.error().message;
-        dice.pause(std::chrono::milliseconds(1));
     }
 }
 
@@ -134,15 +73,10 @@ void Chaos::disturb(Dice& dice) {
 void Chaos::act(Dice& dice) {
     const interop::testing::Watchdog watchdog("an act of the chaos", std::chrono::seconds(120));
     const bool pushed = dice.one_in(2);
-    ASSERT_NO_FATAL_FAILURE(make_stream(pushed, dice.one_in(2)));
-    over_ = false;
-    std::thread reader([&, of_reader = Dice(dice.roll(1U << 20U))] { read_frames(of_reader, pushed); });
-    std::thread writer;
-    if (pushed) writer = std::thread([&, of_writer = Dice(dice.roll(1U << 20U))] { push_latents(of_writer); });
-    for (std::uint32_t i = 20 + dice.roll(100); i > 0; --i) disturb(dice);
-    over_ = true;
-    reader.join();
-    if (writer.joinable()) writer.join();
+    ASSERT_NO_FATAL_FAILURE(make_stream(GetParam().storage, pushed, dice.one_in(2)));
+    use_stream(dice, pushed, [&] {
+        for (std::uint32_t i = 20 + dice.roll(100); i > 0; --i) disturb(dice);
+    });
     stream_.reset();
 }
 
@@ -160,7 +94,7 @@ TEST_P(Chaos, OfAStreamLosesNoFrameAndLeavesNothing) {
     expected_of_pushed_ = testing::expected_frames(*testing::small_decoder(*accelerator_), same);
     Dice dice(chaos_seed());
     SCOPED_TRACE(fmt::format("KINETOGRAPH_CHAOS_SEED={}", chaos_seed()));
-    ASSERT_NO_FATAL_FAILURE(make_stream(false, false));
+    ASSERT_NO_FATAL_FAILURE(make_stream(GetParam().storage, false, false));
     const auto first = stream_->take(std::chrono::seconds(60));  // after which the bridge has its threads
     ASSERT_TRUE(first && *first && stream_->release(**first));
     stream_.reset();

@@ -2,10 +2,8 @@
 // it, cancel it and ask it. Every call ends, frames come in order until the loss is told, and devices that are opened
 // afterwards in the same process serve. On the stand-ins whose kernels do nothing, beside lavapipe.
 // KINETOGRAPH_CHAOS_SECONDS and KINETOGRAPH_CHAOS_SEED say for how long, and which chaos.
-#include "chaos.hpp"
-#include "stream_fixture.hpp"
+#include "stream_chaos.hpp"
 
-#include <kinetograph/compute/stream/frame_stream.hpp>
 #include <kinetograph/engine/accel/hip/device.hpp>
 #include <kinetograph/tests/engine/accel/device_fixture.hpp>
 #include <kinetograph/tests/engine/interop/held.hpp>
@@ -23,8 +21,6 @@ using kinetograph::testing::Dice;
 using testing::FrameRecord;
 using testing::FrameRingDesc;
 
-constexpr std::uint32_t kSlots = 11;
-
 struct Way {
     const char* name;
     bool is_cuda;  ///< the GPU that draws; else HIP, beside it
@@ -38,12 +34,8 @@ constexpr std::array kWays{
 
 enum class Loss : std::uint8_t { None, Accelerator, Display };
 
-class LossChaos : public testing::StreamTest, public ::testing::WithParamInterface<Way> {
+class LossChaos : public testing::StreamChaos, public ::testing::WithParamInterface<Way> {
   protected:
-    void release() override {
-        stream_.reset();
-        StreamTest::release();
-    }
     standin::Control& control() { return GetParam().is_cuda ? *cuda_.control() : hip_; }
     void open_devices(Dice& dice) {
         if (!display_) {
@@ -72,16 +64,7 @@ class LossChaos : public testing::StreamTest, public ::testing::WithParamInterfa
         EXPECT_EQ(control().complaints(), std::vector<std::string>{});
         EXPECT_EQ(control().live(), standin::Live{});
     }
-    void make_stream(bool pushed, bool loop) {
-        const FrameStreamOptions options{.storage = GetParam().storage, .slots = kSlots, .loop = loop};
-        const auto model = testing::small_model(*accelerator_);
-        auto stream = pushed ? FrameStream::create(bridge(), model, {testing::kHeight, testing::kWidth}, options)
-                             : FrameStream::create(bridge(), model, clip_, options);
-        ASSERT_TRUE(stream) << stream.error().message;
-        stream_ = std::move(*stream);
-    }
-    /// A call's Error is one that it may have now.
-    void expect_allowed(const Error& error) {
+    void expect_allowed(const Error& error) override {
         if (error.code == ErrorCode::Cancelled) return;
         EXPECT_EQ(error.code, ErrorCode::DeviceLost) << error.message;
         EXPECT_TRUE(lost_) << error.message;
@@ -92,61 +75,26 @@ class LossChaos : public testing::StreamTest, public ::testing::WithParamInterfa
         if (loss == Loss::Accelerator) control().fail();
         if (loss == Loss::Display) vulkan::testing::faults().device_lost = true;
     }
-    void read_frames(Dice dice, bool pushed);
-    void push_latents(Dice dice);
+    void check(const FrameRecord& record, const std::optional<FrameRecord>& before, bool pushed) override;
     void disturb(Dice& dice);
     void expect_told(bool pushed);
     void act(Dice& dice);
 
     interop::testing::CudaSide cuda_{STANDIN_CUDA_IDLE};
     standin::Control& hip_ = *accel::control_of(STANDIN_HIP_IDLE);
-    const vae::Latents clip_ = testing::small_clip(5);
-    std::unique_ptr<FrameStream> stream_;
-    std::atomic<bool> over_{false}, lost_{false};
-    std::uint64_t read_ = 0, losses_ = 0;
+    std::atomic<bool> lost_{false};
+    std::uint64_t losses_ = 0;
 };
 
-/// Takes frames, which come in order, holds some, and gives them back in any order.
-void LossChaos::read_frames(Dice dice, bool pushed) {
-    std::vector<FrameRecord> held;
-    std::optional<FrameRecord> before;
-    const auto give_back = [&] {
-        const auto which = held.begin() + dice.roll(static_cast<std::uint32_t>(held.size()));
-        EXPECT_TRUE(stream_->release(*which));
-        held.erase(which);
-    };
-    while (!over_) {
-        const auto taken =
-            dice.one_in(4) ? stream_->try_take_ahead() : stream_->take(dice.up_to(std::chrono::milliseconds(5)));
-        if (!taken) {
-            expect_allowed(taken.error());
-            dice.pause(std::chrono::milliseconds(1));
-        } else if (*taken) {
-            const FrameRecord& record = **taken;
-            if (before && before->generation == record.generation) {
-                const bool around = !pushed && record.label.index == 0;
-                EXPECT_TRUE(around || record.label.index == before->label.index + 1) << record.label.index;
-            } else {
-                EXPECT_EQ(record.label.index, 0);
-            }
-            if (const auto ready = bridge_->wait(record.ready); !ready) expect_allowed(ready.error());
-            before = record;
-            held.push_back(record);
-            ++read_;
-        }
-        while (!held.empty() && (held.size() > kSlots - 6 || dice.one_in(2))) give_back();
+/// Frames come in order, and are waited for.
+void LossChaos::check(const FrameRecord& record, const std::optional<FrameRecord>& before, bool pushed) {
+    if (before && before->generation == record.generation) {
+        const bool around = !pushed && record.label.index == 0;
+        EXPECT_TRUE(around || record.label.index == before->label.index + 1) << record.label.index;
+    } else {
+        EXPECT_EQ(record.label.index, 0);
     }
-    while (!held.empty()) give_back();
-}
-
-void LossChaos::push_latents(Dice dice) {
-    const std::vector<float> latent = clip_.frame(0);
-    while (!over_) {
-        const auto pushed = stream_->push(latent, dice.up_to(std::chrono::milliseconds(10)));
-        if (pushed) continue;
-        expect_allowed(pushed.error());
-        dice.pause(std::chrono::milliseconds(1));
-    }
+    if (const auto ready = bridge_->wait(record.ready); !ready) expect_allowed(ready.error());
 }
 
 void LossChaos::disturb(Dice& dice) {
@@ -169,7 +117,7 @@ void LossChaos::disturb(Dice& dice) {
     }
 }
 
-/// To whoever begins anew.
+/// The loss is returned to a reader and a writer that begin again after it.
 void LossChaos::expect_told(bool pushed) {
     stream_->restart();
     const std::vector<float> latent = clip_.frame(0);
@@ -193,21 +141,17 @@ void LossChaos::act(Dice& dice) {
     const interop::testing::Watchdog watchdog("an act of the chaos", std::chrono::seconds(120));
     ASSERT_NO_FATAL_FAILURE(open_devices(dice));
     const bool pushed = dice.one_in(2);
-    ASSERT_NO_FATAL_FAILURE(make_stream(pushed, dice.one_in(2)));
+    ASSERT_NO_FATAL_FAILURE(make_stream(GetParam().storage, pushed, dice.one_in(2)));
     constexpr std::array kLosses{Loss::None, Loss::Accelerator, Loss::Accelerator, Loss::Display};
     const Loss loss = kLosses.at(dice.roll(kLosses.size()));
-    over_ = lost_ = false;
-    std::thread reader([&, of_reader = Dice(dice.roll(1U << 20U))] { read_frames(of_reader, pushed); });
-    std::thread writer;
-    if (pushed) writer = std::thread([&, of_writer = Dice(dice.roll(1U << 20U))] { push_latents(of_writer); });
-    const std::uint32_t turns = 5 + dice.roll(40), moment = dice.roll(turns);
-    for (std::uint32_t i = 0; i < turns; ++i) {
-        if (i == moment) lose(loss);
-        disturb(dice);
-    }
-    over_ = true;
-    reader.join();
-    if (writer.joinable()) writer.join();
+    lost_ = false;
+    use_stream(dice, pushed, [&] {
+        const std::uint32_t turns = 5 + dice.roll(40), moment = dice.roll(turns);
+        for (std::uint32_t i = 0; i < turns; ++i) {
+            if (i == moment) lose(loss);
+            disturb(dice);
+        }
+    });
     const bool draws = GetParam().storage == FrameRingDesc::Storage::Image;
     if (loss == Loss::Accelerator || (loss == Loss::Display && draws)) expect_told(pushed);
     close_devices();
