@@ -1,11 +1,13 @@
 #include <algorithm>
 #include <cassert>
+#include <kinetograph/kernels/conv/counts.hpp>
 #include <kinetograph/kernels/cuda/sm100/conv2d_launch.hpp>
 
 namespace kinetograph::sm100 {
 namespace {
 
 using conv::ConvProblem;
+using conv::u32;
 using isa::MapMode;
 using isa::TensorMapDesc;
 
@@ -77,7 +79,6 @@ Conv2dLaunch plan_launch(const Conv2dConfig& config, const ConvProblem& p, const
     launch.threads = kThreads;
     launch.shared_bytes = shared_bytes(config);
 
-    const auto u32 = [](int64_t value) { return static_cast<uint32_t>(value); };
     const auto i32 = [](int64_t value) { return static_cast<int32_t>(value); };
     launch.geometry = {.m = u32(m),
                        .c_in = u32(p.c_in),

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cstring>
+#include <kinetograph/kernels/conv/counts.hpp>
 #include <kinetograph/kernels/cuda/sm100/im2col_product.hpp>
 
 namespace kinetograph::sm100 {
@@ -12,11 +13,9 @@ constexpr uint32_t kFilterMultiple = 8;  // rows of the sums are whole 16 bytes
 constexpr uint64_t kTileRows = 128;
 
 using conv::ConvProblem;
-
-uint32_t padded(uint32_t value, uint32_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+using conv::u32;
 
 Im2colGeometry geometry_of(const ConvProblem& p) {
-    const auto u32 = [](int64_t value) { return static_cast<uint32_t>(value); };
     return {.d = u32(p.d),
             .h = u32(p.h),
             .w = u32(p.w),
@@ -47,9 +46,9 @@ Im2colSizes im2col_sizes(const ConvProblem& p, uint64_t workspace_limit) {
     assert(p.c_in % p.groups == 0 && p.filter.k % p.groups == 0);
     Im2colSizes sizes;
     sizes.k = static_cast<uint32_t>(p.taps() * p.c_in / p.groups);
-    sizes.k_padded = padded(sizes.k, kRowElements);
+    sizes.k_padded = conv::round_up(sizes.k, kRowElements);
     sizes.filters = static_cast<uint32_t>(p.filter.k / p.groups);
-    sizes.padded_filters = padded(sizes.filters, kFilterMultiple);
+    sizes.padded_filters = conv::round_up(sizes.filters, kFilterMultiple);
     const uint64_t row = uint64_t{sizes.k_padded} * element_bytes(p.dtype) + sizes.padded_filters * 4ull;
     const uint64_t fitting = std::max(workspace_limit / row / kTileRows, uint64_t{1}) * kTileRows;
     sizes.rows_per_chunk = std::min(fitting, static_cast<uint64_t>(p.frames_out() * p.pixels_out()));

@@ -248,14 +248,14 @@ class CInterfaceOnGpus : public CTest, public ::testing::WithParamInterface<Driv
         application_->copy(application_->allocate(bytes), frame.planes[0], bytes);
         const kg_moment done = stream_moment();
         EXPECT_EQ(kg_clip_release(made.get(), frame.id, &done), KG_OK) << kg_last_error();
-        const std::uint64_t released = application_->control().calls(is_cuda() ? "cuMemFree_v2" : "hipFree");
+        const char* const release = is_cuda() ? "cuMemFree_v2" : "hipFree";
+        const std::uint64_t released = application_->control().calls(release);
         made.reset();
         const auto says = [this](const char* part) {
             return std::ranges::count_if(log_, [&](const auto& line) { return line.find(part) != std::string::npos; });
         };
         EXPECT_EQ(says("what reads its frames does not end, and their memory is never released"), 1);
         EXPECT_EQ(says("at the end of a clip: stream \"the application's\" was given up at value 0"), 1);
-        const char* const release = is_cuda() ? "cuMemFree_v2" : "hipFree";
         EXPECT_EQ(application_->control().calls(release), released);
         held.set_value();
         application_->synchronize();
