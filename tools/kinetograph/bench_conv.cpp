@@ -227,10 +227,6 @@ std::string to_text(const ConvBench& bench, const accel::DeviceInfo& device, std
            fmt::format("{}, median of {}\n", describe_machine(device), bench.repeats);
 }
 
-nlohmann::ordered_json json_or_null(const std::optional<double>& value) {
-    return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
-}
-
 nlohmann::ordered_json layer_json(const WantedLayer& layer) {
     const DecoderConvolution& convolution = layer.convolution;
     nlohmann::ordered_json json{{"layer", convolution.name},

@@ -30,19 +30,28 @@ struct DecodeBench {
     std::string json, command_line;
 };
 
-/// Times of the decodes. Steps 0 and 1 of the first round are separate: each is the first of its kind.
+/// Times of the decodes. Steps 0 and 1 of the first round are separate: each is the first of its kind. A short clip has
+/// no step 1, or no steady steps.
 struct Measured {
-    double load = 0;         ///< checkpoint to decoder, seconds
-    double first_frame = 0;  ///< step 0 of the first round
-    double second_step = 0;  ///< step 1 of the first round
-    Samples clips;           ///< from the first step's begin to the last one's end; without the first of several rounds
-    Samples steps;           ///< those that give the full number of frames, on the host's clock
-    Samples device_steps;    ///< the same, from the device's stamps: first pass's begin to last one's end
+    double load = 0;                    ///< checkpoint to decoder, seconds
+    double first_frame = 0;             ///< step 0 of the first round
+    std::optional<double> second_step;  ///< step 1 of the first round
+    Samples clips;         ///< from the first step's begin to the last one's end; without the first of several rounds
+    Samples steps;         ///< those that give the full number of frames, on the host's clock
+    Samples device_steps;  ///< the same, from the device's stamps: first pass's begin to last one's end
     std::vector<profile::Window> windows;  ///< of the steady steps, on the host axis
     std::uint64_t peak_bytes = 0;
     std::optional<std::uint64_t> second_clip_bytes;  ///< that the device holds for another clip of the model
     std::int64_t frames_of_a_step = 0;
-    double fps_steady() const { return static_cast<double>(frames_of_a_step) / steps.median(); }
+    bool has_steady_steps() const { return !steps.empty(); }
+    std::optional<double> seconds_per_step() const {
+        return has_steady_steps() ? std::optional(steps.median()) : std::nullopt;
+    }
+    std::optional<double> fps_steady() const {
+        return has_steady_steps() ? std::optional(static_cast<double>(frames_of_a_step) / steps.median())
+                                  : std::nullopt;
+    }
+    /// Only with steady steps.
     profile::Window whole() const { return {windows.front().begin, windows.back().end}; }
 };
 
@@ -118,8 +127,10 @@ Result<void> decode_clip(vae::Decoder& decoder, std::span<const Chunk> chunks, c
                 if (!whole) continue;
                 measured.steps.add(to_seconds(end - begin));
                 measured.windows.push_back({begin, end});
+            } else if (taken == 1) {
+                measured.second_step = to_seconds(end - begin);
             } else if (round == 0) {
-                (taken == 0 ? measured.first_frame : measured.second_step) = to_seconds(end - begin);
+                measured.first_frame = to_seconds(end - begin);
             }
             progress.show(round * steps + taken + 1);
         }
@@ -143,14 +154,16 @@ Result<Measured> measure(vae::Decoder& decoder, const vae::Latents& clip, const 
     return measured;
 }
 
-/// Measured while the first clip exists: both clips share the model's weights and packed filters.
+/// Measured while the first clip exists: both clips share the model's weights and packed filters. Its first two steps
+/// run, of a picture the only one.
 Result<std::uint64_t> bytes_of_second_clip(const accel::Device& device, const std::shared_ptr<vae::Model>& model,
                                            const vae::Latents& clip, const DecodeBench& bench) {
     const std::uint64_t before = device.bytes_allocated();
     KG_TRY(const auto second, vae::Decoder::create_for(model, clip, {.max_frames = bench.latent_frames}));
     const std::vector<Chunk> chunks = chunks_of(bench);
-    for (std::size_t step = 0; step < 2; ++step)
-        KG_CHECK(second->step(latents_of(clip, chunks[step]), chunks[step].count));
+    const std::size_t steps = bench.one_latent_frame ? 1 : 2;
+    for (const Chunk& chunk : std::span(chunks).first(std::min(steps, chunks.size())))
+        KG_CHECK(second->step(latents_of(clip, chunk), chunk.count));
     return device.bytes_allocated() - before;
 }
 
@@ -171,6 +184,7 @@ void add_device_steps(std::span<const profile::Span> spans, Measured& measured) 
     }
 }
 
+/// `window` is that of the steady steps.
 std::vector<PassCost> cost_of_passes(std::span<const profile::Span> spans, const profile::Window& window) {
     std::map<std::string, Samples> durations;
     for (const profile::Span& span : spans)
@@ -198,6 +212,22 @@ struct Subject {
     double fps_clip(const Measured& measured) const { return static_cast<double>(frames()) / measured.clips.median(); }
 };
 
+/// The lines of the steady steps and of their rate, or why there are none.
+std::string steady_text(const Measured& measured, const DecodeBench& bench) {
+    if (!measured.has_steady_steps())
+        return fmt::format("  steady step    none in so short a clip: --steps {} gives one\n",
+                           1 + 2 * bench.latent_frames);
+    const std::string on_device =
+        measured.device_steps.empty()
+            ? ""
+            : fmt::format(", {:.4f} s of it between the device's stamps", measured.device_steps.median());
+    return fmt::format(
+        "  steady step    {:.5f} s median, {:.5f} s fastest, {:.5f} s slowest of {} ({} frames each){}\n"
+        "  steady rate    {:.2f} frames/s\n",
+        measured.steps.median(), measured.steps.least(), measured.steps.most(), measured.steps.count(),
+        measured.frames_of_a_step, on_device, *measured.fps_steady());
+}
+
 std::string to_text(const Measured& measured, const Subject& subject, std::span<const PassCost> passes) {
     std::string text;
     if (!passes.empty()) {
@@ -210,22 +240,18 @@ std::string to_text(const Measured& measured, const Subject& subject, std::span<
         text = table.to_string() + '\n';
     }
     const DecodeBench& bench = subject.bench;
-    const std::string on_device =
-        measured.device_steps.empty()
-            ? ""
-            : fmt::format(", {:.4f} s of it between the device's stamps", measured.device_steps.median());
+    const std::string second =
+        measured.second_step ? fmt::format(", the second step {:.4f} s", *measured.second_step) : "";
     return text + fmt::format(
                       "{} at {}x{}, {}; {}\n"
-                      "  load           {:.3f} s, then the first frame after {:.4f} s, the second step {:.4f} s\n"
-                      "  steady step    {:.5f} s median, {:.5f} s fastest, {:.5f} s slowest of {} ({} frames each){}\n"
-                      "  steady rate    {:.2f} frames/s\n"
-                      "  whole clip     {} frames in {:.4f} s: {:.2f} frames/s, median of {}\n"
+                      "  load           {:.3f} s, then the first frame after {:.4f} s{}\n"
+                      "{}"
+                      "  whole clip     {} frame{} in {:.4f} s: {:.2f} frames/s, median of {}\n"
                       "  device memory  {:.1f} MiB at most, {:.1f} MiB stated before{}\n",
                       bench.decode.weights, subject.width(), subject.height(),
                       vae::to_string(bench.decode.model.precision), describe_machine(subject.device), measured.load,
-                      measured.first_frame, measured.second_step, measured.steps.median(), measured.steps.least(),
-                      measured.steps.most(), measured.steps.count(), measured.frames_of_a_step, on_device,
-                      measured.fps_steady(), subject.frames(), measured.clips.median(), subject.fps_clip(measured),
+                      measured.first_frame, second, steady_text(measured, bench), subject.frames(),
+                      subject.frames() == 1 ? "" : "s", measured.clips.median(), subject.fps_clip(measured),
                       measured.clips.count(), to_mib(measured.peak_bytes), to_mib(subject.stated_bytes()),
                       measured.second_clip_bytes
                           ? fmt::format("; a second clip takes {:.1f} MiB more", to_mib(*measured.second_clip_bytes))
@@ -249,12 +275,12 @@ nlohmann::ordered_json to_json(const Measured& measured, const Subject& subject,
                  {"rounds", bench.rounds}});
     json["seconds_load"] = measured.load;
     json["seconds_first_frame_after_load"] = measured.first_frame;
-    json["seconds_second_step"] = measured.second_step;
-    json["seconds_per_step"] = measured.steps.median();
+    json["seconds_second_step"] = json_or_null(measured.second_step);
+    json["seconds_per_step"] = json_or_null(measured.seconds_per_step());
     json["seconds_per_step_all"] = measured.steps.sorted();
     json["seconds_per_step_on_device"] = measured.device_steps.to_json();
     json["seconds_clip"] = measured.clips.to_json();
-    json["fps_steady"] = measured.fps_steady();
+    json["fps_steady"] = json_or_null(measured.fps_steady());
     json["fps_clip"] = subject.fps_clip(measured);
     json["peak_device_bytes"] = measured.peak_bytes;
     json["stated_device_bytes"] = subject.stated_bytes();
@@ -279,10 +305,6 @@ Result<void> run(DecodeBench bench) {
     KG_CHECK(check_distinct(std::array{NamedFile{"LATENTS", bench.latents, NamedFile::Use::Read},
                                        NamedFile{"--weights", bench.decode.weights, NamedFile::Use::Read},
                                        NamedFile{"--json", bench.json, NamedFile::Use::Written}}));
-    if (bench.steps < 1 + 2 * bench.latent_frames)
-        return fail(ErrorCode::InvalidArgument,
-                    "--steps {}: two steps of {} latent frames are timed, after a first of one: at least {}",
-                    bench.steps, bench.latent_frames, 1 + 2 * bench.latent_frames);
     KG_TRY(auto report, BenchReport::create(bench.json));
     KG_TRY(auto device, open_lane(bench.decode.lane, bench.decode.memory_budget));
     const accel::DeviceInfo& info = device->info();
@@ -304,9 +326,12 @@ Result<void> run(DecodeBench bench) {
         KG_TRY(measured.second_clip_bytes, bytes_of_second_clip(*device, model, clip, bench));
     }
 
-    const auto spans = recorder.spans(measured.whole().begin);
-    add_device_steps(spans, measured);
-    const auto passes = cost_of_passes(spans, measured.whole());
+    std::vector<PassCost> passes;
+    if (measured.has_steady_steps()) {
+        const auto spans = recorder.spans(measured.whole().begin);
+        add_device_steps(spans, measured);
+        passes = cost_of_passes(spans, measured.whole());
+    }
     const Subject subject{bench, decoder->clip(), info, decoder->memory()};
     KG_CHECK(report.write(to_text(measured, subject, passes), to_json(measured, subject, passes)));
     if (measured.peak_bytes > subject.stated_bytes())
@@ -326,7 +351,7 @@ void add_bench_decode(CLI::App& bench, Action& action, const std::string& comman
     add_decode_options(*command, arguments->decode);
     add_frame_size(*command, arguments->size)->excludes(latents);
     command->add_option("--steps", arguments->steps, "Latent frames of the clip (default 16: 61 frames of video)")
-        ->check(CLI::Range(3, 100'000).description(""))
+        ->check(CLI::Range(1, 100'000).description(""))
         ->type_name("N");
     command
         ->add_option("--latent-frames", arguments->latent_frames,

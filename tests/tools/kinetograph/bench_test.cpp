@@ -63,10 +63,44 @@ TEST(BenchDecode, TakesSeveralLatentFramesAStepAndCountsTheWholeSteps) {
     EXPECT_EQ(json.at("latent_frames_a_step"), 2);
     EXPECT_EQ(json.at("seconds_per_step_all").size(), 1U);  // the steps take 1, 2, 2 and 1; the first of 2 is separate
     EXPECT_NEAR(json.at("fps_steady").get<double>(), 8 / json.at("seconds_per_step").get<double>(), 1e-6);
-    arguments[std::ranges::find(arguments, "--steps") - arguments.begin() + 1] = "4";
-    const auto result = run_program(arguments);
-    EXPECT_NE(result.exit_code, 0);
-    EXPECT_NE(result.messages.find("at least 5"), std::string::npos) << result.messages;
+}
+
+/// Of any clip there are the first frame and the whole clip's rate.
+void expect_no_steady_step(const std::vector<std::string>& arguments, int frames) {
+    const auto json = run_json(arguments);
+    EXPECT_EQ(json.at("frames"), frames);
+    for (const char* figure : {"seconds_per_step", "seconds_per_step_on_device", "fps_steady"})
+        EXPECT_TRUE(json.at(figure).is_null()) << figure << ": " << json.at(figure);
+    EXPECT_TRUE(json.at("seconds_per_step_all").empty()) << json;
+    EXPECT_FALSE(json.contains("passes"));
+    EXPECT_GT(json.at("seconds_first_frame_after_load").get<double>(), 0);
+    EXPECT_NEAR(json.at("fps_clip").get<double>(), frames / json.at("seconds_clip").at("median").get<double>(), 1e-6);
+    const auto text = run_program(arguments);
+    ASSERT_EQ(text.exit_code, 0) << text.messages;
+    EXPECT_NE(text.out.find("steady step    none"), std::string::npos) << text.out;
+    EXPECT_EQ(text.out.find("steady rate"), std::string::npos) << text.out;
+    EXPECT_NE(text.out.find(fmt::format("{} frame", frames)), std::string::npos) << text.out;
+}
+
+TEST(BenchDecode, SaysOfAClipWithoutSteadyStepsWhatItHas) {
+    expect_no_steady_step(bench_decode("1", "3"), 1);
+    expect_no_steady_step(bench_decode("2", "1"), 5);
+    EXPECT_TRUE(run_json(bench_decode("1", "1")).at("seconds_second_step").is_null());
+    EXPECT_GT(run_json(bench_decode("2", "1")).at("seconds_second_step").get<double>(), 0);
+    auto of_two = bench_decode("4", "1");  // the steps take 1, 2 and 1
+    of_two.insert(of_two.end(), {"--latent-frames", "2"});
+    expect_no_steady_step(of_two, 13);
+    EXPECT_EQ(run_program(bench_decode("0", "1")).exit_code, 2);
+}
+
+TEST(BenchDecode, TimesAPictureAndTheMemoryOfASecondOne) {
+    const std::vector<std::string> picture{"bench",   "decode", "--weights", "synthetic:qwen-image,dim=8",
+                                           "--size",  "48x32",  "--lane",    "cpu",
+                                           "--steps", "1",      "--rounds",  "3"};
+    expect_no_steady_step(picture, 1);
+    auto with_second = picture;
+    with_second.push_back("--second-clip");
+    EXPECT_GT(run_json(with_second).at("second_clip_device_bytes").get<std::uint64_t>(), 0U);
 }
 
 TEST(BenchDecode, SaysWhatASecondClipOfTheSameWeightsTakes) {

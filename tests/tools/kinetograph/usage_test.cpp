@@ -36,7 +36,7 @@ TEST(Usage, WhatCannotBeUnderstoodEndsWithExitCode2AndSaysWhy) {
         {{"view", "a.safetensors", "--weights", "w", "--frames", "0"}, "--frames"},
         {{"view", "a.safetensors", "--weights", "w", "--headless", "--loop"}, "nothing would end it: add --frames N"},
         {{"bench"}, "subcommand is required"},
-        {{"bench", "decode", "--weights", "w", "--steps", "2"}, "--steps"},
+        {{"bench", "decode", "--weights", "w", "--steps", "0"}, "--steps"},
         {{"bench", "decode"}, "--weights is required"},
         {{"bench", "decode", "clip.safetensors", "--weights", "w", "--size", "64x32"}, "excludes"},
         {{"bench", "conv", "--input", "1,1,8,8,4"}, "--input requires --filter"},
