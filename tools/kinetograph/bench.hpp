@@ -53,8 +53,11 @@ class Samples {
     }
     bool empty() const { return seconds_.empty(); }
     std::size_t count() const { return seconds_.size(); }
-    /// The middle sample, the upper one of two; like least() and most(), only with at least one sample.
-    double median() const { return seconds_[seconds_.size() / 2]; }
+    /// The middle sample, or the mean of the two in the middle; like least() and most(), only with at least one sample.
+    double median() const {
+        const std::size_t middle = seconds_.size() / 2;
+        return seconds_.size() % 2 == 1 ? seconds_[middle] : (seconds_[middle - 1] + seconds_[middle]) / 2;
+    }
     double least() const { return seconds_.front(); }
     double most() const { return seconds_.back(); }
     const std::vector<double>& sorted() const { return seconds_; }
