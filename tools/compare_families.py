@@ -22,7 +22,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from compare_pytorch import ROOT, TOOLS
+from compare_pytorch import ROOT, ROUNDS, TOOLS
 from wan21_pytorch import psnr, read_safetensors, synthetic_tensor, write_safetensors
 
 
@@ -180,7 +180,8 @@ def main():
     parser.add_argument("--peers", nargs="+", choices=every, default=every, metavar="NAME")
     parser.add_argument("--sums", choices=("exact", "fast"), default="exact", help="of kinetograph's convolutions")
     parser.add_argument("--steps", type=int, default=16, help="latent frames")
-    parser.add_argument("--rounds", type=int, default=2, help="times that each decoder runs; the median counts")
+    parser.add_argument("--rounds", type=int, default=ROUNDS["cuda"],
+                        help="decodes of each decoder, after one that warms up; the median counts (5)")
     parser.add_argument("--limit", type=float, default=120, help="seconds of one program")
     parser.add_argument("--seconds", type=float, default=900, help="of the session")
     parser.add_argument("--record", action="store_true", help="write the results as JSON")

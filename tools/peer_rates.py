@@ -63,7 +63,8 @@ def main():
     parser.add_argument("--precision", choices=PRECISIONS, default="bf16")
     parser.add_argument("--sizes", nargs="*", type=size_of, default=[], metavar="WIDTHxHEIGHT")
     parser.add_argument("--steps", type=int, default=16, help="latent frames")
-    parser.add_argument("--rounds", type=int, default=2, help="decodes that count; the median is the rate")
+    parser.add_argument("--rounds", type=int, default=5,
+                        help="decodes that count, after one that warms up; the median is the rate")
     parser.add_argument("--clip", help="safetensors with `latents` [C,T,h,w]: its frames are written to the next two")
     parser.add_argument("--reference", help="frames in fp32")
     parser.add_argument("--frames", help="frames in --precision")

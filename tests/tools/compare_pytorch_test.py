@@ -17,12 +17,14 @@ def measured(size, **changes):
     """A decode of kinetograph's that meets every goal beside PyTorch's 50 frames/s and peers' 80, but for `changes`."""
     stats = {"commit": "c0ffee", "machine": {"device": "NVIDIA H200"}, "frames": 61,
              "fps_clip": {"832x480": 185.0, "1280x704": 82.0}.get(size), "size": size, "peak_device_bytes": 5 * GIB,
-             "stated_device_bytes": 5.4 * GIB, "seconds_first_frame_after_load": 0.1, "passes": [{"name": "stamped"}]}
+             "stated_device_bytes": 5.4 * GIB, "seconds_first_frame_after_load": 0.1, "passes": [{"name": "stamped"}],
+             "seconds_clip": {"median": 0.3, "min": 0.25, "max": 0.5, "count": 5}}
     return {**stats, **changes}
 
 
 def pytorch(fps):
-    return {"fps_clip": fps, "peak_device_bytes": 9 * GIB, "program": "PyTorch 2.11", "cuda": "13.0", "cudnn": 1}
+    return {"fps_clip": fps, "peak_device_bytes": 9 * GIB, "program": "PyTorch 2.11", "cuda": "13.0", "cudnn": 1,
+            "frames": 61, "seconds_total_all": [61 / fps, 61 / (fps + 1), 61 / (fps - 1)]}
 
 
 class OnCuda(unittest.TestCase):
@@ -63,6 +65,31 @@ class OnCuda(unittest.TestCase):
         ours = self.compare()[1]["sizes"]["832x480"]["kinetograph"]
         self.assertEqual((ours["fps_clip"], ours["fps_clip_with_stamps"]), (185.0, 1.0))
         self.assertEqual(ours["passes"], [{"name": "stamped"}])
+
+    def test_the_slowest_and_the_fastest_round_of_every_decoder_are_recorded(self):
+        ranges = self.compare(peers=["fastvae"])[1]["sizes"]["832x480"]["fps_clip_range"]
+        self.assertEqual(set(ranges), {"pytorch", "fastvae", *compare_pytorch.KINDS})
+        self.assertEqual(ranges["fast, fp16"], [122, 244])
+        for who in ("pytorch", "fastvae"):
+            for bound, expected in zip(ranges[who], (49, 51)):
+                self.assertAlmostEqual(bound, expected)
+
+    def test_every_decoder_runs_five_rounds_on_a_gpu_and_two_on_the_cpu_unless_told_otherwise(self):
+        for arguments, rounds in (([], 2), (["--lane", "cuda"], 5), (["--lane", "cuda", "--rounds", "3"], 3)):
+            self.assertEqual(compare_pytorch.parsed(arguments).rounds, rounds, arguments)
+        commands = []
+
+        def run_for_json(_, command, environment=None):
+            commands.append([str(part) for part in command])
+            return {"fps_clip": 1.0, "passes": []}
+        options = compare_pytorch.parsed(["--lane", "cuda", "--peers", "fastvae"])
+        with mock.patch.object(compare_pytorch, "run_for_json", run_for_json):
+            compare_pytorch.pytorch_on_cuda(Path("/nowhere"), options, "8x8")
+            compare_pytorch.peers_on_cuda(Path("/nowhere"), options, "8x8")
+            compare_pytorch.kinetograph_on_cuda(Path("/nowhere"), options, "8x8")
+        for command in commands:  # pytorch_decoder.py counts no decode that warms up
+            option, rounds = ("--rounds", "6") if "bench" in command else ("--repeats", "5")
+            self.assertEqual(command[command.index(option) + 1], rounds, command)
 
     def assert_missed(self, expected, **changes):
         met, record = self.compare(**changes)

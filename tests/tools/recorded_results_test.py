@@ -15,7 +15,7 @@ import record_results  # noqa: E402
 
 # Objects whose keys are names of what was measured, not of figures.
 NAMED = {"calls_a_step", "host_us_a_step", "sizes", "results", "fps_steady", "fps_steady_rounds", "ratio_to_pytorch",
-         "psnr_db", "fps_clip", "families", "decoders", "goals", "kinds", "seconds_per_step_of_sums",
+         "psnr_db", "fps_clip", "fps_clip_range", "families", "decoders", "goals", "kinds", "seconds_per_step_of_sums",
          "predicted_seconds_per_step_of_sums", "limits", "peers", "parts", "processor_seconds_per_step_bf16", "suites"}
 
 
