@@ -56,8 +56,9 @@ def is_wan22(weights):
 
 
 def autoencoder(weights, device, dtype, kind="AutoencoderKLWan"):
-    """diffusers' class `kind` with the decoder's weights, given under their original names; it keeps no encoder."""
+    """diffusers' class `kind` with the decoder's weights, given under their original names; its encoder is empty."""
     import diffusers
+    import torch
     z_dim, dim = weights["conv2.weight"].shape[0], weights["decoder.head.0.gamma"].shape[0]
     residual = {"base_dim": 8, "decoder_base_dim": dim, "is_residual": True, "in_channels": 12, "out_channels": 12,
                 "patch_size": 2, "scale_factor_spatial": 16} if is_wan22(weights) else {"base_dim": dim}
@@ -66,7 +67,7 @@ def autoencoder(weights, device, dtype, kind="AutoencoderKLWan"):
     left = [name for name in found.missing_keys if not name.startswith(("encoder.", "quant_conv."))]
     if left or found.unexpected_keys:
         raise ValueError(f"diffusers' decoder has no weights for {left}, and no place for {found.unexpected_keys}")
-    vae.encoder = vae.quant_conv = None
+    vae.encoder, vae.quant_conv = torch.nn.Identity(), None  # clear_cache() counts the encoder's convolutions
     return vae.to(device, dtype).eval()
 
 
