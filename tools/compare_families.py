@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from compare_pytorch import ROOT, ROUNDS, TOOLS
+from record_results import commit
 from wan21_pytorch import psnr, read_safetensors, synthetic_tensor, write_safetensors
 
 
@@ -188,13 +189,13 @@ def main():
     parser.add_argument("--output", type=Path, default=ROOT / "bench/results/families_beside_h200.json",
                         help="where to")
     options = parser.parse_args()
-    session = Session(options.seconds)
+    session, known = Session(options.seconds), commit([options.kinetograph])
     record = json.loads(options.output.read_text()) if options.output.exists() else {"families": {}}
     about = {"command": " ".join(["tools/compare_families.py", *sys.argv[1:]]),
              "date": datetime.date.today().isoformat()}
 
     def write(name, decoders):
-        of_ours = next(iter(decoders["kinetograph"]["sizes"].values()), {"commit": "", "machine": {}})
+        of_ours = next(iter(decoders["kinetograph"]["sizes"].values()), {"commit": known, "machine": {}})
         record["families"][recorded_name(name, options.sums)] = {
             **about, "commit": of_ours["commit"], "machine": of_ours["machine"],
             "precision": FAMILIES[name].precision, "decoders": decoders}

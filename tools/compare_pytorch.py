@@ -85,12 +85,6 @@ def processor():
     return next((line.split(": ", 1)[1] for line in lines if line.startswith("model name")), "unknown processor")
 
 
-def commit():
-    def git(*arguments):
-        return subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, text=True).stdout.strip()
-    return git("rev-parse", "HEAD") + ("-dirty" if git("status", "--porcelain", "--untracked-files=no") else "")
-
-
 def compare_on_cpu(folder, options):
     """Whether all goals were met, and the record."""
     latents = read_safetensors(CLIP)[0]["latents"][:, :options.steps]
@@ -116,9 +110,9 @@ def compare_on_cpu(folder, options):
         print(f"  kinetograph {key}    {median[key]:7.3f} frames/s  {pictures[key]:6.1f} dB  {ratio[key]:5.2f} times "
               f"PyTorch (goal {goal['ratio']:.1f}: {'met' if good else 'missed'})")
     return met, {
-        "machine": {"processor": processor(), "threads": options.threads}, "commit": commit(), "clip": CLIP.name,
-        "latent_frames": options.steps, "width": stats["width"], "height": stats["height"], "fps_steady": median,
-        "fps_steady_rounds": rates, "ratio_to_pytorch": ratio, "psnr_db": pictures}
+        "machine": {"processor": processor(), "threads": options.threads}, "commit": stats["commit"],
+        "clip": CLIP.name, "latent_frames": options.steps, "width": stats["width"], "height": stats["height"],
+        "fps_steady": median, "fps_steady_rounds": rates, "ratio_to_pytorch": ratio, "psnr_db": pictures}
 
 
 # ---- synthetic clips on a GPU ----------------------------------------------------------------------------------------

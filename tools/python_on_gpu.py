@@ -25,6 +25,7 @@ import torch
 
 import kinetograph as kg
 from kinetograph._library import library
+from record_results import commit
 from wan21_pytorch import psnr, read_safetensors, synthetic_tensor, synthetic_weights, write_safetensors
 from wan_wrappers import WanVAE, WanVAEWrapper
 
@@ -580,8 +581,9 @@ def main():
     parser.add_argument("--output", required=True, help="JSON, written after every part")
     options = parser.parse_args()
     print(kg.info())
-    record = {"command": "tools/python_on_gpu.py", "commit": "", "device": torch.cuda.get_device_name(),
-              "python": sys.version.split()[0], "torch": torch.__version__, **installed(), "parts": {}, "failed": {}}
+    record = {"command": "tools/python_on_gpu.py", "commit": commit([options.kinetograph]),
+              "device": torch.cuda.get_device_name(), "python": sys.version.split()[0], "torch": torch.__version__,
+              **installed(), "parts": {}, "failed": {}}
     begin = time.perf_counter()
     with kg.Decoder(WEIGHTS, device="cuda") as decoder:
         for part in [part for part in (*PARTS, jax_alone) if part.__name__ in options.only]:
@@ -596,8 +598,6 @@ def main():
             print(f"{time.perf_counter() - begin:6.1f} s  {name}: "
                   f"{record['parts'].get(name, record['failed'].get(name))}", flush=True)
             Path(options.output).write_text(json.dumps(record, indent=1) + "\n")
-    record["commit"] = record["parts"].get("rate", {}).get("commit", "")
-    Path(options.output).write_text(json.dumps(record, indent=1) + "\n")
     return 1 if record["failed"] else 0
 
 

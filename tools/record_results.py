@@ -101,9 +101,29 @@ WRITERS = {
 }
 
 
-def commit():
-    return subprocess.run(["git", "-C", ROOT, "describe", "--always", "--dirty", "--abbrev=40"], check=True,
-                          capture_output=True, text=True).stdout.strip()
+def printed(*command):
+    """What the command prints; nothing if it fails or does not exist."""
+    try:
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+
+
+def commit(programs):
+    """This tree's commit by git; outside a checkout that of the kinetograph program among `programs`, or in the build
+    that they belong to. Exits if none is known."""
+    found = printed("git", "-c", "safe.directory=*", "-C", ROOT, "describe", "--always", "--dirty", "--abbrev=40",
+                    "--exclude=*")
+    if found:
+        return found
+    folders = [folder for program in programs for folder in (Path(program), *Path(program).resolve().parents)]
+    for candidate in (path for folder in folders for path in (folder, folder / "tools/kinetograph/kinetograph")):
+        stated = candidate.name == "kinetograph" and re.search(r"\(([0-9a-f]{40}(-dirty)?)\)",
+                                                               printed(candidate.resolve(), "--version"))
+        if stated:
+            return stated.group(1)
+    return sys.exit(f"no commit to record: {ROOT} is no git checkout, and no kinetograph program beside "
+                    f"{', '.join(map(str, programs))} states one")
 
 
 def run_for_json(command, option, environment=None):
@@ -138,7 +158,7 @@ def suite(options):
     record = {"suite": options.name, "device": options.device, "cases": cases}
     if options.sanitizer:
         record["sanitizer_command"] = "compute-sanitizer --tool TOOL PROGRAM --gtest_filter=FILTER"
-        record["sanitizer"] = [{"tool": tool, "program": Path(program).name, "commit": commit(),
+        record["sanitizer"] = [{"tool": tool, "program": Path(program).name, "commit": options.commit,
                                 "filter": options.sanitizer, "errors": sanitize(tool, program, options.sanitizer)}
                                for program in options.programs for tool in ("memcheck", "racecheck")]
     return record
@@ -455,7 +475,7 @@ def preview(options):
 
 
 def write(options, record):
-    record = {"commit": commit(), "command": " ".join(["tools/record_results.py", *sys.argv[1:]]), **record}
+    record = {"commit": options.commit, "command": " ".join(["tools/record_results.py", *sys.argv[1:]]), **record}
     options.output.write_text(json.dumps(record, indent=1) + "\n")
 
 
@@ -477,6 +497,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=RUN_SECONDS, help="of interop: that a run may take")
     parser.add_argument("--filter", default="*", help="of a suite: GoogleTest's")
     options = parser.parse_args()
+    options.commit = commit(options.programs)
     record = {"suite": suite, "graph": graph, "profiler": profiler, "decode": decode, "compare": compare,
               "emulator": emulator, "families": families, "sums": sums, "interop": interop, "pictures": pictures,
               "preview": preview}[options.kind](options)

@@ -149,5 +149,17 @@ class OnCuda(unittest.TestCase):
                            peers=["fastvae"], fps_of_peer=0)
 
 
+class OnCpu(unittest.TestCase):
+    def test_the_commit_is_the_one_that_the_program_states(self):
+        def decoded(*_):
+            return {"commit": "c0ffee", "fps_steady": 2.0, "psnr_db": 99.0, "width": 8, "height": 8}
+        with mock.patch.multiple(compare_pytorch, run_pytorch=decoded, run_kinetograph=decoded,
+                                 read_safetensors=mock.MagicMock(), write_safetensors=mock.MagicMock()), \
+                contextlib.redirect_stdout(io.StringIO()):
+            met, record = compare_pytorch.compare_on_cpu(Path("/nowhere"), compare_pytorch.parsed(["--threads", "1"]))
+        self.assertFalse(met)
+        self.assertEqual((record["commit"], record["fps_steady_rounds"]["bf16"]), ("c0ffee", [2.0, 2.0]))
+
+
 if __name__ == "__main__":
     unittest.main()

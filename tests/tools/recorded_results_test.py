@@ -31,6 +31,36 @@ def keys_of(value):
     return keys
 
 
+class Commit(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        patch = mock.patch.object(record_results, "ROOT", self.folder)  # no git checkout
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def program(self, path, said):
+        file = self.folder / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f'#!/bin/sh\n[ "$*" = --version ] && echo "{said}"\n')
+        file.chmod(0o755)
+        return file
+
+    def test_outside_a_checkout_it_is_the_one_that_the_program_of_the_build_states(self):
+        self.program("build/tools/kinetograph/kinetograph", f"kinetograph 0.1.0 ({'c0ffee1234' * 4}-dirty)")
+        for program in ("build", "build/tests/compute/some_test", "build/tools/kinetograph/kinetograph"):
+            self.assertEqual(record_results.commit([self.folder / program]), "c0ffee1234" * 4 + "-dirty")
+        alone = self.program("copied/kinetograph", f"kinetograph 0.1.0 ({'0123456789' * 4})")
+        self.assertEqual(record_results.commit([alone]), "0123456789" * 4)
+
+    def test_a_record_without_one_is_refused(self):
+        unknown = self.program("build/tools/kinetograph/kinetograph", "kinetograph 0.1.0 (unknown)")
+        for program in (unknown, self.folder / "nowhere/some_test"):
+            with self.assertRaisesRegex(SystemExit, "no commit to record: .* is no git checkout"):
+                record_results.commit([program])
+
+
 class RecordedResults(unittest.TestCase):
     def test_every_record_has_a_writer_in_the_tree_that_knows_each_of_its_figures(self):
         records = sorted(path.name for path in (ROOT / "bench/results").glob("*.json"))
