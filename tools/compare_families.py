@@ -9,7 +9,8 @@ Synthetic latents and weights, whole clips in the type that each family is used 
 sums are recorded beside exact ones, under a name of their own; each peer (peer_decoders.py) in the
 faster of cuDNN's two ways to choose algorithms. Pictures are compared with the first peer's in fp32 on a small clip. A
 program that fails or runs out of time is recorded as that, beside what it has measured; nothing runs after --seconds.
-After every program its family is written to the record, where other families keep what an earlier session measured.
+After every program its family is written to the record, where other families keep what an earlier session measured:
+that of --keep, or of the file that is written.
 Exit code 1 when a goal of FAMILIES is missed or a program has failed.
 """
 import argparse
@@ -188,9 +189,11 @@ def main():
     parser.add_argument("--record", action="store_true", help="write the results as JSON")
     parser.add_argument("--output", type=Path, default=ROOT / "bench/results/families_beside_h200.json",
                         help="where to")
+    parser.add_argument("--keep", type=Path, help="record whose other families the written one has (default --output)")
     options = parser.parse_args()
     session, known = Session(options.seconds), commit([options.kinetograph])
-    record = json.loads(options.output.read_text()) if options.output.exists() else {"families": {}}
+    earlier = options.keep or options.output
+    record = json.loads(earlier.read_text()) if options.keep or earlier.exists() else {"families": {}}
     about = {"command": " ".join(["tools/compare_families.py", *sys.argv[1:]]),
              "date": datetime.date.today().isoformat()}
 
