@@ -15,6 +15,7 @@ struct LaneState {
     std::vector<PendingWaits::Wait> waits{};   ///< of unfinished batches, not yet satisfied
     std::optional<Error> error{};              ///< why it has stopped
     bool executes = false;  ///< a host thread runs one of its passes now; always false for passes on a GPU
+    std::optional<Nanoseconds> patience{};  ///< how long it is waited for while it stands still, if less than usual
     bool is_idle() const { return reached >= submitted; }
 };
 

@@ -144,7 +144,8 @@ std::vector<Queue> Device::distinct_queues() const {
 bool Device::settle() const {
     bool settled = true;
     VkFence late = VK_NULL_HANDLE;
-    for (const Queue& queue : distinct_queues()) settled &= finish(queue, graph::kPatience, late) != VK_TIMEOUT;
+    for (const Queue& queue : distinct_queues())
+        settled &= finish(queue, std::max(patience(graph::kPatience), graph::kLook), late) != VK_TIMEOUT;
     return settled;
 }
 
@@ -154,6 +155,7 @@ Device::~Device() {
     clock_.reset();
     if (!settled &&
         (owned_ || !kept_.empty())) {  // objects that a queue still uses cannot be destroyed, nor can the device
+        if (owned_) instance_.leave();
         static_cast<void>(memory_.release());
         static_cast<void>(new (std::nothrow) std::vector<std::shared_ptr<const void>>(std::move(kept_)));
         return;
@@ -170,6 +172,29 @@ Device::~Device() {
 void Device::keep(std::shared_ptr<const void> object) const {
     const Lock lock(retired_mutex_);
     if (object) kept_.push_back(std::move(object));
+}
+
+void Device::share_gpu_with(std::weak_ptr<const graph::Timeline> lane) const {
+    const Lock lock(neighbours_mutex_);
+    std::erase_if(neighbours_, [](const auto& known) { return known.expired(); });
+    neighbours_.push_back(std::move(lane));
+}
+
+std::optional<Error> Device::loss_beside() const {
+    const Lock lock(neighbours_mutex_);
+    for (const auto& known : neighbours_) {
+        if (loss_) break;
+        const auto neighbour = known.lock();
+        if (neighbour == nullptr) continue;
+        if (auto status = neighbour->status(); !status && status.error().code == ErrorCode::DeviceLost)
+            loss_ = std::move(status.error());
+    }
+    return loss_;
+}
+
+Nanoseconds Device::patience(Nanoseconds usual) const {
+    if (gave_up_) return {};
+    return loss_beside() ? std::min(usual, kPatienceAfterLoss) : usual;
 }
 
 void Device::retire(VkSemaphore semaphore) const {
@@ -234,11 +259,11 @@ Result<void> Device::wait_idle(graph::Lane lane, Nanoseconds patience) const {
     return wait_idle({&queue(lane), 1}, patience);
 }
 
-Result<void> Device::wait_idle(std::span<const Queue> queues, Nanoseconds patience) const {
-    const Nanoseconds end = host_now() + patience;
+Result<void> Device::wait_idle(std::span<const Queue> queues, Nanoseconds usual) const {
+    const Nanoseconds patience = this->patience(usual), end = host_now() + patience;
     for (const Queue& queue : queues) {
         VkFence late = VK_NULL_HANDLE;
-        const VkResult result = finish(queue, end - host_now(), late);
+        const VkResult result = finish(queue, std::max(end - host_now(), Nanoseconds{}), late);
         if (result == VK_TIMEOUT) {
             keep(std::make_shared<const Unfinished>(*this, late, VkCommandPool{}));
             return kinetograph::fail(ErrorCode::DeviceLost, "{}: a queue has not finished its work within {:.1f} s",
@@ -260,7 +285,8 @@ void Device::stop_lost_work() const {
 }
 
 Result<void> Device::run_once(std::string_view what, const std::function<void(VkCommandBuffer)>& record,
-                              Nanoseconds patience) const {
+                              Nanoseconds usual) const {
+    const Nanoseconds patience = this->patience(usual);
     const Queue& target = queue(graph::Lane::Graphics);
     VkCommandPool pool = VK_NULL_HANDLE;
     VkCommandPoolCreateInfo pool_info{};

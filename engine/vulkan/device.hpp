@@ -7,6 +7,7 @@
 #include <kinetograph/engine/vulkan/adopted_device.hpp>
 #include <kinetograph/engine/vulkan/inspect.hpp>
 
+#include <atomic>
 #include <deque>
 #include <functional>
 #include <mutex>
@@ -87,6 +88,17 @@ class Device {
     static constexpr std::size_t kRetired = 64;
     /// Keeps objects that abandoned work may still use until the queues are idle at the device's end.
     void keep(std::shared_ptr<const void> object) const;
+    /// `lane` is another API's lane on the same GPU. If its context is lost while a queue of this device begins to
+    /// work, that queue can stand still without an error; NVIDIA's driver ends it after five seconds (Xid 109). So
+    /// after that loss the waits of lanes and of this class end when nothing has moved for kPatienceAfterLoss.
+    void share_gpu_with(std::weak_ptr<const graph::Timeline> lane) const;
+    static constexpr Nanoseconds kPatienceAfterLoss = std::chrono::milliseconds(300);
+    /// The error of such a lane, if one is lost.
+    std::optional<Error> loss_beside() const;
+    /// How long to wait for work that stands still: `usual`; at most kPatienceAfterLoss after a loss beside it; not at
+    /// all once a queue has been given up.
+    Nanoseconds patience(Nanoseconds usual) const;
+    void give_up() const { gave_up_ = true; }
     /// Records commands for the graphics queue with `record`, submits them and waits: for set-up, not for frames.
     /// Errors: DeviceLost, also after `patience`; the caller then passes what the commands use to keep(), because it is
     /// still in use.
@@ -115,6 +127,10 @@ class Device {
     mutable Mutex retired_mutex_;
     mutable std::deque<VkSemaphore> retired_ KG_GUARDED_BY(retired_mutex_);  // oldest first
     mutable std::vector<std::shared_ptr<const void>> kept_ KG_GUARDED_BY(retired_mutex_);
+    mutable Mutex neighbours_mutex_;
+    mutable std::vector<std::weak_ptr<const graph::Timeline>> neighbours_ KG_GUARDED_BY(neighbours_mutex_);
+    mutable std::optional<Error> loss_ KG_GUARDED_BY(neighbours_mutex_);  // of the first neighbour that was lost
+    mutable std::atomic<bool> gave_up_ = false;
     std::unique_ptr<MemoryPool> memory_;
     std::unique_ptr<DeviceClock> clock_;
     VkPipelineCache pipeline_cache_ = VK_NULL_HANDLE;

@@ -5,6 +5,7 @@
 #include <kinetograph/engine/vulkan/loader.hpp>
 #include <kinetograph/engine/vulkan/validation.hpp>
 
+#include <atomic>
 #include <memory>
 #include <vector>
 
@@ -43,6 +44,9 @@ class Instance {
     /// The layers' messages, including those while the instance is destroyed; always empty if validation is off.
     const std::shared_ptr<ValidationLog>& validation() const { return validation_; }
     bool has_debug_names() const { return debug_utils_; }
+    /// A device was left with work that stands still. The instance is never destroyed then, because NVIDIA's driver
+    /// would wait for that work.
+    void leave() const;
 
   private:
     Instance(const Loader& loader, VkInstance handle, bool owned);
@@ -50,9 +54,14 @@ class Instance {
     VkInstance handle_;
     bool owned_;
     bool debug_utils_ = false;
+    mutable std::atomic<bool> left_ = false;
     InstanceTable table_;
     VkDebugUtilsMessengerEXT messenger_ = VK_NULL_HANDLE;
     std::shared_ptr<ValidationLog> validation_ = std::make_shared<ValidationLog>();
 };
+
+/// For the end of main(): returns `exit_code`, unless an instance was left (Instance::leave). Then the process ends
+/// here, because the driver would wait for ever in its exit handlers.
+int end_of_program(int exit_code);
 
 }  // namespace kinetograph::vulkan

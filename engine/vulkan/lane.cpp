@@ -149,9 +149,11 @@ VulkanLane::~VulkanLane() {
 bool VulkanLane::settle(graph::Patience patience) {
     for (;;) {
         const graph::LaneState now = state();
-        const auto done = wait(now.submitted, graph::kLook);
+        const auto done = wait_for_queue(now.submitted, graph::kLook);
         if (!done || *done) return true;
-        if (patience.is_over({&now, 1})) return false;
+        if (!patience.is_over({&now, 1})) continue;
+        if (now.patience) device_.give_up();
+        return false;
     }
 }
 
@@ -160,6 +162,30 @@ bool VulkanLane::times_passes() const {
 }
 
 Result<bool> VulkanLane::wait(std::uint64_t value, Nanoseconds timeout) {
+    for (Nanoseconds left = timeout;; left -= graph::kLook) {
+        KG_TRY(const bool reached, wait_for_queue(value, std::min(left, graph::kLook)));
+        if (reached) return true;
+        KG_CHECK(goes_on());
+        if (left <= graph::kLook) return false;
+    }
+}
+
+/// An error if the queue stands still since another context of its GPU was lost, and not because of a point.
+Result<void> VulkanLane::goes_on() {
+    const auto loss = device_.loss_beside();
+    if (!loss) return {};
+    const Lock lock(mutex_);
+    const Standstill now{submitted_, completed(), host_now()};
+    if (!standstill_ || !pending_.unmet(now.reached).empty() || standstill_->submitted != now.submitted ||
+        standstill_->reached != now.reached)
+        standstill_ = now;
+    if (now.since - standstill_->since < device_.patience(Device::kPatienceAfterLoss)) return {};
+    device_.give_up();
+    return fail(ErrorCode::DeviceLost, "{}: {} stands still since {}", device_.report().name, timeline_->name(),
+                loss->message);
+}
+
+Result<bool> VulkanLane::wait_for_queue(std::uint64_t value, Nanoseconds timeout) {
     auto reached = wait_timeline(device_, timeline_->handle(), value, timeout);
     if (!reached) return fail(std::move(reached.error()), timeline_->name());
     if (!*reached) return false;
@@ -186,6 +212,7 @@ graph::LaneState VulkanLane::state() const {
     graph::LaneState state{
         .lane = lane_, .submitted = submitted_, .reached = reached, .waits = pending_.unmet(reached), .error = {}};
     if (auto status = timeline_->status(); !status) state.error = std::move(status.error());
+    if (state.waits.empty() && device_.loss_beside()) state.patience = device_.patience(Device::kPatienceAfterLoss);
     return state;
 }
 

@@ -42,6 +42,7 @@ class VulkanLane final : public graph::LaneBackend {
     /// then.
     Result<void> submit(const graph::BatchRecord& record) override;
     using LaneBackend::wait;
+    /// Errors: DeviceLost, also if the queue stands still after a loss on the same GPU (Device::share_gpu_with).
     Result<bool> wait(std::uint64_t value, Nanoseconds timeout) override;
     std::shared_ptr<graph::Timeline> timeline() const override { return timeline_; }
     graph::LaneState state() const override;
@@ -74,6 +75,8 @@ class VulkanLane final : public graph::LaneBackend {
     std::shared_ptr<graph::Timeline> seen(const std::shared_ptr<graph::Timeline>& timeline) const;
     void note_awaited(const std::shared_ptr<graph::Timeline>& timeline);
     Result<void> status_of_others() KG_REQUIRES(mutex_);
+    Result<bool> wait_for_queue(std::uint64_t value, Nanoseconds timeout);
+    Result<void> goes_on();
     bool settle(graph::Patience patience);
     bool waits_for_the_host(const graph::BatchRecord& batch) const;
     Result<void> enqueue(Slot& slot, const graph::BatchRecord& batch);
@@ -90,6 +93,11 @@ class VulkanLane final : public graph::LaneBackend {
     std::vector<std::unique_ptr<Slot>> slots_ KG_GUARDED_BY(mutex_);
     std::vector<std::weak_ptr<graph::Timeline>> awaited_ KG_GUARDED_BY(mutex_);  // of lanes that the queue waited for
     std::unique_ptr<graph::Relay> relay_ KG_GUARDED_BY(mutex_);                  // made when first needed
+    struct Standstill {
+        std::uint64_t submitted, reached;
+        Nanoseconds since;
+    };
+    std::optional<Standstill> standstill_ KG_GUARDED_BY(mutex_);  // since a loss beside the device
     graph::PendingWaits pending_;
     SwapchainSemaphores swapchain_;                                 // of the next execution
     std::vector<std::pair<Image*, VkImageLayout>> layouts_before_;  // of images that the batch being recorded changes

@@ -1,4 +1,5 @@
 // kinetograph-viewer: the viewer as a program of its own; `kinetograph view` is the same.
+#include <kinetograph/engine/vulkan/instance.hpp>
 #include <kinetograph/samples/viewer/actions.hpp>
 #include <kinetograph/samples/viewer/viewer.hpp>
 
@@ -6,7 +7,9 @@
 #include <cstdio>
 #include <exception>
 
-int main(int argc, char** argv) try {
+namespace {
+
+int run(int argc, char** argv) try {
     using namespace kinetograph;
     viewer::ViewerOptions options;
     CLI::App app("Decodes a latents file and shows it. In the window, ? lists the keys.");
@@ -52,3 +55,7 @@ int main(int argc, char** argv) try {
     std::fprintf(stderr, "kinetograph-viewer: %s\n", error.what());
     return 1;
 }
+
+}  // namespace
+
+int main(int argc, char** argv) { return kinetograph::vulkan::end_of_program(run(argc, argv)); }

@@ -60,20 +60,34 @@ void* load_astray() {
     return kernel;
 }
 
+/// "WHAT at N" on standard error, with the nanoseconds of the steady clock.
+void say_when(const char* what) {
+    const auto now = std::chrono::steady_clock::now().time_since_epoch();
+    std::fprintf(stderr, "%s at %lld\n", what,
+                 static_cast<long long>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count()));
+}
+
 }  // namespace
+
+/// CUDA driver API, cuStreamQuery, which lanes ask of what stands still. Says when the driver first tells of a loss.
+extern "C" int cuStreamQuery(void* stream) {
+    constexpr int kDone = 0, kNotReady = 600;
+    static auto* const query = of_the_driver<int(void*)>("cuStreamQuery");
+    static std::atomic<bool> told = false;
+    const int status = query(stream);
+    if (status != kDone && status != kNotReady && !told.exchange(true)) say_when("loss told");
+    return status;
+}
 
 using Launch = int(const void* config, void* kernel, void** parameters, void** extra);
 
-/// CUDA driver API, cuLaunchKernelEx. Says on standard error when the fault was launched: nanoseconds of the steady
-/// clock.
+/// CUDA driver API, cuLaunchKernelEx. Says when the fault was launched.
 extern "C" int cuLaunchKernelEx(const void* config, void* kernel, void** parameters, void** extra) {
     static auto* const launch = of_the_driver<Launch>("cuLaunchKernelEx");
     static void* const astray = load_astray();
     if (++launches != faulting_launch()) return launch(config, kernel, parameters, extra);
     LaunchConfig one{{1, 1, 1}, {1, 1, 1}, 0, static_cast<const LaunchConfig*>(config)->stream, nullptr, 0};
     const int status = launch(&one, astray, nullptr, nullptr);
-    const auto now = std::chrono::steady_clock::now().time_since_epoch();
-    std::fprintf(stderr, "fault launched at %lld\n",
-                 static_cast<long long>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count()));
+    say_when("fault launched");
     return status;
 }

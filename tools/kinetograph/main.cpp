@@ -2,6 +2,7 @@
 #include <omp.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
+#include <kinetograph/engine/vulkan/instance.hpp>
 #include <kinetograph/tools/kinetograph/command.hpp>
 
 #include <unistd.h>
@@ -65,7 +66,7 @@ int main(int argc, char** argv) {
     set_up_messages();
     limit_threads(argv);
     try {
-        return run(argc, argv);
+        return kinetograph::vulkan::end_of_program(run(argc, argv));
     } catch (const std::exception& error) {
         spdlog::error("unexpected: {}", error.what());
         return kFailed;

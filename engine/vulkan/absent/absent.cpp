@@ -44,8 +44,11 @@ Result<std::unique_ptr<Device>> Device::adopt(const Instance&, const AdoptedDevi
     return kinetograph::fail(ErrorCode::Unsupported, kAbsent);
 }
 Device::~Device() = default;
+Nanoseconds Device::patience(Nanoseconds) const { without_device(); }
+int end_of_program(int exit_code) { return exit_code; }
 const Queue& Device::queue(graph::Lane) const { without_device(); }
 void Device::keep(std::shared_ptr<const void>) const { without_device(); }
+void Device::share_gpu_with(std::weak_ptr<const graph::Timeline>) const { without_device(); }
 
 Result<std::unique_ptr<Buffer>> Buffer::create(const Device&, std::string_view, VkDeviceSize, const BufferOptions&) {
     without_device();

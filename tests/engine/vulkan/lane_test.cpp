@@ -489,6 +489,67 @@ TEST_F(Lanes, ABlockedQueueEndsTheWaitsOfSetUpAndForAnIdleDevice) {
     EXPECT_TRUE(device_->wait_idle());
 }
 
+/// Some GPUs leave a queue standing still, without an error, when another API's context is lost beside it.
+TEST_F(Lanes, AQueueThatStandsStillAfterALossOnItsGpuIsGivenUpSoon) {
+    const auto device = Device::create(*instance_).value();
+    const auto neighbour = std::make_shared<graph::HostTimeline>();
+    device->share_gpu_with(neighbour);
+    const auto gate = TimelineSemaphore::create(*device, "gate").value();
+    auto made = VulkanLane::create(*device, graph::Lane::Graphics).value();
+    testing::block(*device, graph::Lane::Graphics, *gate);
+    graph::Batch batch;
+    batch.lane = graph::Lane::Graphics;
+    graph::Plan plan;
+    plan.batches_on_lane[graph::Lane::Graphics.index()] = 1;
+    ASSERT_TRUE(made->submit(
+        {.plan = &plan, .batch = &batch, .waits = {}, .points = {}, .passes = {}, .resources = {}, .signal = 1}));
+    const auto before = made->wait(1, 2 * Device::kPatienceAfterLoss);
+    ASSERT_TRUE(before) << before.error().message;  // without a loss a wait lasts as long as it is asked to
+    EXPECT_FALSE(*before);
+
+    neighbour->report({ErrorCode::DeviceLost, "lane accelerator: lost"});
+    const Nanoseconds begin = host_now();
+    const auto waited = made->wait(1, graph::kWorkPatience);
+    ASSERT_FALSE(waited);
+    EXPECT_EQ(waited.error().code, ErrorCode::DeviceLost);
+    EXPECT_EQ(waited.error().message,
+              device->report().name + ": lane graphics stands still since lane accelerator: lost");
+    EXPECT_FALSE(device->wait_idle());
+    made.reset();
+    EXPECT_LT(host_now() - begin, std::chrono::seconds(2));
+    gate->signal(1);
+    ASSERT_EQ(device->table().vkDeviceWaitIdle(device->handle()), VK_SUCCESS);
+}
+
+TEST_F(Lanes, AQueueThatMovesAfterALossOnItsGpuGoesOn) {
+    const auto device = Device::create(*instance_).value();
+    const auto neighbour = std::make_shared<graph::HostTimeline>();
+    device->share_gpu_with(neighbour);
+    neighbour->report({ErrorCode::DeviceLost, "lane accelerator: lost"});
+    const auto made = VulkanLane::create(*device, graph::Lane::Graphics).value();
+    const auto gate = TimelineSemaphore::create(*device, "gate").value();
+    graph::Batch batch;
+    batch.lane = graph::Lane::Graphics;
+    graph::Plan plan;
+    plan.batches_on_lane[graph::Lane::Graphics.index()] = 1;
+    const graph::Point point{gate, 1};
+    ASSERT_TRUE(made->submit({.plan = &plan,
+                              .batch = &batch,
+                              .waits = {},
+                              .points = {&point, 1},
+                              .passes = {},
+                              .resources = {},
+                              .signal = 1}));
+    const auto waited = made->wait(1, 2 * Device::kPatienceAfterLoss);  // for an application's point, not for the GPU
+    ASSERT_TRUE(waited) << waited.error().message;
+    EXPECT_FALSE(*waited);
+    gate->signal(1);
+    const auto reached = made->wait(1, std::chrono::seconds(10));
+    ASSERT_TRUE(reached) << reached.error().message;
+    EXPECT_TRUE(*reached);
+    EXPECT_TRUE(device->wait_idle());
+}
+
 TEST_F(Lanes, ATimelineTellsThatTheDriverHasRefusedToSignalIt) {
     const auto semaphore = TimelineSemaphore::create(*device_, "a timeline").value();
     testing::faults().refuses_signals = true;

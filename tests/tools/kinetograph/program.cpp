@@ -115,7 +115,10 @@ ProgramResult run_program(const std::string& program, const std::vector<std::str
         interrupt(child, options.interrupt_when, options.signal);
     int status = 0;
     waitpid(child, &status, 0);
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), read_text(out), read_text(messages)};
+    const std::chrono::duration<double> silent =
+        std::filesystem::file_time_type::clock::now() - std::filesystem::last_write_time(messages);
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), read_text(out), read_text(messages),
+            silent.count()};
 }
 
 }  // namespace kinetograph::test

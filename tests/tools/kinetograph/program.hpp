@@ -14,6 +14,7 @@ struct ProgramResult {
     int exit_code = 0;  ///< 128 + signal if a signal ended it
     std::string out;    ///< standard output
     std::string messages;
+    double seconds_after_messages = 0;  ///< that it took to end after the newest message
 };
 
 struct ProgramOptions {
