@@ -63,7 +63,8 @@ void add_rms_norm(ProblemWriter& writer, Element storage, size_t channels, bool 
 }
 
 /// Three launches; each problem begins with the results of the host model's previous launch.
-void add_attention(ProblemWriter& writer, Element storage, size_t tokens, size_t channels, uint32_t compute_units) {
+void add_attention(ProblemWriter& writer, Element storage, size_t tokens, size_t channels, uint32_t compute_units,
+                   const std::string& note = "") {
     const gfx950::AttentionProblem problem{static_cast<int64_t>(tokens), static_cast<int64_t>(channels), storage,
                                            compute_units};
     const gfx950::AttentionPlan plan = gfx950::plan(problem);
@@ -93,7 +94,7 @@ void add_attention(ProblemWriter& writer, Element storage, size_t tokens, size_t
     // The weights are rounded to 16 bits before the product with the values.
     const double allowed = storage == Element::F32 ? 2e-6 : 2 * rounding(storage);
 
-    const std::string name = fmt::format("attention of {} tokens, {} channels", tokens, channels);
+    const std::string name = fmt::format("attention of {} tokens, {} channels{}", tokens, channels, note);
     add(writer, name + ": values", plan.values, params.values, buffers, {"workspace", Element::U32, 0, {}, 0});
     if (plan.join) {
         add(writer, fmt::format("{}: {} splits", name, plan.splits), plan.attend, params.attend, buffers,
@@ -373,6 +374,13 @@ int write_problems(const char* path) {
             // Whole units of 16 bytes in every second problem, else any width.
             const size_t channels = count % 2 == 0 ? 8 * (1 + random() % 128) : 1 + random() % 600;
             add_rms_norm(writer, storage, channels, random() % 2 == 0, 1 + random() % 50, ", drawn at random");
+        }
+    }
+    std::mt19937 of_slices(1126);  // heads that the attention takes in slices
+    for (int count = 0; count < 2; ++count) {
+        for (const Element storage : {Element::BF16, Element::F16, Element::F32}) {
+            const size_t tokens = 1 + of_slices() % 60, channels = 8 * (49 + of_slices() % 80);
+            add_attention(writer, storage, tokens, channels, count == 0 ? 1 : 256, ", drawn at random");
         }
     }
     add_rms_norm(writer, Element::BF16, 384, true);

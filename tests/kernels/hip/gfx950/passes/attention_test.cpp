@@ -106,7 +106,7 @@ TEST(AttentionGfx950, AgreesWhereAHeadIsTakenInSlices) {
         for (const int64_t channels : {392, 512, 776, 1024}) expect_attention({40, channels, storage, 1});
     }
     std::mt19937 dice(22);
-    for (int i = 0; i < 6; ++i) {
+    for (int i = 0; i < 12; ++i) {
         const auto drawn = [&](int64_t least, int64_t most) {
             return std::uniform_int_distribution<int64_t>(least, most)(dice);
         };
