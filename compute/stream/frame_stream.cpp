@@ -234,9 +234,9 @@ DecodingStream::~DecodingStream() {
     if (thread_.joinable()) thread_.join();
     if (!decoder_) return;
     const vulkan::Device* display = bridge_->display();
-    const Nanoseconds patience = display != nullptr ? display->patience(graph::kPatience) : graph::kPatience;
-    const auto is_read = [&](const interop::TimelinePoint& read) { return is_over(read, patience); };
-    if (std::ranges::all_of(decoder_->ring().reusable(), is_read)) return;
+    const bool stands_still = display != nullptr && display->gave_up();  // what it reads it may read for ever
+    const auto is_read = [&](const interop::TimelinePoint& read) { return is_over(read, graph::kPatience); };
+    if (!stands_still && std::ranges::all_of(decoder_->ring().reusable(), is_read)) return;
     bridge_->accelerator().log().error(
         "at the end of a stream: what reads its frames does not end, and their memory is never released");
     decoder_->leak_frames();

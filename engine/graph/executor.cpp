@@ -165,14 +165,24 @@ Result<PreparedPlan*> Executor::State::plan_for(const FrameGraph& frame, bool& r
     return plans.back().get();
 }
 
+namespace {
+
+/// Whether all lanes are idle or have failed for good, and so use nothing.
+bool have_stopped(std::span<const LaneState> lanes) {
+    return std::ranges::all_of(lanes, [](const LaneState& lane) { return lane.is_idle() || lane.error; });
+}
+
+}  // namespace
+
 void Executor::State::forget_plan(std::vector<std::unique_ptr<PreparedPlan>>::iterator plan) {
     LongWait report(*this);
-    // A lane that fails to wait has stopped and uses nothing.
-    (void)wait_for((*plan)->last_use, std::nullopt, report);
+    const auto waited = wait_for((*plan)->last_use, std::nullopt, report);
     if (current == plan->get()) {
         current = nullptr;
         join = true;
     }
+    // NOLINTNEXTLINE(bugprone-unused-return-value): arenas that a lane that was given up may still touch stay
+    if (!waited && !have_stopped(states())) plan->release();
     plans.erase(plan);
 }
 
@@ -223,7 +233,8 @@ void Executor::State::resolve_waits(const Batch& batch, const std::array<std::ui
     }
 }
 
-/// Waits for one lane after the other, also after one has failed; returns the first Error. False after `timeout`.
+/// Waits for one lane after the other, also after one has failed, but for one that was given up; returns the first
+/// Error. False after `timeout`.
 Result<bool> Executor::State::wait_for(const std::array<std::uint64_t, kMaxLanes>& values,
                                        std::optional<Nanoseconds> timeout, LongWait& report) {
     const Nanoseconds begin = host_now();
@@ -234,8 +245,14 @@ Result<bool> Executor::State::wait_for(const std::array<std::uint64_t, kMaxLanes
             const Nanoseconds waited = host_now() - begin;
             const Nanoseconds left = timeout ? std::max(*timeout - waited, Nanoseconds{}) : kLook;
             auto done = lanes[lane]->wait(values[lane], std::min(left, kLook));
-            if (!done && !error) error = std::move(done.error());
-            if (!done || *done) break;
+            if (done && *done) break;
+            if (!done) {
+                if (!error) error = std::move(done.error());
+                // One that is given up with work left never reaches what others may wait for.
+                const LaneState now = lanes[lane]->state();
+                if (now.reached < values[lane] && !now.error) return fail(std::move(*error));
+                break;
+            }
             if (timeout && left == Nanoseconds{}) return false;
             report.look();
         }
@@ -256,8 +273,10 @@ bool Executor::State::settle() {
     LongWait report(*this);
     for (Patience patience;;) {
         const auto done = wait_for(submitted, kLook, report);
-        if (!done || *done) return true;  // a lane that fails has stopped
-        if (patience.is_over(states())) return false;
+        if (done && *done) return true;
+        const std::vector<LaneState> now = states();
+        if (!done && have_stopped(now)) return true;
+        if (patience.is_over(now)) return false;
     }
 }
 

@@ -18,8 +18,8 @@ class Patience {
     explicit Patience(Nanoseconds for_points = kPatience, Nanoseconds for_work = kWorkPatience)
         : for_points_(for_points), for_work_(for_work) {}
     /// True if for too long no lane has reached a value and no timeline that a lane waits for has advanced: for
-    /// `for_points`, or for `for_work` while a lane that is not idle waits for no point; for no longer than the patience
-    /// that a lane that is not idle states. To be polled.
+    /// `for_points`, or for `for_work` while a lane that is not idle waits for no point; for no longer than the
+    /// patience that a lane that is not idle states. To be polled.
     bool is_over(std::span<const LaneState> lanes);
 
   private:

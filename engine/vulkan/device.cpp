@@ -2,6 +2,7 @@
 #include <kinetograph/engine/vulkan/clock.hpp>
 #include <kinetograph/engine/vulkan/device.hpp>
 #include <kinetograph/engine/vulkan/image.hpp>
+#include <kinetograph/engine/vulkan/lane.hpp>
 #include <kinetograph/engine/vulkan/memory_pool.hpp>
 #include <kinetograph/engine/vulkan/vk_result.hpp>
 
@@ -145,7 +146,7 @@ bool Device::settle() const {
     bool settled = true;
     VkFence late = VK_NULL_HANDLE;
     for (const Queue& queue : distinct_queues())
-        settled &= finish(queue, std::max(patience(graph::kPatience), graph::kLook), late) != VK_TIMEOUT;
+        settled &= finish(queue, std::max(patience_for(graph::kPatience), graph::kLook), late) != VK_TIMEOUT;
     return settled;
 }
 
@@ -175,26 +176,70 @@ void Device::keep(std::shared_ptr<const void> object) const {
 }
 
 void Device::share_gpu_with(std::weak_ptr<const graph::Timeline> lane) const {
+    if (!owned_) return;
     const Lock lock(neighbours_mutex_);
-    std::erase_if(neighbours_, [](const auto& known) { return known.expired(); });
+    std::erase_if(neighbours_, [&](const auto& known) {
+        return known.expired() || (!known.owner_before(lane) && !lane.owner_before(known));
+    });
     neighbours_.push_back(std::move(lane));
 }
 
+/// A neighbour's loss is noted once.
 std::optional<Error> Device::loss_beside() const {
-    const Lock lock(neighbours_mutex_);
-    for (const auto& known : neighbours_) {
-        if (loss_) break;
-        const auto neighbour = known.lock();
-        if (neighbour == nullptr) continue;
-        if (auto status = neighbour->status(); !status && status.error().code == ErrorCode::DeviceLost)
-            loss_ = std::move(status.error());
+    std::vector<std::shared_ptr<const graph::Timeline>> alive;  // asked, and perhaps released, without the mutex
+    {
+        const Lock lock(neighbours_mutex_);
+        for (const auto& known : neighbours_)
+            if (auto neighbour = known.lock()) alive.push_back(std::move(neighbour));
     }
+    for (const auto& neighbour : alive) {
+        auto status = neighbour->status();
+        if (status || status.error().code != ErrorCode::DeviceLost) continue;
+        const Lock lock(neighbours_mutex_);
+        const std::weak_ptr<const graph::Timeline> lost = neighbour;
+        const auto is_lost = [&](const auto& known) { return !known.owner_before(lost) && !lost.owner_before(known); };
+        if (std::erase_if(neighbours_, is_lost) == 0) continue;
+        loss_ = std::move(status.error());
+        lost_at_ = host_now();
+    }
+    const Lock lock(neighbours_mutex_);
+    if (loss_ && host_now() - lost_at_ > kLossLasts) loss_.reset();
     return loss_;
 }
 
-Nanoseconds Device::patience(Nanoseconds usual) const {
-    if (gave_up_) return {};
+Nanoseconds Device::patience_for(Nanoseconds usual) const {
+    if (gave_up()) return std::min(usual, graph::kLook);
     return loss_beside() ? std::min(usual, kPatienceAfterLoss) : usual;
+}
+
+void Device::give_up(graph::Lane lane) const {
+    const Lock lock(neighbours_mutex_);
+    given_up_ |= 1U << lane.index();
+    gave_up_at_ = host_now();
+    if (loss_) lost_at_ = gave_up_at_;
+}
+
+std::uint32_t Device::given_up_queues() const {
+    const Lock lock(neighbours_mutex_);
+    if (given_up_ != 0 && host_now() - gave_up_at_ > kLossLasts) given_up_ = 0;
+    return given_up_;
+}
+
+void Device::add_lane(const VulkanLane& lane) const {
+    const Lock lock(lanes_mutex_);
+    lanes_.push_back(&lane);
+}
+
+void Device::remove_lane(const VulkanLane& lane) const {
+    const Lock lock(lanes_mutex_);
+    std::erase(lanes_, &lane);
+}
+
+bool Device::waits_for_a_point(graph::Lane lane) const {
+    const Lock lock(lanes_mutex_);
+    return std::ranges::any_of(lanes_, [&](const VulkanLane* other) {
+        return queue(other->lane()).handle == queue(lane).handle && other->waits_for_a_point();
+    });
 }
 
 void Device::retire(VkSemaphore semaphore) const {
@@ -260,7 +305,7 @@ Result<void> Device::wait_idle(graph::Lane lane, Nanoseconds patience) const {
 }
 
 Result<void> Device::wait_idle(std::span<const Queue> queues, Nanoseconds usual) const {
-    const Nanoseconds patience = this->patience(usual), end = host_now() + patience;
+    const Nanoseconds patience = patience_for(usual), end = host_now() + patience;
     for (const Queue& queue : queues) {
         VkFence late = VK_NULL_HANDLE;
         const VkResult result = finish(queue, std::max(end - host_now(), Nanoseconds{}), late);
@@ -286,7 +331,7 @@ void Device::stop_lost_work() const {
 
 Result<void> Device::run_once(std::string_view what, const std::function<void(VkCommandBuffer)>& record,
                               Nanoseconds usual) const {
-    const Nanoseconds patience = this->patience(usual);
+    const Nanoseconds patience = patience_for(usual);
     const Queue& target = queue(graph::Lane::Graphics);
     VkCommandPool pool = VK_NULL_HANDLE;
     VkCommandPoolCreateInfo pool_info{};

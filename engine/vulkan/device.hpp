@@ -7,7 +7,6 @@
 #include <kinetograph/engine/vulkan/adopted_device.hpp>
 #include <kinetograph/engine/vulkan/inspect.hpp>
 
-#include <atomic>
 #include <deque>
 #include <functional>
 #include <mutex>
@@ -19,6 +18,7 @@ namespace kinetograph::vulkan {
 
 class DeviceClock;
 class MemoryPool;
+class VulkanLane;
 
 struct DeviceOptions {
     VkSurfaceKHR surface = VK_NULL_HANDLE;  ///< the device must be able to present to it
@@ -89,16 +89,28 @@ class Device {
     /// Keeps objects that abandoned work may still use until the queues are idle at the device's end.
     void keep(std::shared_ptr<const void> object) const;
     /// `lane` is another API's lane on the same GPU. If its context is lost while a queue of this device begins to
-    /// work, that queue can stand still without an error; NVIDIA's driver ends it after five seconds (Xid 109). So
-    /// after that loss the waits of lanes and of this class end when nothing has moved for kPatienceAfterLoss.
+    /// work, that queue can stand still without an error; NVIDIA's driver ends it after five seconds and more (Xid
+    /// 109). So for kLossLasts after that loss a lane whose work stands still for kPatienceAfterLoss is given up (its
+    /// wait() fails), and wait_idle() and run_once() wait no longer. Does nothing on an adopted device: the host uses
+    /// its queues too.
     void share_gpu_with(std::weak_ptr<const graph::Timeline> lane) const;
-    static constexpr Nanoseconds kPatienceAfterLoss = std::chrono::milliseconds(300);
-    /// The error of such a lane, if one is lost.
+    static constexpr Nanoseconds kLossLasts = std::chrono::seconds(15);
+    static constexpr Nanoseconds kPatienceAfterLoss = std::chrono::milliseconds(300);  ///< batches take far less
+    /// The error of such a lane that was lost within kLossLasts.
     std::optional<Error> loss_beside() const;
-    /// How long to wait for work that stands still: `usual`; at most kPatienceAfterLoss after a loss beside it; not at
-    /// all once a queue has been given up.
-    Nanoseconds patience(Nanoseconds usual) const;
-    void give_up() const { gave_up_ = true; }
+    /// How long to wait for work that stands still: `usual`; at most kPatienceAfterLoss after such a loss, at most
+    /// graph::kLook after a queue was given up.
+    Nanoseconds patience_for(Nanoseconds usual) const;
+    /// For a lane: its queue stands still, and kLossLasts begins anew.
+    void give_up(graph::Lane lane) const;
+    /// Whether that was said within kLossLasts, of this lane's queue or of any.
+    bool gave_up(graph::Lane lane) const { return (given_up_queues() >> lane.index() & 1U) != 0; }
+    bool gave_up() const { return given_up_queues() != 0; }
+    /// Lanes on this device's queues, from their creation to their end.
+    void add_lane(const VulkanLane& lane) const;
+    void remove_lane(const VulkanLane& lane) const;
+    /// Whether a batch on the queue of `lane` waits for a point that is not reached: nothing after it can move.
+    bool waits_for_a_point(graph::Lane lane) const;
     /// Records commands for the graphics queue with `record`, submits them and waits: for set-up, not for frames.
     /// Errors: DeviceLost, also after `patience`; the caller then passes what the commands use to keep(), because it is
     /// still in use.
@@ -111,6 +123,7 @@ class Device {
     void set_queues(std::array<Queue, 3> queues);
     bool settle() const;
     std::vector<Queue> distinct_queues() const;
+    std::uint32_t given_up_queues() const;
     void stop_lost_work() const;
     VkResult finish(const Queue& queue, Nanoseconds patience, VkFence& late) const;
     Result<void> wait_idle(std::span<const Queue> queues, Nanoseconds patience) const;
@@ -129,8 +142,12 @@ class Device {
     mutable std::vector<std::shared_ptr<const void>> kept_ KG_GUARDED_BY(retired_mutex_);
     mutable Mutex neighbours_mutex_;
     mutable std::vector<std::weak_ptr<const graph::Timeline>> neighbours_ KG_GUARDED_BY(neighbours_mutex_);
-    mutable std::optional<Error> loss_ KG_GUARDED_BY(neighbours_mutex_);  // of the first neighbour that was lost
-    mutable std::atomic<bool> gave_up_ = false;
+    mutable std::optional<Error> loss_ KG_GUARDED_BY(neighbours_mutex_);  // of the neighbour that was lost last
+    mutable Nanoseconds lost_at_ KG_GUARDED_BY(neighbours_mutex_){};
+    mutable std::uint32_t given_up_ KG_GUARDED_BY(neighbours_mutex_) = 0;  // a bit for each lane
+    mutable Nanoseconds gave_up_at_ KG_GUARDED_BY(neighbours_mutex_){};
+    mutable Mutex lanes_mutex_;
+    mutable std::vector<const VulkanLane*> lanes_ KG_GUARDED_BY(lanes_mutex_);
     std::unique_ptr<MemoryPool> memory_;
     std::unique_ptr<DeviceClock> clock_;
     VkPipelineCache pipeline_cache_ = VK_NULL_HANDLE;

@@ -146,9 +146,8 @@ int end_of_program(int exit_code) {
 }
 
 Instance::~Instance() {
-    if (left_) return;
     if (messenger_ != VK_NULL_HANDLE) table_.vkDestroyDebugUtilsMessengerEXT(handle_, messenger_, nullptr);
-    if (owned_) table_.vkDestroyInstance(handle_, nullptr);
+    if (owned_ && !left_) table_.vkDestroyInstance(handle_, nullptr);
 }
 
 }  // namespace kinetograph::vulkan

@@ -122,6 +122,7 @@ Result<std::unique_ptr<VulkanLane>> VulkanLane::create(const Device& device, gra
     std::unique_ptr<VulkanLane> result(new VulkanLane(device, lane, recorder));
     const std::string name = fmt::format("lane {}", graph::to_string(lane));
     KG_TRY(result->timeline_, TimelineSemaphore::create(device, name));
+    device.add_lane(*result);
     if (sharing == Sharing::Private) return result;
     KG_TRY(result->exported_, TimelineSemaphore::create(device, name + ", exported", sharing));
     return result;
@@ -129,6 +130,7 @@ Result<std::unique_ptr<VulkanLane>> VulkanLane::create(const Device& device, gra
 
 VulkanLane::~VulkanLane() {
     if (timeline_ == nullptr) return;
+    device_.remove_lane(*this);
     timeline_->forget_views();
     if (settle(graph::Patience())) return;
     if (relay_) relay_->give_up();
@@ -152,7 +154,7 @@ bool VulkanLane::settle(graph::Patience patience) {
         const auto done = wait_for_queue(now.submitted, graph::kLook);
         if (!done || *done) return true;
         if (!patience.is_over({&now, 1})) continue;
-        if (now.patience) device_.give_up();
+        if (now.patience) device_.give_up(lane_);
         return false;
     }
 }
@@ -162,25 +164,33 @@ bool VulkanLane::times_passes() const {
 }
 
 Result<bool> VulkanLane::wait(std::uint64_t value, Nanoseconds timeout) {
-    for (Nanoseconds left = timeout;; left -= graph::kLook) {
-        KG_TRY(const bool reached, wait_for_queue(value, std::min(left, graph::kLook)));
+    const Nanoseconds begin = host_now();
+    for (Nanoseconds left = timeout;; left = timeout - (host_now() - begin)) {
+        KG_TRY(const bool reached, wait_for_queue(value, std::clamp(left, Nanoseconds{}, graph::kLook)));
         if (reached) return true;
-        KG_CHECK(goes_on());
+        if (completed() < value) KG_CHECK(check_goes_on());
         if (left <= graph::kLook) return false;
     }
 }
 
-/// An error if the queue stands still since another context of its GPU was lost, and not because of a point.
-Result<void> VulkanLane::goes_on() {
+/// An error if the lane's work stands still since another context of its GPU was lost, and not because of a point that
+/// a lane of its queue waits for.
+Result<void> VulkanLane::check_goes_on() {
     const auto loss = device_.loss_beside();
-    if (!loss) return {};
+    const bool may_stand = loss && !device_.waits_for_a_point(lane_);
     const Lock lock(mutex_);
-    const Standstill now{submitted_, completed(), host_now()};
-    if (!standstill_ || !pending_.unmet(now.reached).empty() || standstill_->submitted != now.submitted ||
-        standstill_->reached != now.reached)
-        standstill_ = now;
-    if (now.since - standstill_->since < device_.patience(Device::kPatienceAfterLoss)) return {};
-    device_.give_up();
+    const std::uint64_t reached = completed();
+    if (!may_stand || reached >= submitted_) {
+        standstill_.reset();
+        return {};
+    }
+    const Nanoseconds now = host_now();
+    const bool was_seen = standstill_ && standstill_->submitted == submitted_ && standstill_->reached == reached &&
+                          now - standstill_->seen < 3 * graph::kLook;
+    if (!was_seen) standstill_ = Standstill{submitted_, reached, now, now};
+    standstill_->seen = now;
+    if (!device_.gave_up(lane_) && now - standstill_->since < Device::kPatienceAfterLoss) return {};
+    device_.give_up(lane_);
     return fail(ErrorCode::DeviceLost, "{}: {} stands still since {}", device_.report().name, timeline_->name(),
                 loss->message);
 }
@@ -207,12 +217,17 @@ Result<void> VulkanLane::status_of_others() {
 }
 
 graph::LaneState VulkanLane::state() const {
+    const bool gave_up = device_.gave_up(lane_);
+    const bool is_lost = device_.loss_beside().has_value() && !device_.waits_for_a_point(lane_);
     const Lock lock(mutex_);
     const std::uint64_t reached = completed();
     graph::LaneState state{
         .lane = lane_, .submitted = submitted_, .reached = reached, .waits = pending_.unmet(reached), .error = {}};
     if (auto status = timeline_->status(); !status) state.error = std::move(status.error());
-    if (state.waits.empty() && device_.loss_beside()) state.patience = device_.patience(Device::kPatienceAfterLoss);
+    if (gave_up)
+        state.patience = Nanoseconds{};
+    else if (state.waits.empty() && is_lost)
+        state.patience = Device::kPatienceAfterLoss;
     return state;
 }
 

@@ -52,6 +52,8 @@ class VulkanLane final : public graph::LaneBackend {
     /// because validation layers do not learn from an exported one that work has ended.
     const std::shared_ptr<TimelineSemaphore>& exported_timeline() const { return exported_; }
     std::uint64_t completed() const { return timeline_->value(); }  ///< value that the timeline has reached
+    /// Whether one of its batches waits for a point that is not reached.
+    bool waits_for_a_point() const { return !pending_.unmet(completed()).empty(); }
 
     /// The next execution draws to an image of a swapchain: the lane's first batch waits for it, the last one signals.
     /// If a batch fails, the semaphores that it should have waited for and signalled are left to the next execution.
@@ -76,7 +78,7 @@ class VulkanLane final : public graph::LaneBackend {
     void note_awaited(const std::shared_ptr<graph::Timeline>& timeline);
     Result<void> status_of_others() KG_REQUIRES(mutex_);
     Result<bool> wait_for_queue(std::uint64_t value, Nanoseconds timeout);
-    Result<void> goes_on();
+    Result<void> check_goes_on();
     bool settle(graph::Patience patience);
     bool waits_for_the_host(const graph::BatchRecord& batch) const;
     Result<void> enqueue(Slot& slot, const graph::BatchRecord& batch);
@@ -95,7 +97,7 @@ class VulkanLane final : public graph::LaneBackend {
     std::unique_ptr<graph::Relay> relay_ KG_GUARDED_BY(mutex_);                  // made when first needed
     struct Standstill {
         std::uint64_t submitted, reached;
-        Nanoseconds since;
+        Nanoseconds since, seen;
     };
     std::optional<Standstill> standstill_ KG_GUARDED_BY(mutex_);  // since a loss beside the device
     graph::PendingWaits pending_;

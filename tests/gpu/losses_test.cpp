@@ -54,7 +54,7 @@ TEST_P(GpuLosses, EndAProgramWithASentenceWithinTwoSeconds) {
     // A queue that changes contexts while the fault comes can stop the whole GPU, until its driver ends that and tells.
     const double told = std::max(launched, time_of("loss told", result.messages));
     RecordProperty("seconds_to_the_loss", std::to_string(told - launched));
-    // The kernel keeps a process whose queue stands still for up to ten seconds after its end.
+    // The kernel can keep a process whose queue stands still for another ten seconds.
     const double to_the_end = end.count() - told, to_the_sentence = to_the_end - result.seconds_after_messages;
     RecordProperty("seconds_to_the_sentence", std::to_string(to_the_sentence));
     RecordProperty("seconds_to_the_end", std::to_string(to_the_end));

@@ -65,10 +65,11 @@ int main(int argc, char** argv) {
     for (const int signal : {SIGPIPE, SIGXFSZ}) std::signal(signal, SIG_IGN);
     set_up_messages();
     limit_threads(argv);
+    int exit_code = kFailed;
     try {
-        return kinetograph::vulkan::end_of_program(run(argc, argv));
+        exit_code = run(argc, argv);
     } catch (const std::exception& error) {
         spdlog::error("unexpected: {}", error.what());
-        return kFailed;
     }
+    return kinetograph::vulkan::end_of_program(exit_code);
 }

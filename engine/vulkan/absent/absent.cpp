@@ -44,7 +44,7 @@ Result<std::unique_ptr<Device>> Device::adopt(const Instance&, const AdoptedDevi
     return kinetograph::fail(ErrorCode::Unsupported, kAbsent);
 }
 Device::~Device() = default;
-Nanoseconds Device::patience(Nanoseconds) const { without_device(); }
+std::uint32_t Device::given_up_queues() const { without_device(); }
 int end_of_program(int exit_code) { return exit_code; }
 const Queue& Device::queue(graph::Lane) const { without_device(); }
 void Device::keep(std::shared_ptr<const void>) const { without_device(); }

@@ -41,16 +41,20 @@ class StandingLane final : public LaneBackend {
     }
     using LaneBackend::wait;
     Result<bool> wait(std::uint64_t value, Nanoseconds timeout) override {
-        return wait_for({timeline_, value}, timeout);
+        KG_TRY(const bool reached, wait_for({timeline_, value}, timeout));
+        if (!reached && gives_up) return fail(ErrorCode::DeviceLost, "lane accelerator stands still");
+        return reached;
     }
     std::shared_ptr<Timeline> timeline() const override { return timeline_; }
     /// It waits for a point of another party, as a stream would.
     LaneState state() const override {
         LaneState state{.lane = lane(), .submitted = submitted_, .reached = timeline_->value()};
         if (says_for_what) state.waits = {{submitted_, {never_, 7}}};
+        if (gives_up) state.patience = std::chrono::milliseconds(100);
         return state;
     }
     bool says_for_what = true;
+    bool gives_up = false;  ///< as a queue that stands still after a loss on its GPU
     void reach(std::uint64_t value) { timeline_->signal(value); }
 
   private:
@@ -174,6 +178,20 @@ TEST_F(LongWaits, AreGivenUpAtTheEndOfAnExecutorWithoutFreeingWhatTheyTouch) {
     EXPECT_EQ(reports.front(), "waiting:\n" + kBothLanes);
     EXPECT_EQ(reports.back(), "given up at the end of an executor:\n" + kBothLanes);
     EXPECT_GT(memory.bytes_now, 0U) << "a device may still write there";
+    accelerator.reach(1);
+}
+
+TEST_F(LongWaits, ForALaneThatGivesUpEndSoonWithoutFreeingWhatItTouches) {
+    KEPT_ON_PURPOSE;
+    accelerator.gives_up = true;
+    accelerator.says_for_what = false;
+    const auto execution = execute_hand_over();
+    ASSERT_TRUE(execution);
+    EXPECT_FALSE(executor->wait(*execution));
+    const Nanoseconds begin = host_now();
+    executor.reset();
+    EXPECT_LT(host_now() - begin, kPatience);
+    EXPECT_GT(memory.bytes_now, 0U) << "the device may still write there";
     accelerator.reach(1);
 }
 

@@ -515,10 +515,23 @@ TEST_F(Lanes, AQueueThatStandsStillAfterALossOnItsGpuIsGivenUpSoon) {
     EXPECT_EQ(waited.error().message,
               device->report().name + ": lane graphics stands still since lane accelerator: lost");
     EXPECT_FALSE(device->wait_idle());
+    EXPECT_TRUE(device->gave_up(graph::Lane::Graphics));
     made.reset();
     EXPECT_LT(host_now() - begin, std::chrono::seconds(2));
     gate->signal(1);
     ASSERT_EQ(device->table().vkDeviceWaitIdle(device->handle()), VK_SUCCESS);
+}
+
+TEST_F(Lanes, AnIdleQueueIsNotGivenUpAfterALossOnItsGpu) {
+    const auto device = Device::create(*instance_).value();
+    const auto neighbour = std::make_shared<graph::HostTimeline>();
+    device->share_gpu_with(neighbour);
+    neighbour->report({ErrorCode::DeviceLost, "lane accelerator: lost"});
+    const auto idle = VulkanLane::create(*device, graph::Lane::Graphics).value();
+    const auto waited = idle->wait(1, 3 * Device::kPatienceAfterLoss);  // for a value that is not submitted
+    ASSERT_TRUE(waited) << waited.error().message;
+    EXPECT_FALSE(*waited);
+    EXPECT_FALSE(device->gave_up());
 }
 
 TEST_F(Lanes, AQueueThatMovesAfterALossOnItsGpuGoesOn) {
