@@ -146,7 +146,7 @@ bool Device::settle() const {
     bool settled = true;
     VkFence late = VK_NULL_HANDLE;
     for (const Queue& queue : distinct_queues())
-        settled &= finish(queue, std::max(patience_for(graph::kPatience), graph::kLook), late) != VK_TIMEOUT;
+        settled &= finish(queue, patience_for(graph::kPatience), late) != VK_TIMEOUT;
     return settled;
 }
 
@@ -175,12 +175,18 @@ void Device::keep(std::shared_ptr<const void> object) const {
     if (object) kept_.push_back(std::move(object));
 }
 
+/// Forgets `lane` and those that have ended; false if it was not known.
+bool Device::forget_neighbour(const std::weak_ptr<const graph::Timeline>& lane) const {
+    const auto is_lane = [&](const auto& known) { return !known.owner_before(lane) && !lane.owner_before(known); };
+    const bool was_known = std::erase_if(neighbours_, is_lane) > 0;
+    std::erase_if(neighbours_, [](const auto& known) { return known.expired(); });
+    return was_known;
+}
+
 void Device::share_gpu_with(std::weak_ptr<const graph::Timeline> lane) const {
     if (!owned_) return;
     const Lock lock(neighbours_mutex_);
-    std::erase_if(neighbours_, [&](const auto& known) {
-        return known.expired() || (!known.owner_before(lane) && !lane.owner_before(known));
-    });
+    static_cast<void>(forget_neighbour(lane));
     neighbours_.push_back(std::move(lane));
 }
 
@@ -196,9 +202,7 @@ std::optional<Error> Device::loss_beside() const {
         auto status = neighbour->status();
         if (status || status.error().code != ErrorCode::DeviceLost) continue;
         const Lock lock(neighbours_mutex_);
-        const std::weak_ptr<const graph::Timeline> lost = neighbour;
-        const auto is_lost = [&](const auto& known) { return !known.owner_before(lost) && !lost.owner_before(known); };
-        if (std::erase_if(neighbours_, is_lost) == 0) continue;
+        if (!forget_neighbour(neighbour)) continue;
         loss_ = std::move(status.error());
         lost_at_ = host_now();
     }

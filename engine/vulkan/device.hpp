@@ -124,6 +124,7 @@ class Device {
     bool settle() const;
     std::vector<Queue> distinct_queues() const;
     std::uint32_t given_up_queues() const;
+    bool forget_neighbour(const std::weak_ptr<const graph::Timeline>& lane) const KG_REQUIRES(neighbours_mutex_);
     void stop_lost_work() const;
     VkResult finish(const Queue& queue, Nanoseconds patience, VkFence& late) const;
     Result<void> wait_idle(std::span<const Queue> queues, Nanoseconds patience) const;

@@ -164,6 +164,27 @@ class Lanes : public testing::VulkanTest {
         return frame;
     }
 
+    /// The lane's first batch: no passes, after `points`.
+    static Result<void> submit_nothing(VulkanLane& lane, const std::vector<graph::Point>& points = {}) {
+        graph::Batch batch;
+        batch.lane = lane.lane();
+        graph::Plan plan;
+        plan.batches_on_lane[lane.lane().index()] = 1;
+        return lane.submit({.plan = &plan,
+                            .batch = &batch,
+                            .waits = {},
+                            .points = points,
+                            .passes = {},
+                            .resources = {},
+                            .signal = 1});
+    }
+    /// Another device, on whose GPU `neighbour` is another API's lane.
+    std::unique_ptr<Device> device_beside(const std::shared_ptr<graph::HostTimeline>& neighbour) const {
+        auto device = Device::create(*instance_).value();
+        device->share_gpu_with(neighbour);
+        return device;
+    }
+
     std::unique_ptr<Pipeline> scale_add_, image_to_buffer_;
     std::unique_ptr<Buffer> result_;
     graph::Point ready_;     ///< of the result's memory
@@ -491,18 +512,12 @@ TEST_F(Lanes, ABlockedQueueEndsTheWaitsOfSetUpAndForAnIdleDevice) {
 
 /// Some GPUs leave a queue standing still, without an error, when another API's context is lost beside it.
 TEST_F(Lanes, AQueueThatStandsStillAfterALossOnItsGpuIsGivenUpSoon) {
-    const auto device = Device::create(*instance_).value();
     const auto neighbour = std::make_shared<graph::HostTimeline>();
-    device->share_gpu_with(neighbour);
+    const auto device = device_beside(neighbour);
     const auto gate = TimelineSemaphore::create(*device, "gate").value();
     auto made = VulkanLane::create(*device, graph::Lane::Graphics).value();
     testing::block(*device, graph::Lane::Graphics, *gate);
-    graph::Batch batch;
-    batch.lane = graph::Lane::Graphics;
-    graph::Plan plan;
-    plan.batches_on_lane[graph::Lane::Graphics.index()] = 1;
-    ASSERT_TRUE(made->submit(
-        {.plan = &plan, .batch = &batch, .waits = {}, .points = {}, .passes = {}, .resources = {}, .signal = 1}));
+    ASSERT_TRUE(submit_nothing(*made));
     const auto before = made->wait(1, 2 * Device::kPatienceAfterLoss);
     ASSERT_TRUE(before) << before.error().message;  // without a loss a wait lasts as long as it is asked to
     EXPECT_FALSE(*before);
@@ -523,9 +538,8 @@ TEST_F(Lanes, AQueueThatStandsStillAfterALossOnItsGpuIsGivenUpSoon) {
 }
 
 TEST_F(Lanes, AnIdleQueueIsNotGivenUpAfterALossOnItsGpu) {
-    const auto device = Device::create(*instance_).value();
     const auto neighbour = std::make_shared<graph::HostTimeline>();
-    device->share_gpu_with(neighbour);
+    const auto device = device_beside(neighbour);
     neighbour->report({ErrorCode::DeviceLost, "lane accelerator: lost"});
     const auto idle = VulkanLane::create(*device, graph::Lane::Graphics).value();
     const auto waited = idle->wait(1, 3 * Device::kPatienceAfterLoss);  // for a value that is not submitted
@@ -535,24 +549,12 @@ TEST_F(Lanes, AnIdleQueueIsNotGivenUpAfterALossOnItsGpu) {
 }
 
 TEST_F(Lanes, AQueueThatMovesAfterALossOnItsGpuGoesOn) {
-    const auto device = Device::create(*instance_).value();
     const auto neighbour = std::make_shared<graph::HostTimeline>();
-    device->share_gpu_with(neighbour);
+    const auto device = device_beside(neighbour);
     neighbour->report({ErrorCode::DeviceLost, "lane accelerator: lost"});
     const auto made = VulkanLane::create(*device, graph::Lane::Graphics).value();
     const auto gate = TimelineSemaphore::create(*device, "gate").value();
-    graph::Batch batch;
-    batch.lane = graph::Lane::Graphics;
-    graph::Plan plan;
-    plan.batches_on_lane[graph::Lane::Graphics.index()] = 1;
-    const graph::Point point{gate, 1};
-    ASSERT_TRUE(made->submit({.plan = &plan,
-                              .batch = &batch,
-                              .waits = {},
-                              .points = {&point, 1},
-                              .passes = {},
-                              .resources = {},
-                              .signal = 1}));
+    ASSERT_TRUE(submit_nothing(*made, {{gate, 1}}));
     const auto waited = made->wait(1, 2 * Device::kPatienceAfterLoss);  // for an application's point, not for the GPU
     ASSERT_TRUE(waited) << waited.error().message;
     EXPECT_FALSE(*waited);
@@ -597,18 +599,7 @@ TEST_F(Lanes, TellAtTheirEndThatTheirValuesDoNotCome) {
     const auto gate = TimelineSemaphore::create(*device_, "gate").value();
     auto made = VulkanLane::create(*device_, graph::Lane::Transfer).value();
     const auto timeline = made->timeline();
-    graph::Batch batch;
-    batch.lane = graph::Lane::Transfer;
-    graph::Plan plan;
-    plan.batches_on_lane[graph::Lane::Transfer.index()] = 1;
-    const graph::Point point{gate, 1};
-    ASSERT_TRUE(made->submit({.plan = &plan,
-                              .batch = &batch,
-                              .waits = {},
-                              .points = {&point, 1},
-                              .passes = {},
-                              .resources = {},
-                              .signal = 1}));
+    ASSERT_TRUE(submit_nothing(*made, {{gate, 1}}));
     const Nanoseconds begin = host_now();
     made.reset();
     EXPECT_LT(host_now() - begin, graph::kWorkPatience / 2);
