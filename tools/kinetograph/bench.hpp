@@ -41,9 +41,6 @@ nlohmann::ordered_json report_head(std::string_view bench, const std::string& co
 /// The same in one line of text: "NVIDIA H200, libcuda.so.1 ..., commit ...".
 std::string describe_machine(const accel::DeviceInfo& device);
 
-/// A figure that may not exist.
-nlohmann::ordered_json json_or_null(const std::optional<double>& value);
-
 /// Seconds or shares, sorted.
 class Samples {
   public:

@@ -33,10 +33,6 @@ std::string describe_machine(const accel::DeviceInfo& device) {
     return fmt::format("{}, {}, {}, commit {}", device.name, count_units(device), device.driver, kBuildCommit);
 }
 
-nlohmann::ordered_json json_or_null(const std::optional<double>& value) {
-    return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
-}
-
 nlohmann::ordered_json Samples::to_json() const {
     if (seconds_.empty()) return {};
     return {{"median", median()}, {"min", least()}, {"max", most()}, {"count", count()}};

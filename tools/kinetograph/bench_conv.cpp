@@ -251,7 +251,7 @@ void add_step(const ConvBench& bench, std::span<const LayerResult> layers, nlohm
     }
     for (const char* sums : {"exact", "fast"}) {
         const auto sum = is_whole_step(bench) ? declared_sum(layers, sums) : std::nullopt;
-        json["seconds_per_step_of_sums"][sums] = sum ? nlohmann::ordered_json(sum->seconds) : nlohmann::ordered_json();
+        json["seconds_per_step_of_sums"][sums] = json_or_null(sum ? std::optional(sum->seconds) : std::nullopt);
         json["predicted_seconds_per_step_of_sums"][sums] = json_or_null(sum ? sum->predicted : std::nullopt);
     }
 }

@@ -62,27 +62,26 @@ nlohmann::ordered_json to_json(std::span<const conv::DispatchRow> rows) {
         list.push_back({{"candidate", row.candidate},
                         {"open", row.open},
                         {"reason", row.reason},
-                        {"predicted_seconds", row.seconds ? nlohmann::ordered_json(*row.seconds) : nullptr},
-                        {"expected_error", row.open ? nlohmann::ordered_json(row.error) : nullptr}});
+                        {"predicted_seconds", json_or_null(row.seconds)},
+                        {"expected_error", json_or_null(row.open ? std::optional(row.error) : std::nullopt)}});
     return list;
 }
 
 std::string to_json(const conv::ConvProblem& problem, const accel::DeviceInfo& device, const conv::ConvRun& run,
                     std::span<const conv::DispatchRow> rows) {
-    nlohmann::ordered_json json{
-        {"problem", problem.to_string()},
-        {"lane", accel::to_string(device.kind)},
-        {"device", device.name},
-        {"backend", run.backend},
-        {"relative_l2", run.relative_l2},
-        {"normed_relative_l2", run.normed_relative_l2 ? nlohmann::ordered_json(*run.normed_relative_l2) : nullptr},
-        {"max_abs_error", run.max_abs_error},
-        {"max_abs_reference", run.max_abs_reference},
-        {"seconds", run.seconds_median},
-        {"tflops", run.tflops},
-        {"workspace_bytes", run.workspace_bytes},
-        {"commit", kBuildCommit},
-        {"dispatch", to_json(rows)}};
+    nlohmann::ordered_json json{{"problem", problem.to_string()},
+                                {"lane", accel::to_string(device.kind)},
+                                {"device", device.name},
+                                {"backend", run.backend},
+                                {"relative_l2", run.relative_l2},
+                                {"normed_relative_l2", json_or_null(run.normed_relative_l2)},
+                                {"max_abs_error", run.max_abs_error},
+                                {"max_abs_reference", run.max_abs_reference},
+                                {"seconds", run.seconds_median},
+                                {"tflops", run.tflops},
+                                {"workspace_bytes", run.workspace_bytes},
+                                {"commit", kBuildCommit},
+                                {"dispatch", to_json(rows)}};
     return json_text(json);
 }
 

@@ -53,7 +53,6 @@ std::optional<double> fps_steady(const stream::FrameStream& stream) {
 
 std::string stats_json(const DecodeArguments& arguments, const std::string& latents, const accel::Device& device,
                        const stream::FrameStream& stream, const Decoded& decoded) {
-    const auto fps = fps_steady(stream);
     const stream::FrameStreamFacts& facts = stream.facts();
     nlohmann::ordered_json stats{
         {"latents", latents},
@@ -70,7 +69,7 @@ std::string stats_json(const DecodeArguments& arguments, const std::string& late
         {"height", facts.height},
         {"seconds_total", to_seconds(host_now() - decoded.start)},
         {"seconds_first_frame", to_seconds(decoded.first_frame)},
-        {"fps_steady", fps ? nlohmann::ordered_json(*fps) : nlohmann::ordered_json()},
+        {"fps_steady", json_or_null(fps_steady(stream))},
         {"values_not_finite", decoded.not_finite},
         {"peak_device_bytes", device.peak_bytes()},
         {"stated_device_bytes", device_bytes(facts.memory, device.info().kind)},

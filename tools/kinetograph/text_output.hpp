@@ -25,6 +25,8 @@ class TextOutput {
 
 /// A report as text, indented by two. Bytes of a name that are not UTF-8 become U+FFFD: a file name may contain any.
 std::string json_text(const nlohmann::ordered_json& json);
+/// A figure that may not exist.
+nlohmann::ordered_json json_or_null(const std::optional<double>& value);
 
 /// Writes all of `text` to standard output. Errors: Io.
 Result<void> print(std::string_view text);
