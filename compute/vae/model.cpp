@@ -224,7 +224,7 @@ Result<const StepPlans*> Model::find_fitting(const StepPlans& whole, const CallL
         }
     }
     // A lost device reports that nothing is free; any call on it returns why.
-    if (auto event = device_.create_event(); !event) return fail(std::move(event.error()));
+    KG_CHECK(device_.create_event());
     const StackMemory memory = memory_locked(*least);
     return fail(ErrorCode::OutOfMemory,
                 "decoding {}x{} latents needs {:.0f} MiB, and {:.0f} in the {} bands that need least (transients "

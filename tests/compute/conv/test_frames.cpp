@@ -85,12 +85,9 @@ bool TestFrames::gaps_untouched() const {
 }
 
 Result<DeviceFrames> DeviceFrames::upload(accel::Device& device, accel::Stream& stream, const TestFrames& frames) {
-    auto memory = device.allocate("frames", std::max<std::uint64_t>(frames.storage().size(), 1));
-    if (!memory) return fail(std::move(memory.error()));
     DeviceFrames uploaded;
-    uploaded.memory_ = std::move(*memory);
-    if (auto done = stream.upload(uploaded.memory_->data(), frames.storage()); !done)
-        return fail(std::move(done.error()));
+    KG_TRY(uploaded.memory_, device.allocate("frames", std::max<std::uint64_t>(frames.storage().size(), 1)));
+    KG_CHECK(stream.upload(uploaded.memory_->data(), frames.storage()));
     for (const std::byte* frame : frames.writable())
         uploaded.frames_.push_back(uploaded.memory_->data() + (frame - frames.storage().data()));
     return uploaded;
@@ -110,9 +107,9 @@ TestConvolution::TestConvolution(const ConvShape& given)
 
 Result<TestConvolution::Output> TestConvolution::run(accel::Device& device, accel::Stream& stream,
                                                      std::string_view backend) const {
-    auto convolution = Convolution::create(device, shape.problem, {filter, bias, gamma}, {.backend = backend});
-    if (!convolution) return fail(convolution.error());
-    return run(device, stream, **convolution);
+    KG_TRY(const auto convolution,
+           Convolution::create(device, shape.problem, {filter, bias, gamma}, {.backend = backend}));
+    return run(device, stream, *convolution);
 }
 
 Result<TestConvolution::Output> TestConvolution::run(accel::Device& device, accel::Stream& stream,
@@ -125,46 +122,39 @@ Result<TestConvolution::Output> TestConvolution::run(accel::Device& device, acce
     const std::array<const TestFrames*, 5> host{&input, &residual, &scratch, &output, &normed};
     std::array<DeviceFrames, 5> on_device;
     for (std::size_t i = 0; i < host.size(); ++i) {
-        auto uploaded = DeviceFrames::upload(device, stream, *host[i]);
-        if (!uploaded) return fail(uploaded.error());
-        on_device[i] = std::move(*uploaded);
+        KG_TRY(on_device[i], DeviceFrames::upload(device, stream, *host[i]));
     }
     const auto inputs = on_device[0].readable();
     const auto residuals = p.residual ? on_device[1].readable() : std::vector<const std::byte*>{};
     const std::span<std::byte* const> nowhere;
-    auto enqueued = convolution.enqueue(stream, "test",
-                                        {.input = inputs,
-                                         .output = stored ? std::span(on_device[3].writable()) : nowhere,
-                                         .residual = residuals,
-                                         .workspace = on_device[2].writable()[0],
-                                         .normed = norms ? std::span(on_device[4].writable()) : nowhere});
-    if (!enqueued) return fail(enqueued.error());
-    if (auto done = stream.synchronize(); !done) return fail(done.error());
-    if (auto read = on_device[3].read_back(stream, output); !read) return fail(read.error());
-    if (auto read = on_device[4].read_back(stream, normed); !read) return fail(read.error());
+    KG_CHECK(convolution.enqueue(stream, "test",
+                                 {.input = inputs,
+                                  .output = stored ? std::span(on_device[3].writable()) : nowhere,
+                                  .residual = residuals,
+                                  .workspace = on_device[2].writable()[0],
+                                  .normed = norms ? std::span(on_device[4].writable()) : nowhere}));
+    KG_CHECK(stream.synchronize());
+    KG_CHECK(on_device[3].read_back(stream, output));
+    KG_CHECK(on_device[4].read_back(stream, normed));
     return Output{stored ? output.values() : std::vector<float>{}, norms ? normed.values() : std::vector<float>{},
                   output.gaps_untouched() && normed.gaps_untouched(), std::string(convolution.backend())};
 }
 
 Result<std::vector<float>> TestConvolution::run_in_place(accel::Device& device, accel::Stream& stream,
                                                          std::string_view backend) const {
-    auto convolution = Convolution::create(device, shape.problem, {filter, bias, gamma}, {.backend = backend});
-    if (!convolution) return fail(convolution.error());
-    const TestFrames scratch(1, 1, static_cast<std::int64_t>((*convolution)->workspace_bytes() / 4 + 16), DType::F32,
+    KG_TRY(const auto convolution,
+           Convolution::create(device, shape.problem, {filter, bias, gamma}, {.backend = backend}));
+    const TestFrames scratch(1, 1, static_cast<std::int64_t>(convolution->workspace_bytes() / 4 + 16), DType::F32,
                              FrameLayout::Dense);
-    auto given = DeviceFrames::upload(device, stream, input), room = DeviceFrames::upload(device, stream, scratch);
-    auto both = DeviceFrames::upload(device, stream, residual);
-    for (const auto* uploaded : {&given, &room, &both})
-        if (!*uploaded) return fail(uploaded->error());
-    const auto inputs = given->readable(), residuals = both->readable();
-    auto enqueued =
-        (*convolution)
-            ->enqueue(
-                stream, "test",
-                {.input = inputs, .output = both->writable(), .residual = residuals, .workspace = room->writable()[0]});
-    if (!enqueued) return fail(enqueued.error());
+    KG_TRY(auto given, DeviceFrames::upload(device, stream, input));
+    KG_TRY(auto room, DeviceFrames::upload(device, stream, scratch));
+    KG_TRY(auto both, DeviceFrames::upload(device, stream, residual));
+    const auto inputs = given.readable(), residuals = both.readable();
+    KG_CHECK(convolution->enqueue(
+        stream, "test",
+        {.input = inputs, .output = both.writable(), .residual = residuals, .workspace = room.writable()[0]}));
     TestFrames output = make_output(shape.problem, FrameLayout::Dense);
-    if (auto read = both->read_back(stream, output); !read) return fail(read.error());
+    KG_CHECK(both.read_back(stream, output));
     return output.values();
 }
 

@@ -101,10 +101,9 @@ class LiveStreams : public ::testing::Test {
         input_ = Input::of(Connection::create(Descriptor(ends[1]), "a generator").value());
     }
     Result<std::unique_ptr<LiveStream>> open_next() {
-        const auto incoming = input_->next();
-        if (!incoming) return fail(incoming.error());
-        EXPECT_TRUE(*incoming);
-        return LiveStream::create(*session_, *family_, **incoming,
+        KG_TRY(const auto incoming, input_->next());
+        EXPECT_TRUE(incoming);
+        return LiveStream::create(*session_, *family_, *incoming,
                                   {.storage = session::StreamOptions::Storage::Host, .slots = kSlots});
     }
     std::unique_ptr<LiveStream> begin(const StreamHeader& header = small_header()) {

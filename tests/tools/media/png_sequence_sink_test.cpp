@@ -62,10 +62,10 @@ TEST(PngSequenceSink, LeavesNothingBehindWhenItIsDestroyedUnfinished) {
 
 /// The result of finish() for `frames` grey pictures to `pattern`.
 Result<void> write_sequence(const std::filesystem::path& pattern, std::int64_t frames) {
-    auto sink = media::create_png_sequence_sink(pattern.string(), {.width = 2, .height = 2, .frames = frames});
-    if (!sink) return fail(sink.error());
-    for (std::int64_t i = 0; i < frames; ++i) EXPECT_TRUE((*sink)->write(std::vector<float>(12, 0.0F)));
-    return (*sink)->finish();
+    KG_TRY(const auto sink,
+           media::create_png_sequence_sink(pattern.string(), {.width = 2, .height = 2, .frames = frames}));
+    for (std::int64_t i = 0; i < frames; ++i) EXPECT_TRUE(sink->write(std::vector<float>(12, 0.0F)));
+    return sink->finish();
 }
 
 std::string contents(const std::filesystem::path& path) {
