@@ -18,13 +18,29 @@ ClockRegression::ClockRegression(double nominal_period, std::uint32_t valid_bits
 
 double ClockRegression::Reading::sigma() const { return 1.0 / std::sqrt(weight); }
 
-double ClockRegression::nominal_since(std::uint64_t origin, std::uint64_t ticks) const {
+std::int64_t ClockRegression::ticks_since(std::uint64_t origin, std::uint64_t ticks) const {
     const std::uint32_t unused = 64 - valid_bits_;
-    const auto shifted = static_cast<std::int64_t>((ticks - origin) << unused);
-    return static_cast<double>(shifted >> unused) * period_;
+    return static_cast<std::int64_t>((ticks - origin) << unused) >> unused;
+}
+
+double ClockRegression::nominal_since(std::uint64_t origin, std::uint64_t ticks) const {
+    return static_cast<double>(ticks_since(origin, ticks)) * period_;
+}
+
+/// What a counter that does not wrap shows with `ticks`, at about the host time `near`.
+std::uint64_t ClockRegression::unwrapped(std::uint64_t ticks, Nanoseconds near) const {
+    const double since = static_cast<double>((near - origin_.host).count()) / period_;
+    const std::uint64_t guess = origin_.ticks + static_cast<std::uint64_t>(std::llround(since));
+    return guess + static_cast<std::uint64_t>(ticks_since(guess, ticks));
+}
+
+/// Nominal nanoseconds.
+double ClockRegression::since_origin(std::uint64_t unwrapped) const {
+    return static_cast<double>(static_cast<std::int64_t>(unwrapped - origin_.ticks)) * period_;
 }
 
 void ClockRegression::add(std::uint64_t ticks, Nanoseconds host, Nanoseconds uncertainty) {
+    if (!empty()) ticks = unwrapped(ticks, host);
     const double sigma = std::max(1.0, static_cast<double>(uncertainty.count()));
     if (has_jumped(ticks, host, uncertainty)) readings_.clear();
     if (readings_.size() == window_) readings_.erase(readings_.begin());
@@ -37,16 +53,16 @@ void ClockRegression::add(std::uint64_t ticks, Nanoseconds host, Nanoseconds unc
 /// since the last reading together.
 bool ClockRegression::has_jumped(std::uint64_t ticks, Nanoseconds host, Nanoseconds uncertainty) const {
     if (empty()) return false;
-    const double since = std::min(std::abs(nominal_since(origin_.ticks, ticks)),
-                                  std::abs(static_cast<double>((host - origin_.host).count())));
-    const auto error = static_cast<double>((host - to_host(ticks)).count());
+    const double since =
+        std::min(std::abs(since_origin(ticks)), std::abs(static_cast<double>((host - origin_.host).count())));
+    const auto error = static_cast<double>((host - to_host(ticks, host)).count());
     return std::abs(error) > 4.0 * static_cast<double>(uncertainty.count()) + 1e6 + kMostDrift * since;
 }
 
 void ClockRegression::fit() {
     // With x the nominal device time and y = host - x, both from the origin: y = offset + drift * x.
     double sum = 0.0, sum_x = 0.0, sum_y = 0.0;
-    const auto x_of = [&](const Reading& reading) { return nominal_since(origin_.ticks, reading.ticks); };
+    const auto x_of = [&](const Reading& reading) { return since_origin(reading.ticks); };
     const auto y_of = [&](const Reading& reading) {
         return static_cast<double>((reading.host - origin_.host).count()) - x_of(reading);
     };
@@ -85,7 +101,7 @@ Nanoseconds ClockRegression::error() const {
 /// at an end of the window.
 Nanoseconds ClockRegression::bound(Nanoseconds ahead) const {
     if (empty()) return {};
-    const auto x_of = [&](const Reading& reading) { return nominal_since(origin_.ticks, reading.ticks); };
+    const auto x_of = [&](const Reading& reading) { return since_origin(reading.ticks); };
     double sum = 0.0, sum_x = 0.0, variance = 0.0, beside = 0.0;
     for (const Reading& reading : readings_) {
         sum += reading.weight;
@@ -112,9 +128,9 @@ Nanoseconds ClockRegression::bound(Nanoseconds ahead) const {
     return Nanoseconds(std::llround(std::ceil(most + beside)));
 }
 
-Nanoseconds ClockRegression::to_host(std::uint64_t ticks) const {
+Nanoseconds ClockRegression::to_host(std::uint64_t ticks, Nanoseconds near) const {
     assert(!empty() && "a clock is mapped only after its first reading");
-    const double x = nominal_since(origin_.ticks, ticks);
+    const double x = since_origin(unwrapped(ticks, near));
     return origin_.host + Nanoseconds(std::llround(x + offset_ + drift_ * x));
 }
 

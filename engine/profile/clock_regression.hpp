@@ -17,7 +17,7 @@ class ClockRegression {
     static constexpr double kQuartz = 1e-4;  ///< what a device's clock may drift by: quartz is accurate to 100 ppm
 
     /// `nominal_period` nanoseconds per tick (VkPhysicalDeviceLimits::timestampPeriod); `valid_bits` of the counter,
-    /// which wraps beyond them; `window` readings are kept.
+    /// which wraps beyond them, and whose other bits are ignored; `window` readings are kept.
     explicit ClockRegression(double nominal_period = 1.0, std::uint32_t valid_bits = 64, std::size_t window = 64);
 
     /// A reading of both clocks at one instant. `uncertainty` bounds the time between the two readings.
@@ -26,9 +26,10 @@ class ClockRegression {
     bool empty() const { return readings_.empty(); }
     /// Nominal nanoseconds from `origin` to `ticks`, signed; a wrapping counter is taken the shorter way round.
     double nominal_since(std::uint64_t origin, std::uint64_t ticks) const;
-    /// Host time of a device time stamp, which may be up to half the counter's range before or after the last reading.
-    /// Needs at least one reading.
-    Nanoseconds to_host(std::uint64_t ticks) const;
+    /// Host time of a device time stamp, which was taken up to half the counter's range before or after the host time
+    /// `near`, or the last reading. Needs at least one reading.
+    Nanoseconds to_host(std::uint64_t ticks, Nanoseconds near) const;
+    Nanoseconds to_host(std::uint64_t ticks) const { return to_host(ticks, origin_.host); }
 
     double drift_ppm() const { return drift_ * 1e6; }  ///< of the device clock against its nominal period
     /// Root mean square distance of the readings from the line.
@@ -43,11 +44,14 @@ class ClockRegression {
 
   private:
     struct Reading {
-        std::uint64_t ticks;
+        std::uint64_t ticks;  ///< of a counter that does not wrap
         Nanoseconds host;
         double weight;
         double sigma() const;
     };
+    std::int64_t ticks_since(std::uint64_t origin, std::uint64_t ticks) const;
+    std::uint64_t unwrapped(std::uint64_t ticks, Nanoseconds near) const;
+    double since_origin(std::uint64_t unwrapped) const;
     bool has_jumped(std::uint64_t ticks, Nanoseconds host, Nanoseconds uncertainty) const;
     void fit();
 

@@ -12,13 +12,21 @@ namespace {
 constexpr Nanoseconds kInterval = std::chrono::milliseconds(100);
 constexpr int kAnchorTries = 5;
 
+/// Of the lanes' queues with time stamps; 64 if there is none.
+std::uint32_t fewest_valid_bits(const Device& device) {
+    std::uint32_t fewest = 64;
+    for (const graph::Lane lane : {graph::Lane::Graphics, graph::Lane::AsyncCompute, graph::Lane::Transfer})
+        if (const std::uint32_t bits = device.queue(lane).timestamp_valid_bits; bits > 0)
+            fewest = std::min(fewest, bits);
+    return fewest;
+}
+
 }  // namespace
 
 DeviceClock::DeviceClock(const Device& device)
     : device_(device),
       calibrated_(device.report().extensions.calibrated_timestamps),
-      regression_(device.limits().timestampPeriod,
-                  std::max(1U, device.queue(graph::Lane::Graphics).timestamp_valid_bits)) {
+      regression_(device.limits().timestampPeriod, fewest_valid_bits(device)) {
     calibrated_ = calibrated_ && reads_host_clock();
 }
 
@@ -113,9 +121,9 @@ Result<void> DeviceClock::anchor() {
     return {};
 }
 
-Nanoseconds DeviceClock::to_host(std::uint64_t ticks) const {
+Nanoseconds DeviceClock::to_host(std::uint64_t ticks, Nanoseconds near) const {
     const Lock lock(mutex_);
-    return regression_.to_host(ticks);
+    return regression_.to_host(ticks, near);
 }
 
 Nanoseconds DeviceClock::error() const {

@@ -26,8 +26,9 @@ class DeviceClock {
     /// Notes a lane's work: `first` was stamped after `submitted`, `last` before `done`. Thread-safe; ignored if the
     /// extension is used.
     void note_work(std::uint64_t first, Nanoseconds submitted, std::uint64_t last, Nanoseconds done);
-    /// Host time of a stamp. Counters are taken to wrap after the valid bits of the graphics queue. Thread-safe.
-    Nanoseconds to_host(std::uint64_t ticks) const;
+    /// Host time of a stamp that was taken at about `near`: by up to half the range of the counter, which wraps after
+    /// the fewest valid bits of the lanes' queues. Thread-safe.
+    Nanoseconds to_host(std::uint64_t ticks, Nanoseconds near) const;
     /// "calibrated (VK_EXT_calibrated_timestamps), drift 1.2 ppm", or how the estimate was made, with its error.
     std::string describe() const;
     Nanoseconds error() const;  ///< upper bound, of a time on the host axis

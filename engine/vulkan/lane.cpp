@@ -264,8 +264,8 @@ void VulkanLane::record_spans(Slot& slot, Nanoseconds seen_at) {
         recorder_->add(profile::SpanRecord{.name = slot.timed_passes[i],
                                            .track = track_.name(),
                                            .plan = slot.plan,
-                                           .begin = device_.clock().to_host(stamps[2 * i]),
-                                           .end = device_.clock().to_host(stamps[2 * i + 1]),
+                                           .begin = device_.clock().to_host(stamps[2 * i], seen_at),
+                                           .end = device_.clock().to_host(stamps[2 * i + 1], seen_at),
                                            .execution = slot.execution});
     recorder_->note_clock(track_.name(), device_.clock().error(), device_.clock().drift_ppm());
 }

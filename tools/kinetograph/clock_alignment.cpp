@@ -88,7 +88,7 @@ Result<ClockAlignment> measure_alignment(accel::Device& accelerator, const vulka
         std::this_thread::sleep_for(kPause);
         display.clock().calibrate();
         KG_TRY(const Moment moment, reader.read());
-        const Nanoseconds vulkan = display.clock().to_host(moment.timer);
+        const Nanoseconds vulkan = display.clock().to_host(moment.timer, moment.after);
         const Nanoseconds distance = vulkan - moment.before - (moment.after - moment.before) / 2;
         if (std::abs(distance.count()) > kOneTimer.count())
             return fail(ErrorCode::Unsupported,

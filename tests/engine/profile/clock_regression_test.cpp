@@ -67,6 +67,29 @@ TEST(ClockRegression, FollowsACounterThatWrapsAtItsValidBits) {
     EXPECT_EQ(clock.to_host(range - 100).count(), 1000);
 }
 
+/// 36 bits of nanoseconds are 69 seconds: the window is as long as eighteen rounds, and then the device rests for four.
+TEST(ClockRegression, FollowsACounterThatWrapsWithinItsWindowAndWhileItIsNotRead) {
+    ClockRegression clock(1.0, 36);
+    const std::int64_t start = 1000 * kSecond;
+    const auto shown = [](std::int64_t host) {  // 20 ppm fast, and with bits that are not valid
+        const auto ticks = static_cast<std::uint64_t>(host + host / 50'000);
+        return (ticks & ((1ULL << 36U) - 1)) | 5ULL << 40U;
+    };
+    const auto error_at = [&](std::int64_t host) {
+        const Nanoseconds near(host + 10 * kSecond);
+        return static_cast<double>(clock.to_host(shown(host), near).count() - host);
+    };
+    for (std::int64_t host = start; host < start + 1280 * kSecond; host += 20 * kSecond)
+        clock.add(shown(host), Nanoseconds(host), Nanoseconds(500));
+    EXPECT_NEAR(clock.drift_ppm(), -20.0, 0.5);
+    EXPECT_LT(clock.residual().count(), 1000);
+    EXPECT_NEAR(error_at(start + 3 * kSecond), 0.0, 1000.0);
+    EXPECT_NEAR(error_at(start + 1279 * kSecond), 0.0, 1000.0);
+    EXPECT_NEAR(error_at(start + 1580 * kSecond), 0.0, 1000.0);
+    clock.add(shown(start + 1580 * kSecond), Nanoseconds(start + 1580 * kSecond), Nanoseconds(500));
+    EXPECT_NEAR(clock.drift_ppm(), -20.0, 0.5) << "the line goes on";
+}
+
 TEST(ClockRegression, TwoReadingsCloseTogetherDoNotInventADrift) {
     ClockRegression clock;
     clock.add(1000, Nanoseconds(1000), Nanoseconds(500));
