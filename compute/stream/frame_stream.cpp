@@ -234,7 +234,7 @@ DecodingStream::~DecodingStream() {
     if (thread_.joinable()) thread_.join();
     if (!decoder_) return;
     const vulkan::Device* display = bridge_->display();
-    const bool stands_still = display != nullptr && display->gave_up();  // what it reads it may read for ever
+    const bool stands_still = display != nullptr && display->losses().gave_up();  // what it reads it may read for ever
     const auto is_read = [&](const interop::TimelinePoint& read) { return is_over(read, graph::kPatience); };
     if (!stands_still && std::ranges::all_of(decoder_->ring().reusable(), is_read)) return;
     bridge_->accelerator().log().error(

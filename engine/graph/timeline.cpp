@@ -16,10 +16,23 @@ Result<void> Timeline::status() const {
 }
 
 void Timeline::report(Error error) {
-    const Lock lock(mutex_);
-    if (error_) return;
-    error_ = std::move(error);
-    reported_.store(true, std::memory_order_release);
+    std::vector<std::function<void(const Error&)>> told;
+    {
+        const Lock lock(mutex_);
+        if (error_) return;
+        error_ = error;
+        reported_.store(true, std::memory_order_release);
+        told.swap(told_);
+    }
+    for (const auto& each : told) each(error);
+}
+
+void Timeline::on_report(std::function<void(const Error&)> told) {
+    Lock lock(mutex_);
+    if (!error_) return told_.push_back(std::move(told));
+    const Error error = *error_;
+    lock.unlock();
+    told(error);
 }
 
 void Timeline::add_view(std::shared_ptr<Timeline> view) {

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -38,6 +39,9 @@ class Timeline {
     virtual Result<void> status() const;
     /// What status() says from now on; the first Error stays.
     void report(Error error);
+    /// Calls `told` once with the Error of report(): in that call, or now if it came before. `told` may take leaf locks
+    /// only (docs/reliability.md).
+    void on_report(std::function<void(const Error&)> told);
 
     /// `view` carries the same values where another device or API sees them: the same counter imported there, or one
     /// that the signaller of this timeline signals too.
@@ -68,6 +72,7 @@ class Timeline {
     std::atomic<bool> reported_{false};
     mutable Mutex mutex_;
     std::optional<Error> error_ KG_GUARDED_BY(mutex_);
+    std::vector<std::function<void(const Error&)>> told_ KG_GUARDED_BY(mutex_);  ///< until then
     std::vector<std::shared_ptr<Timeline>> views_ KG_GUARDED_BY(mutex_);
 };
 

@@ -75,7 +75,7 @@ Result<void> Bridge::share_timeline(accel::AcceleratorLane& lane) {
 }
 
 Result<void> Bridge::connect(accel::AcceleratorLane& accelerator, vulkan::VulkanLane& display) {
-    if (choice_.topology == Topology::Shared) display_->share_gpu_with(accelerator.timeline());
+    if (choice_.topology == Topology::Shared) display_->share_gpu_with(*accelerator.timeline());
     const Lock lock(mutex_);
     const bool is_new = !is_connected(*display.timeline());
     if (is_new) connected_.push_back({display.timeline(), display.semaphore(), false});
@@ -88,7 +88,7 @@ Result<void> Bridge::connect(accel::AcceleratorLane& accelerator, vulkan::Vulkan
 }
 
 Result<void> Bridge::connect(accel::AcceleratorLane& accelerator) {
-    if (choice_.topology == Topology::Shared) display_->share_gpu_with(accelerator.timeline());
+    if (choice_.topology == Topology::Shared) display_->share_gpu_with(*accelerator.timeline());
     if (choice_.timelines != Timelines::Shared) return {};
     const Lock lock(mutex_);
     return share_timeline(accelerator);

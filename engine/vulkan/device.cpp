@@ -146,7 +146,7 @@ bool Device::settle() const {
     bool settled = true;
     VkFence late = VK_NULL_HANDLE;
     for (const Queue& queue : distinct_queues())
-        settled &= finish(queue, patience_for(graph::kPatience), late) != VK_TIMEOUT;
+        settled &= finish(queue, losses_->patience_for(graph::kPatience), late) != VK_TIMEOUT;
     return settled;
 }
 
@@ -175,58 +175,11 @@ void Device::keep(std::shared_ptr<const void> object) const {
     if (object) kept_.push_back(std::move(object));
 }
 
-/// Forgets `lane` and those that have ended; false if it was not known.
-bool Device::forget_neighbour(const std::weak_ptr<const graph::Timeline>& lane) const {
-    const auto is_lane = [&](const auto& known) { return !known.owner_before(lane) && !lane.owner_before(known); };
-    const bool was_known = std::erase_if(neighbours_, is_lane) > 0;
-    std::erase_if(neighbours_, [](const auto& known) { return known.expired(); });
-    return was_known;
-}
-
-void Device::share_gpu_with(std::weak_ptr<const graph::Timeline> lane) const {
+void Device::share_gpu_with(graph::Timeline& lane) const {
     if (!owned_) return;
-    const Lock lock(neighbours_mutex_);
-    static_cast<void>(forget_neighbour(lane));
-    neighbours_.push_back(std::move(lane));
-}
-
-/// A neighbour's loss is noted once.
-std::optional<Error> Device::loss_beside() const {
-    std::vector<std::shared_ptr<const graph::Timeline>> alive;  // asked, and perhaps released, without the mutex
-    {
-        const Lock lock(neighbours_mutex_);
-        for (const auto& known : neighbours_)
-            if (auto neighbour = known.lock()) alive.push_back(std::move(neighbour));
-    }
-    for (const auto& neighbour : alive) {
-        auto status = neighbour->status();
-        if (status || status.error().code != ErrorCode::DeviceLost) continue;
-        const Lock lock(neighbours_mutex_);
-        if (!forget_neighbour(neighbour)) continue;
-        loss_ = std::move(status.error());
-        lost_at_ = host_now();
-    }
-    const Lock lock(neighbours_mutex_);
-    if (loss_ && host_now() - lost_at_ > kLossLasts) loss_.reset();
-    return loss_;
-}
-
-Nanoseconds Device::patience_for(Nanoseconds usual) const {
-    if (gave_up()) return std::min(usual, graph::kLook);
-    return loss_beside() ? std::min(usual, kPatienceAfterLoss) : usual;
-}
-
-void Device::give_up(graph::Lane lane) const {
-    const Lock lock(neighbours_mutex_);
-    given_up_ |= 1U << lane.index();
-    gave_up_at_ = host_now();
-    if (loss_) lost_at_ = gave_up_at_;
-}
-
-std::uint32_t Device::given_up_queues() const {
-    const Lock lock(neighbours_mutex_);
-    if (given_up_ != 0 && host_now() - gave_up_at_ > kLossLasts) given_up_ = 0;
-    return given_up_;
+    lane.on_report([losses = losses_](const Error& error) {
+        if (error.code == ErrorCode::DeviceLost) losses->note(error);
+    });
 }
 
 void Device::add_lane(const VulkanLane& lane) const {
@@ -309,7 +262,7 @@ Result<void> Device::wait_idle(graph::Lane lane, Nanoseconds patience) const {
 }
 
 Result<void> Device::wait_idle(std::span<const Queue> queues, Nanoseconds usual) const {
-    const Nanoseconds patience = patience_for(usual), end = host_now() + patience;
+    const Nanoseconds patience = losses_->patience_for(usual), end = host_now() + patience;
     for (const Queue& queue : queues) {
         VkFence late = VK_NULL_HANDLE;
         const VkResult result = finish(queue, std::max(end - host_now(), Nanoseconds{}), late);
@@ -335,7 +288,7 @@ void Device::stop_lost_work() const {
 
 Result<void> Device::run_once(std::string_view what, const std::function<void(VkCommandBuffer)>& record,
                               Nanoseconds usual) const {
-    const Nanoseconds patience = patience_for(usual);
+    const Nanoseconds patience = losses_->patience_for(usual);
     const Queue& target = queue(graph::Lane::Graphics);
     VkCommandPool pool = VK_NULL_HANDLE;
     VkCommandPoolCreateInfo pool_info{};

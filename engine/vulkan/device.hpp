@@ -5,6 +5,7 @@
 #include <kinetograph/engine/graph/executor.hpp>
 #include <kinetograph/engine/graph/patience.hpp>
 #include <kinetograph/engine/vulkan/adopted_device.hpp>
+#include <kinetograph/engine/vulkan/gpu_losses.hpp>
 #include <kinetograph/engine/vulkan/inspect.hpp>
 
 #include <deque>
@@ -88,24 +89,11 @@ class Device {
     static constexpr std::size_t kRetired = 64;
     /// Keeps objects that abandoned work may still use until the queues are idle at the device's end.
     void keep(std::shared_ptr<const void> object) const;
-    /// `lane` is another API's lane on the same GPU. If its context is lost while a queue of this device begins to
-    /// work, that queue can stand still without an error; NVIDIA's driver ends it after five seconds and more (Xid
-    /// 109). So for kLossLasts after that loss a lane whose work stands still for kPatienceAfterLoss is given up (its
-    /// wait() fails), and wait_idle() and run_once() wait no longer. Does nothing on an adopted device: the host uses
-    /// its queues too.
-    void share_gpu_with(std::weak_ptr<const graph::Timeline> lane) const;
-    static constexpr Nanoseconds kLossLasts = std::chrono::seconds(15);
-    static constexpr Nanoseconds kPatienceAfterLoss = std::chrono::milliseconds(300);  ///< batches take far less
-    /// The error of such a lane that was lost within kLossLasts.
-    std::optional<Error> loss_beside() const;
-    /// How long to wait for work that stands still: `usual`; at most kPatienceAfterLoss after such a loss, at most
-    /// graph::kLook after a queue was given up.
-    Nanoseconds patience_for(Nanoseconds usual) const;
-    /// For a lane: its queue stands still, and kLossLasts begins anew.
-    void give_up(graph::Lane lane) const;
-    /// Whether that was said within kLossLasts, of this lane's queue or of any.
-    bool gave_up(graph::Lane lane) const { return (given_up_queues() >> lane.index() & 1U) != 0; }
-    bool gave_up() const { return given_up_queues() != 0; }
+    /// `lane` is the timeline of another API's lane on the same GPU, whose loss is noted in losses() when the timeline
+    /// reports it. Does nothing on an adopted device: the host uses its queues too.
+    void share_gpu_with(graph::Timeline& lane) const;
+    /// While they last, wait_idle() and run_once() wait no longer than losses().patience_for() says.
+    GpuLosses& losses() const { return *losses_; }
     /// Lanes on this device's queues, from their creation to their end.
     void add_lane(const VulkanLane& lane) const;
     void remove_lane(const VulkanLane& lane) const;
@@ -123,8 +111,6 @@ class Device {
     void set_queues(std::array<Queue, 3> queues);
     bool settle() const;
     std::vector<Queue> distinct_queues() const;
-    std::uint32_t given_up_queues() const;
-    bool forget_neighbour(const std::weak_ptr<const graph::Timeline>& lane) const KG_REQUIRES(neighbours_mutex_);
     void stop_lost_work() const;
     VkResult finish(const Queue& queue, Nanoseconds patience, VkFence& late) const;
     Result<void> wait_idle(std::span<const Queue> queues, Nanoseconds patience) const;
@@ -141,12 +127,7 @@ class Device {
     mutable Mutex retired_mutex_;
     mutable std::deque<VkSemaphore> retired_ KG_GUARDED_BY(retired_mutex_);  // oldest first
     mutable std::vector<std::shared_ptr<const void>> kept_ KG_GUARDED_BY(retired_mutex_);
-    mutable Mutex neighbours_mutex_;
-    mutable std::vector<std::weak_ptr<const graph::Timeline>> neighbours_ KG_GUARDED_BY(neighbours_mutex_);
-    mutable std::optional<Error> loss_ KG_GUARDED_BY(neighbours_mutex_);  // of the neighbour that was lost last
-    mutable Nanoseconds lost_at_ KG_GUARDED_BY(neighbours_mutex_){};
-    mutable std::uint32_t given_up_ KG_GUARDED_BY(neighbours_mutex_) = 0;  // a bit for each lane
-    mutable Nanoseconds gave_up_at_ KG_GUARDED_BY(neighbours_mutex_){};
+    std::shared_ptr<GpuLosses> losses_ = std::make_shared<GpuLosses>();  // noted by timelines that may outlive it
     mutable Mutex lanes_mutex_;
     mutable std::vector<const VulkanLane*> lanes_ KG_GUARDED_BY(lanes_mutex_);
     std::unique_ptr<MemoryPool> memory_;

@@ -154,7 +154,7 @@ bool VulkanLane::settle(graph::Patience patience) {
         const auto done = wait_for_queue(now.submitted, graph::kLook);
         if (!done || *done) return true;
         if (!patience.is_over({&now, 1})) continue;
-        if (now.patience) device_.give_up(lane_);
+        if (now.patience) device_.losses().give_up(lane_);
         return false;
     }
 }
@@ -176,7 +176,7 @@ Result<bool> VulkanLane::wait(std::uint64_t value, Nanoseconds timeout) {
 /// An error if the lane's work stands still since another context of its GPU was lost, and not because of a point that
 /// a lane of its queue waits for.
 Result<void> VulkanLane::check_goes_on() {
-    const auto loss = device_.loss_beside();
+    const auto loss = device_.losses().newest();
     const bool may_stand = loss && !device_.waits_for_a_point(lane_);
     const Lock lock(mutex_);
     const std::uint64_t reached = completed();
@@ -189,8 +189,8 @@ Result<void> VulkanLane::check_goes_on() {
                           now - standstill_->seen < 3 * graph::kLook;
     if (!was_seen) standstill_ = Standstill{submitted_, reached, now, now};
     standstill_->seen = now;
-    if (!device_.gave_up(lane_) && now - standstill_->since < Device::kPatienceAfterLoss) return {};
-    device_.give_up(lane_);
+    if (!device_.losses().gave_up(lane_) && now - standstill_->since < GpuLosses::kPatience) return {};
+    device_.losses().give_up(lane_);
     return fail(ErrorCode::DeviceLost, "{}: {} stands still since {}", device_.report().name, timeline_->name(),
                 loss->message);
 }
@@ -217,8 +217,8 @@ Result<void> VulkanLane::status_of_others() {
 }
 
 graph::LaneState VulkanLane::state() const {
-    const bool gave_up = device_.gave_up(lane_);
-    const bool is_lost = device_.loss_beside().has_value() && !device_.waits_for_a_point(lane_);
+    const bool gave_up = device_.losses().gave_up(lane_);
+    const bool is_lost = device_.losses().newest().has_value() && !device_.waits_for_a_point(lane_);
     const Lock lock(mutex_);
     const std::uint64_t reached = completed();
     graph::LaneState state{
@@ -227,7 +227,7 @@ graph::LaneState VulkanLane::state() const {
     if (gave_up)
         state.patience = Nanoseconds{};
     else if (state.waits.empty() && is_lost)
-        state.patience = Device::kPatienceAfterLoss;
+        state.patience = GpuLosses::kPatience;
     return state;
 }
 

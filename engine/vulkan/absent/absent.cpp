@@ -44,11 +44,10 @@ Result<std::unique_ptr<Device>> Device::adopt(const Instance&, const AdoptedDevi
     return kinetograph::fail(ErrorCode::Unsupported, kAbsent);
 }
 Device::~Device() = default;
-std::uint32_t Device::given_up_queues() const { without_device(); }
 int end_of_program(int exit_code) { return exit_code; }
 const Queue& Device::queue(graph::Lane) const { without_device(); }
 void Device::keep(std::shared_ptr<const void>) const { without_device(); }
-void Device::share_gpu_with(std::weak_ptr<const graph::Timeline>) const { without_device(); }
+void Device::share_gpu_with(graph::Timeline&) const { without_device(); }
 
 Result<std::unique_ptr<Buffer>> Buffer::create(const Device&, std::string_view, VkDeviceSize, const BufferOptions&) {
     without_device();

@@ -266,6 +266,32 @@ INSTANTIATE_TEST_SUITE_P(Sides, Losses,
                                            Side{"Hip", accel::Kind::Hip, accel::Batches::Eager}),
                          [](const auto& side) { return side.param.name; });
 
+/// A Vulkan device on the GPU of an accelerator that is lost.
+class LossesOnOneGpu : public testing::InteropTest {
+  protected:
+    void SetUp() override {
+        InteropTest::SetUp();
+        validation_ = vulkan::Validation::Off;
+    }
+
+    interop::testing::CudaSide cuda_{KINETOGRAPH_STANDIN_CUDA_LIBRARY};
+};
+
+TEST_F(LossesOnOneGpu, AreToldToVulkanThoughOnlyTheEndOfAnIdleLaneMeetsThem) {
+    if (cuda_.real()) GTEST_SKIP() << "only a stand-in fails when it is told to";
+    ASSERT_NO_FATAL_FAILURE(open(cuda_));
+    auto lane = accel::AcceleratorLane::create(*accelerator_).value();
+    ASSERT_TRUE(bridge_->connect(*lane));
+    submit(*lane, 1);
+    ASSERT_TRUE(lane->wait(1));
+    cuda_.control()->fail();
+    EXPECT_FALSE(display_->losses().newest());
+    lane.reset();
+    const auto loss = display_->losses().newest();
+    ASSERT_TRUE(loss);
+    EXPECT_NE(loss->message.find("CUDA_ERROR_LAUNCH_FAILED (719)"), std::string::npos) << loss->message;
+}
+
 using ExportedSemaphores = testing::InteropTest;
 
 /// What another API has imported outlives the semaphore that was exported, and its device.

@@ -181,7 +181,7 @@ class Lanes : public testing::VulkanTest {
     /// Another device, on whose GPU `neighbour` is another API's lane.
     std::unique_ptr<Device> device_beside(const std::shared_ptr<graph::HostTimeline>& neighbour) const {
         auto device = Device::create(*instance_).value();
-        device->share_gpu_with(neighbour);
+        device->share_gpu_with(*neighbour);
         return device;
     }
 
@@ -518,7 +518,7 @@ TEST_F(Lanes, AQueueThatStandsStillAfterALossOnItsGpuIsGivenUpSoon) {
     auto made = VulkanLane::create(*device, graph::Lane::Graphics).value();
     testing::block(*device, graph::Lane::Graphics, *gate);
     ASSERT_TRUE(submit_nothing(*made));
-    const auto before = made->wait(1, 2 * Device::kPatienceAfterLoss);
+    const auto before = made->wait(1, 2 * GpuLosses::kPatience);
     ASSERT_TRUE(before) << before.error().message;  // without a loss a wait lasts as long as it is asked to
     EXPECT_FALSE(*before);
 
@@ -530,7 +530,7 @@ TEST_F(Lanes, AQueueThatStandsStillAfterALossOnItsGpuIsGivenUpSoon) {
     EXPECT_EQ(waited.error().message,
               device->report().name + ": lane graphics stands still since lane accelerator: lost");
     EXPECT_FALSE(device->wait_idle());
-    EXPECT_TRUE(device->gave_up(graph::Lane::Graphics));
+    EXPECT_TRUE(device->losses().gave_up(graph::Lane::Graphics));
     made.reset();
     EXPECT_LT(host_now() - begin, std::chrono::seconds(2));
     gate->signal(1);
@@ -542,10 +542,10 @@ TEST_F(Lanes, AnIdleQueueIsNotGivenUpAfterALossOnItsGpu) {
     const auto device = device_beside(neighbour);
     neighbour->report({ErrorCode::DeviceLost, "lane accelerator: lost"});
     const auto idle = VulkanLane::create(*device, graph::Lane::Graphics).value();
-    const auto waited = idle->wait(1, 3 * Device::kPatienceAfterLoss);  // for a value that is not submitted
+    const auto waited = idle->wait(1, 3 * GpuLosses::kPatience);  // for a value that is not submitted
     ASSERT_TRUE(waited) << waited.error().message;
     EXPECT_FALSE(*waited);
-    EXPECT_FALSE(device->gave_up());
+    EXPECT_FALSE(device->losses().gave_up());
 }
 
 TEST_F(Lanes, AQueueThatMovesAfterALossOnItsGpuGoesOn) {
@@ -555,7 +555,7 @@ TEST_F(Lanes, AQueueThatMovesAfterALossOnItsGpuGoesOn) {
     const auto made = VulkanLane::create(*device, graph::Lane::Graphics).value();
     const auto gate = TimelineSemaphore::create(*device, "gate").value();
     ASSERT_TRUE(submit_nothing(*made, {{gate, 1}}));
-    const auto waited = made->wait(1, 2 * Device::kPatienceAfterLoss);  // for an application's point, not for the GPU
+    const auto waited = made->wait(1, 2 * GpuLosses::kPatience);  // for an application's point, not for the GPU
     ASSERT_TRUE(waited) << waited.error().message;
     EXPECT_FALSE(*waited);
     gate->signal(1);
