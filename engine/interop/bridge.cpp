@@ -74,8 +74,13 @@ Result<void> Bridge::share_timeline(accel::AcceleratorLane& lane) {
     return {};
 }
 
+void Bridge::share_gpu_with(accel::AcceleratorLane& lane) const {
+    if (display_ != nullptr && is_one_gpu(accelerator_.info(), display_->report()))
+        display_->share_gpu_with(*lane.timeline());
+}
+
 Result<void> Bridge::connect(accel::AcceleratorLane& accelerator, vulkan::VulkanLane& display) {
-    if (choice_.topology == Topology::Shared) display_->share_gpu_with(*accelerator.timeline());
+    share_gpu_with(accelerator);
     const Lock lock(mutex_);
     const bool is_new = !is_connected(*display.timeline());
     if (is_new) connected_.push_back({display.timeline(), display.semaphore(), false});
@@ -88,7 +93,7 @@ Result<void> Bridge::connect(accel::AcceleratorLane& accelerator, vulkan::Vulkan
 }
 
 Result<void> Bridge::connect(accel::AcceleratorLane& accelerator) {
-    if (choice_.topology == Topology::Shared) display_->share_gpu_with(*accelerator.timeline());
+    share_gpu_with(accelerator);
     if (choice_.timelines != Timelines::Shared) return {};
     const Lock lock(mutex_);
     return share_timeline(accelerator);

@@ -43,12 +43,13 @@ class Bridge {
         return choice_.timelines == Timelines::Shared ? vulkan::Sharing::Exportable : vulkan::Sharing::Private;
     }
 
-    /// Where timelines are shared, makes the two lanes see each other's timelines on the device; elsewhere there is
-    /// nothing to do. Call it before their first batches. Errors: what either driver says.
+    /// On one GPU, has the accelerator's lane tell the Vulkan device of its loss (vulkan::Device::share_gpu_with).
+    /// Where timelines are shared, makes the two lanes see each other's timelines on the device. Call it before their
+    /// first batches. Errors: what either driver says.
     Result<void> connect(accel::AcceleratorLane& accelerator, vulkan::VulkanLane& display);
 
-    /// Where timelines are shared, makes the lane's progress visible to Vulkan on the device, for export_point(): for
-    /// lanes that no Vulkan lane of the graph waits for. Call it before the lane's first batch. Errors: what either
+    /// The same for a lane that no Vulkan lane of the graph waits for: where timelines are shared, makes its progress
+    /// visible to Vulkan on the device, for export_point(). Call it before the lane's first batch. Errors: what either
     /// driver says.
     Result<void> connect(accel::AcceleratorLane& accelerator);
 
@@ -71,6 +72,7 @@ class Bridge {
         bool is_accelerators = false;
     };
     Bridge(accel::Device& accelerator, const vulkan::Device* display, TopologyChoice choice);
+    void share_gpu_with(accel::AcceleratorLane& lane) const;
     Result<void> share_timeline(accel::AcceleratorLane& lane) KG_REQUIRES(mutex_);
     bool is_connected(const graph::Timeline& timeline) KG_REQUIRES(mutex_);
     Result<std::shared_ptr<accel::Timeline>> import_timeline(

@@ -22,10 +22,10 @@ bool at_the_same_place(const accel::DeviceInfo& accelerator, const vulkan::Devic
 /// Why the two are not one GPU, or why the accelerator cannot map Vulkan's memory; empty: the topology is shared.
 std::string against_sharing(const accel::DeviceInfo& accelerator, const vulkan::DeviceReport& display,
                             const RuledOut& ruled_out) {
-    const bool same_place = at_the_same_place(accelerator, display);
-    if (accelerator.uuid == Uuid{} && !same_place)
+    const bool one_gpu = is_one_gpu(accelerator, display);
+    if (!one_gpu && accelerator.uuid == Uuid{})
         return fmt::format("{} is no Vulkan device, frames are drawn by {}", accelerator.name, display.name);
-    if (accelerator.uuid != display.uuid && !same_place)
+    if (!one_gpu)
         return fmt::format("{} (uuid {}) is not {} (uuid {}), which draws", accelerator.name, text_of(accelerator.uuid),
                            display.name, text_of(display.uuid));
     if (!display.extensions.external_memory_fd)
@@ -136,6 +136,11 @@ std::string_view to_string(Topology topology) {
             return "headless";
     }
     return "?";
+}
+
+bool is_one_gpu(const accel::DeviceInfo& accelerator, const vulkan::DeviceReport& display) {
+    const bool same_uuid = accelerator.uuid != Uuid{} && accelerator.uuid == display.uuid;
+    return same_uuid || at_the_same_place(accelerator, display);
 }
 
 TopologyChoice choose_topology(const accel::DeviceInfo& accelerator, const vulkan::DeviceReport* display,

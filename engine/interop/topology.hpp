@@ -44,10 +44,12 @@ struct RuledOut {
     std::string shared_memory, pinned, mapped;
 };
 
-/// The closest coupling of `accelerator` and `display` (null: no Vulkan) that is not closer than `closest`. Two devices
-/// are one GPU if they have the same UUID or the same PCI address: HIP's UUIDs are not those of every Vulkan driver. A
-/// UUID of zeros matches no device. Pure: decided by what the devices report and by `ruled_out`, in which Bridge passes
-/// what it found out by trying.
+/// Whether two devices are one GPU: they have the same UUID or the same PCI address, because HIP's UUIDs are not those
+/// of every Vulkan driver. A UUID of zeros matches no device.
+bool is_one_gpu(const accel::DeviceInfo& accelerator, const vulkan::DeviceReport& display);
+
+/// The closest coupling of `accelerator` and `display` (null: no Vulkan) that is not closer than `closest`. Pure:
+/// decided by what the devices report and by `ruled_out`, in which Bridge passes what it found out by trying.
 TopologyChoice choose_topology(const accel::DeviceInfo& accelerator, const vulkan::DeviceReport* display,
                                Topology closest = Topology::Shared, const RuledOut& ruled_out = {});
 

@@ -292,6 +292,31 @@ TEST_F(LossesOnOneGpu, AreToldToVulkanThoughOnlyTheEndOfAnIdleLaneMeetsThem) {
     EXPECT_NE(loss->message.find("CUDA_ERROR_LAUNCH_FAILED (719)"), std::string::npos) << loss->message;
 }
 
+/// Whether they share memory or not; of another GPU Vulkan is told nothing.
+TEST_F(LossesOnOneGpu, AreToldToVulkanInEveryTopology) {
+    for (const auto& [pairing, closest] :
+         {std::pair(testing::kSharedRelayed, Topology::Shared), std::pair(testing::kSharedRelayed, Topology::Staged),
+          std::pair(testing::kStagedPinned, Topology::Staged)}) {
+        ASSERT_NO_FATAL_FAILURE(open(pairing));
+        if (IsSkipped()) return;
+        ASSERT_NO_FATAL_FAILURE(make_bridge({.closest = closest}));
+        ASSERT_EQ(bridge_->choice().topology, closest) << bridge_->choice().reason;
+        auto graphics = vulkan::VulkanLane::create(*display_, graph::Lane::Graphics).value();
+        for (const bool with_display : {true, false}) {
+            auto lane = accel::AcceleratorLane::create(*accelerator_).value();
+            ASSERT_TRUE(with_display ? bridge_->connect(*lane, *graphics) : bridge_->connect(*lane));
+            const std::string message = with_display ? "a lane beside Vulkan's" : "a lane alone";
+            lane->timeline()->report({ErrorCode::DeviceLost, message});
+            const auto loss = display_->losses().newest();
+            EXPECT_EQ(loss ? loss->message : "", pairing.pretends_same_gpu ? message : "") << pairing;
+        }
+        graphics.reset();
+        bridge_.reset();
+        accelerator_.reset();
+        display_.reset();
+    }
+}
+
 using ExportedSemaphores = testing::InteropTest;
 
 /// What another API has imported outlives the semaphore that was exported, and its device.
