@@ -61,6 +61,15 @@ ConvShape in_time(ConvShape shape) {
     return shape;
 }
 
+/// The same without padding in time, output in the input's type.
+ConvShape sliced(ConvShape shape) {
+    shape = in_time(std::move(shape));
+    ConvProblem& p = shape.problem;
+    p.d += p.pad.front + p.pad.back;
+    p.pad.front = p.pad.back = 0;
+    return shape;
+}
+
 template <class Bend>
 void append_valid(std::vector<ConvShape>& shapes, std::uint64_t seed, int count, Bend bend) {
     for (const ConvShape& shape : awkward_shapes(seed, count)) {
@@ -115,55 +124,24 @@ TEST_P(Sm90ConvProperty, ReproducesEveryStoredCaseThatItsGatesLetIn) {
     EXPECT_EQ(tested, GetParam().backend == "narrow-gemm-sm90" ? 3 : 12);
 }
 
-class Sm90WinogradProperty : public Sm90ConvProperty {
+class Sm90InTimeProperty : public Sm90ConvProperty {
   protected:
     std::vector<ConvShape> shapes(std::uint64_t seed) const {
         std::vector<ConvShape> all;
-        append_valid(all, seed, on_gpu() ? 150 : 3, in_time);
+        append_valid(all, seed, on_gpu() ? 150 : 3, GetParam().backend == "q-slice-sm90" ? sliced : in_time);
         return all;
     }
     int least() const { return on_gpu() ? 100 : 2; }
 };
 
-TEST_P(Sm90WinogradProperty, AgreesWithTheFp64ReferenceOnAwkwardShapes) {
+TEST_P(Sm90InTimeProperty, AgreesWithTheFp64ReferenceOnAwkwardShapes) {
     const int tested = expect_agreement(*device_, GetParam(), shapes(17));
     RecordProperty("problems", tested);
     EXPECT_GE(tested, least());
 }
 
-TEST_P(Sm90WinogradProperty, IsExactOnSmallIntegersWithOneRoundingAtTheEnd) {
+TEST_P(Sm90InTimeProperty, IsExactOnSmallIntegersWithOneRoundingAtTheEnd) {
     const int tested = expect_exactness(*device_, GetParam(), shapes(19));
-    RecordProperty("problems", tested);
-    EXPECT_GE(tested, least());
-}
-
-/// The same without padding in time, output in the input's type.
-ConvShape sliced(ConvShape shape) {
-    shape = in_time(std::move(shape));
-    ConvProblem& p = shape.problem;
-    p.d += p.pad.front + p.pad.back;
-    p.pad.front = p.pad.back = 0;
-    return shape;
-}
-
-class Sm90QSliceProperty : public Sm90ConvProperty {
-  protected:
-    std::vector<ConvShape> shapes(std::uint64_t seed) const {
-        std::vector<ConvShape> all;
-        append_valid(all, seed, on_gpu() ? 150 : 3, sliced);
-        return all;
-    }
-    int least() const { return on_gpu() ? 100 : 2; }
-};
-
-TEST_P(Sm90QSliceProperty, AgreesWithTheFp64ReferenceOnAwkwardShapes) {
-    const int tested = expect_agreement(*device_, GetParam(), shapes(23));
-    RecordProperty("problems", tested);
-    EXPECT_GE(tested, least());
-}
-
-TEST_P(Sm90QSliceProperty, IsExactOnSmallIntegersWithOneRoundingAtTheEnd) {
-    const int tested = expect_exactness(*device_, GetParam(), shapes(29));
     RecordProperty("problems", tested);
     EXPECT_GE(tested, least());
 }
@@ -193,12 +171,10 @@ INSTANTIATE_TEST_SUITE_P(Hopper, Sm90ConvProperty,
                                          Combination{"narrow-gemm-sm90", DType::F16, DType::F16}),
                          name_of);
 
-INSTANTIATE_TEST_SUITE_P(Hopper, Sm90QSliceProperty,
-                         testing::Values(Combination{"q-slice-sm90", DType::BF16, DType::BF16}), name_of);
-
-INSTANTIATE_TEST_SUITE_P(Hopper, Sm90WinogradProperty,
+INSTANTIATE_TEST_SUITE_P(Hopper, Sm90InTimeProperty,
                          testing::Values(Combination{"winograd-time-sm90", DType::BF16, DType::BF16},
-                                         Combination{"winograd-time-sm90", DType::F16, DType::F16}),
+                                         Combination{"winograd-time-sm90", DType::F16, DType::F16},
+                                         Combination{"q-slice-sm90", DType::BF16, DType::BF16}),
                          name_of);
 
 }  // namespace
