@@ -12,6 +12,11 @@
 #include <utility>
 
 namespace kinetograph::accel {
+namespace {
+
+constexpr std::uint64_t kStampedEvery = 32;  // executions
+
+}  // namespace
 
 Result<std::unique_ptr<AcceleratorLane>> AcceleratorLane::create(Device& device, profile::Recorder* recorder,
                                                                  Batches batches, graph::Lane lane) {
@@ -348,8 +353,13 @@ Result<BatchGraph*> AcceleratorLane::graph_for(const graph::BatchRecord& record)
 /// would overlap: a decoder's step takes a tenth longer with a stamp after every pass (H200). So most executions have
 /// none.
 bool AcceleratorLane::is_stamped(std::uint64_t execution) {
-    constexpr std::uint64_t kFirst = 16, kEvery = 32;
-    return execution < kFirst || execution % kEvery == 0;
+    constexpr std::uint64_t kFirst = 16;
+    return execution < kFirst || execution % kStampedEvery == 0;
+}
+
+std::uint64_t AcceleratorLane::timed_every() const {
+    if (batches_ == Batches::Eager) return 1;
+    return device_.info().can_time_graphs.available ? kStampedEvery : 0;
 }
 
 /// A pass begins where the one before it ends, so n passes need n + 1 stamps.

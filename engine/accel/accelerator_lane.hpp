@@ -78,6 +78,9 @@ class AcceleratorLane final : public graph::LaneBackend {
     std::shared_ptr<Timeline> timeline() const override { return timeline_; }
     graph::LaneState state() const override;
     BatchCounts batch_counts() const;
+    /// Of how many executions, after the first 16, one has the time of every pass, if there is a recorder; 1: all have.
+    /// 0: none, as batches are replayed on a device that stamps nothing inside graphs.
+    std::uint64_t timed_every() const;
     /// Records the spans of everything that has completed; not while a batch is being submitted. submit() and wait() do
     /// this too.
     void collect();

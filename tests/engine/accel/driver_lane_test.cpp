@@ -258,8 +258,16 @@ TEST_P(DriverLanes, StampEveryPassOfTheFirstReplaysAndOfOneIn32Later) {
     const std::vector<std::string> each{"norm", "head", "keep"}, whole{"3 passes from norm to keep"};
     for (const auto& [execution, names] : passes)
         EXPECT_EQ(names, execution < 16 || execution == 32 ? each : whole) << execution;
+    EXPECT_EQ(lane->timed_every(), 32U);
     EXPECT_EQ(lane->batch_counts().replayed, 40U);
     EXPECT_EQ(lane->batch_counts().eager, 0U);
+}
+
+TEST_P(DriverLanes, TimeEveryPassOfEveryEagerExecution) {
+    create(Batches::Eager);
+    run(40);
+    EXPECT_EQ(lane->timed_every(), 1U);
+    EXPECT_EQ(recorder.spans().size(), 3U * 40U);
 }
 
 TEST_P(DriverLanes, ReplaysInFlightKeepTheirOwnTimes) {
@@ -287,6 +295,7 @@ TEST_P(UntimedLanes, TimeABatchAsOneSpanWhereTheRuntimeStampsNothingInsideGraphs
     const auto spans = recorder.spans();
     ASSERT_EQ(spans.size(), 8U);
     EXPECT_EQ(spans.front().name, "3 passes from norm to keep");
+    EXPECT_EQ(lane->timed_every(), 0U);
 }
 
 using BareLanes = DriverLanes;
@@ -296,6 +305,7 @@ TEST_P(BareLanes, WithoutCaptureRunEagerlyAndSayWhy) {
     EXPECT_EQ(run(3).back(), 6.5F);
     EXPECT_EQ(lane->batch_counts().eager, 3U);
     EXPECT_EQ(lane->batch_counts().declined, driver.library + " has no hipStreamBeginCapture");
+    EXPECT_EQ(lane->timed_every(), 1U);
 }
 
 TEST_P(DriverLanes, AStepInTheSteadyStateIsThreeCallsOfTheDriver) {
