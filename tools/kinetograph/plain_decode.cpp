@@ -1,7 +1,5 @@
 #include <kinetograph/tools/kinetograph/plain_decode.hpp>
 
-#include <optional>
-
 namespace kinetograph::cli {
 namespace {
 
@@ -15,7 +13,11 @@ Result<std::unique_ptr<PlainDecode>> PlainDecode::create(const std::shared_ptr<v
                                                          const PlainOptions& options) {
     KG_TRY(auto latents, StepLatents::create(model->device(), model->channels(), size));
     KG_TRY(auto runner, vae::ClipRunner::create(model, size, {.recorder = options.recorder}));
-    std::unique_ptr<PlainDecode> made(new PlainDecode(std::move(latents), std::move(runner), options.stamps_passes));
+    std::unique_ptr<PlainDecode> made(new PlainDecode(std::move(latents), std::move(runner), options.stamp_every));
+    if (options.stamp_every != 0) {
+        KG_TRY(made->step_.begin, model->device().create_event());
+        KG_TRY(made->step_.end, model->device().create_event());
+    }
     KG_CHECK(made->make_frames(model->device()));
     return made;
 }
@@ -30,8 +32,9 @@ Result<void> PlainDecode::make_frames(accel::Device& device) {
     return {};
 }
 
-/// Declares the clip's next step, which writes into the frames' memory.
-Result<PlainDecode::Step> PlainDecode::declare() {
+/// Declares the clip's next step, which writes into the frames' memory. Other names make another plan, so that the lane
+/// never replays a stamped step for one that is not.
+Result<PlainDecode::Step> PlainDecode::declare(bool stamped) {
     vae::Clip& clip = runner_->clip();
     KG_TRY(const auto kind, clip.next());
     Step step;
@@ -39,29 +42,41 @@ Result<PlainDecode::Step> PlainDecode::declare() {
     std::vector<graph::Buffer> places;
     for (std::int64_t i = 0; i < clip.output(kind).frames; ++i) {
         const accel::Memory& memory = *frames_[static_cast<std::size_t>(i)];
-        places.push_back(step.frame.import_buffer(fmt::format("frame {}", i), clip.frame_desc(vae::FrameFormat::Rgba8),
+        places.push_back(step.frame.import_buffer(fmt::format("{}frame {}", stamped ? "stamped " : "", i),
+                                                  clip.frame_desc(vae::FrameFormat::Rgba8),
                                                   whole(memory.data(), memory.bytes())));
     }
     KG_CHECK(clip.declare(step.frame, step.latents, vae::ClipFrames{.places = places}));
-    if (stamps_passes_) KG_CHECK(stamp_passes(step));
+    if (stamped) KG_CHECK(stamp_passes(step));
     return step;
 }
 
+/// As AcceleratorLane does with a recorder: in a replayed batch a pass begins with the event that ends the one before.
 Result<void> PlainDecode::stamp_passes(Step& step) {
     accel::Device& device = runner_->clip().model().device();
+    const bool replays = lane().timed_every() != 1;
+    const graph::PassNode* before = nullptr;
     for (const graph::PassNode& pass : step.frame.passes()) {
-        KG_TRY(auto begin, device.create_event());
-        KG_TRY(auto end, device.create_event());
-        step.passes.push_back({pass.name, std::move(begin), std::move(end)});
+        Stamps stamps;
+        if (replays && before != nullptr && !before->anew && !pass.anew) {
+            stamps.begin = step.passes.back().second.end;
+        } else {
+            KG_TRY(stamps.begin, device.create_event());
+        }
+        KG_TRY(stamps.end, device.create_event());
+        step.passes.emplace_back(pass.name, std::move(stamps));
+        before = &pass;
     }
-    auto next = step.passes.begin();
+    std::size_t next = 0;
     step.frame.wrap_passes([&](const graph::PassNode& pass) {
-        const StampedPass& stamps = *next++;
-        return [execute = pass.execute, begin = stamps.begin, end = stamps.end](graph::PassContext& context) {
+        const Stamps& stamps = step.passes[next].second;
+        const bool begins = next == 0 || stamps.begin != step.passes[next - 1].second.end;
+        ++next;
+        return [execute = pass.execute, begins, stamps](graph::PassContext& context) {
             accel::Stream& stream = static_cast<accel::PassContext&>(context).stream();
-            stream.record(begin);
+            if (begins) stream.record(stamps.begin);
             execute(context);
-            stream.record(end);
+            stream.record(stamps.end);
         };
     });
     return {};
@@ -69,13 +84,19 @@ Result<void> PlainDecode::stamp_passes(Step& step) {
 
 Result<vae::EnqueuedStep> PlainDecode::enqueue() {
     KG_TRY(const auto kind, runner_->clip().next());
-    if (!kinds_.contains(kind.first)) {
-        KG_TRY(auto declared, declare());
-        kinds_.emplace(kind.first, std::move(declared));
+    const bool stamped = stamp_every_ != 0 && steps_ % stamp_every_ == 0;
+    if (!kinds_.contains({kind.first, stamped})) {
+        KG_TRY(auto declared, declare(stamped));
+        kinds_.emplace(std::pair(kind.first, stamped), std::move(declared));
     }
-    Step& step = kinds_.at(kind.first);
+    Step& step = kinds_.at({kind.first, stamped});
+    if (stamped) stamped_ = &step;
     step.frame.rebind(step.latents, whole(latents_.of_step(steps_++), latents_.bytes()));
-    return runner_->execute(step.frame);
+    accel::Stream& stream = runner_->lane().stream();
+    if (stamp_every_ != 0) stream.record(step_.begin);
+    KG_TRY(const auto enqueued, runner_->execute(step.frame));
+    if (stamp_every_ != 0) stream.record(step_.end);
+    return enqueued;
 }
 
 Result<Samples> PlainDecode::run(std::int64_t count) {
@@ -89,39 +110,23 @@ Result<Samples> PlainDecode::run(std::int64_t count) {
         if (before) ended = host_now();
         before = enqueued;
     }
+    if (before) KG_CHECK(runner_->wait(*before));
     KG_CHECK(runner_->lane().stream().synchronize());
     return periods;
 }
 
-Result<Samples> PlainDecode::time_on_device(std::int64_t count) {
-    accel::Stream& stream = runner_->lane().stream();
-    KG_TRY(const auto begin, runner_->clip().model().device().create_event());
-    KG_TRY(const auto end, runner_->clip().model().device().create_event());
-    Samples times;
-    for (std::int64_t i = 0; i < count; ++i) {
-        stream.record(begin);
-        KG_TRY(const auto enqueued, enqueue());
-        stream.record(end);
-        KG_CHECK(runner_->wait(enqueued));
-        KG_CHECK(stream.synchronize());
-        const auto from = begin->time(), to = end->time();
-        if (from && to) times.add(to_seconds(*to - *from));
-    }
-    return times;
+std::optional<double> PlainDecode::Stamps::seconds() const {
+    const auto from = begin->time(), to = end->time();
+    if (!from || !to) return std::nullopt;
+    return to_seconds(*to - *from);
 }
 
-Result<std::map<std::string, Samples>> PlainDecode::time_passes(std::int64_t count) {
-    std::map<std::string, Samples> times;
-    for (std::int64_t i = 0; i < count; ++i) {
-        KG_TRY(const auto kind, runner_->clip().next());
-        KG_TRY(const auto enqueued, enqueue());
-        KG_CHECK(runner_->wait(enqueued));
-        KG_CHECK(runner_->lane().stream().synchronize());
-        for (const StampedPass& pass : kinds_.at(kind.first).passes) {
-            const auto from = pass.begin->time(), to = pass.end->time();
-            if (from && to) times[pass.name].add(to_seconds(*to - *from));
-        }
-    }
+EventTimes PlainDecode::event_times() const {
+    EventTimes times;
+    if (stamped_ == nullptr) return times;
+    times.step = step_.seconds().value_or(0);
+    for (const auto& [name, stamps] : stamped_->passes)
+        if (const auto seconds = stamps.seconds()) times.passes[name] = *seconds;
     return times;
 }
 

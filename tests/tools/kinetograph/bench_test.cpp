@@ -255,26 +255,28 @@ TEST(BenchConv, ReportsABackEndThatDeclinesAndFails) {
 
 TEST(BenchProfiler, ComparesStepsWithoutWithHiddenAndWithShownPanelsAndPassesWithEventsAroundThem) {
     const auto json = run_json({"bench", "profiler", "--lane", "cpu", "--weights", "synthetic:wan2.1,dim=2", "--size",
-                                "48x32", "--rounds", "1", "--steps", "3", "--bar", "1e9"});
+                                "48x32", "--rounds", "2", "--steps", "3", "--bar", "1e9"});
     expect_head(json, "profiler");
     ASSERT_EQ(json.at("watches").size(), 4U);
-    for (const auto& watch : json.at("watches")) EXPECT_EQ(watch.at("seconds_per_step").at("count"), 3 - 2);
+    for (const auto& watch : json.at("watches")) EXPECT_EQ(watch.at("seconds_per_step").at("count"), 2 * (3 - 2));
     EXPECT_TRUE(json.at("watches")[0].at("overhead").is_null()) << "it is what the others are compared with";
     EXPECT_EQ(json.at("watches")[3].at("profiler"), "shown");
-    EXPECT_EQ(json.at("watches")[3].at("overhead").at("count"), 1);
+    EXPECT_EQ(json.at("watches")[3].at("overhead").at("count"), 2);
     EXPECT_GT(json.at("passes").get<int>(), 50);
     const auto& times = json.at("pass_times");
-    EXPECT_EQ(times.at("seconds_by_passes").at("count"), 4 * 3);
-    EXPECT_EQ(times.at("seconds_by_events").at("count"), 4 * 3);
+    EXPECT_EQ(times.at("seconds_by_passes").at("count"), 2 * 9);
+    EXPECT_EQ(times.at("seconds_by_events").at("count"), 2 * 9);
+    EXPECT_EQ(times.at("difference").at("count"), 2);
     EXPECT_GT(times.at("passes").size(), 50U);
     double worst = 0.0;
     for (const auto& pass : times.at("passes")) {
-        EXPECT_EQ(pass.at("seconds_by_profiler").at("count"), 4 * 3) << pass;
-        EXPECT_EQ(pass.at("seconds_by_events").at("count"), 4 * 3) << pass;
+        EXPECT_EQ(pass.at("seconds_by_profiler").at("count"), 2 * 9) << pass;
+        EXPECT_EQ(pass.at("seconds_by_events").at("count"), 2 * 9) << pass;
         EXPECT_GT(pass.at("seconds_by_events").at("median").get<double>(), 0.0) << pass;
         worst = std::max(worst, std::abs(pass.at("difference").at("median").get<double>()));
     }
     EXPECT_EQ(std::abs(times.at("worst_difference").get<double>()), worst);
+    EXPECT_EQ(times.at("worst_rounds_beyond_bar"), 0);
     EXPECT_NE(json.at("alignment").at("absent").get<std::string>().find("only CUDA kernels read the timer"),
               std::string::npos);
 }
@@ -285,7 +287,8 @@ TEST(BenchProfiler, FailsAfterItsReportWhereAPassIsBeyondTheBar) {
     EXPECT_EQ(result.exit_code, 1);
     EXPECT_NE(result.out.find("beside events around each"), std::string::npos) << result.out;
     EXPECT_NE(result.messages.find("by events without it"), std::string::npos) << result.messages;
-    EXPECT_NE(result.messages.find("where 0 % are allowed"), std::string::npos) << result.messages;
+    EXPECT_NE(result.messages.find("between rounds, 1 of 1 beyond the 0 % that are allowed"), std::string::npos)
+        << result.messages;
 }
 
 TEST(BenchInterop, TimesHandOversAndFindsMemoryAndTimelinesWhereTheyBelongAfterASoak) {
