@@ -11,6 +11,7 @@ import argparse
 import json
 import re
 import sys
+import textwrap
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -448,11 +449,24 @@ def profiler(which):
                           *(f"{us[key]:.0f} us" for key in ("take_over_a_step/1000", "draw_panels/1000",
                                                             "draw_a_kept_step/1000"))]])
     watches = {each["profiler"]: each["overhead"] for each in record["watches"]}
-    return markdown(["more than without a recorder", "median", "least to most"],
-                    [[title, f"{100 * watches[key]['median']:.2f} %",
-                      f"{100 * watches[key]['min']:.1f} to {100 * watches[key]['max']:.1f}"]
-                     for title, key in (("decoder alone", "decoder only"), ("panels hidden", "hidden"),
-                                        ("panels shown", "shown"))])
+    times, clocks = record["pass_times"], record["alignment"]
+    worst = next(each for each in times["passes"] if each["name"] == times["worst_pass"])
+
+    def row(title, relative):
+        return [title, f"{100 * relative['median']:.2f} %",
+                f"{100 * relative['min']:.1f} to {100 * relative['max']:.1f}"]
+    text = (f"Of {len(times['passes'])} passes the median differs by {100 * times['median_difference']:.2f} %. CUDA's "
+            f"and Vulkan's clocks placed one moment {1e6 * clocks['distance_seconds']['median']:.0f} us apart (median "
+            f"of {clocks['distance_seconds']['count']}, at most {1e6 * clocks['distance_seconds']['max']:.0f} us); "
+            f"their lanes state +-{1e6 * clocks['accelerator_error_seconds']:.0f} and "
+            f"+-{1e6 * clocks['vulkan_error_seconds']:.0f} us.")
+    return [*markdown(["more than without a recorder", "median", "least to most between rounds"],
+                      [row(title, watches[key]) for title, key in (
+                          ("decoder alone", "decoder only"), ("panels hidden", "hidden"), ("panels shown", "shown"))]),
+            "", *markdown(["times by the profiler beside events without it", "median", "least to most between rounds"],
+                          [row("sum of a step's passes, a step", times["difference"]),
+                           row(f"the worst pass, {worst['name']}", worst["difference"])]),
+            "", *textwrap.wrap(text, 120)]
 
 
 def soak(which):
