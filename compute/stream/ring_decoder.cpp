@@ -324,7 +324,8 @@ void RingDecoder::leak_frames() {
 
 /// Slots for the next step, kept from call to call until there are enough.
 Stepped RingDecoder::acquire(std::int64_t latent_frames, Nanoseconds timeout) {
-    const std::size_t wanted = first_ ? 1 : static_cast<std::size_t>(clip().step_frames().most * latent_frames);
+    const auto of_a_latent = static_cast<std::int64_t>(frames_of_a_step_) / options_.max_latent_frames;
+    const std::size_t wanted = first_ ? 1 : static_cast<std::size_t>(of_a_latent * latent_frames);
     const Nanoseconds until = host_now() + timeout;
     while (slots_.size() < wanted) {
         const auto slot = ring_->acquire(std::max(until - host_now(), Nanoseconds{}));

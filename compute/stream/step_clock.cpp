@@ -4,7 +4,7 @@ namespace kinetograph::stream {
 
 Result<std::shared_ptr<accel::Event>> StepClock::take() {
     const Lock lock(mutex_);
-    collect_locked();
+    if (free_.empty()) collect_locked();
     if (free_.empty()) return device_.create_event();
     auto event = std::move(free_.back());
     free_.pop_back();

@@ -57,9 +57,9 @@ Result<void> Clip::declare(graph::FrameGraph& graph, const LatentBuffer& latents
 }
 
 FrameRange Clip::advance(std::int64_t latent_frames) {
-    const FrameRange range{next_frame_, output({.first = next_latent_ == 0, .frames = latent_frames}).frames};
-    next_frame_ += range.count;
     next_latent_ += latent_frames;
+    const FrameRange range{next_frame_, factors_.frames_of(next_latent_) - next_frame_};
+    next_frame_ += range.count;
     return range;
 }
 

@@ -58,12 +58,14 @@ class Clip {
     StackMemory memory() const { return model_->memory(*plans_); }
 
   private:
-    Clip(std::shared_ptr<Model> model, const StepPlans& plans) : model_(std::move(model)), plans_(&plans) {}
+    Clip(std::shared_ptr<Model> model, const StepPlans& plans)
+        : model_(std::move(model)), plans_(&plans), factors_(model_->factors()) {}
     Result<std::vector<graph::Buffer>> declare_step(graph::FrameGraph& graph, const LatentBuffer& latents,
                                                     const StepOutput& output, std::int64_t latent_frames);
 
     std::shared_ptr<Model> model_;
     const StepPlans* plans_;
+    nn::Factors factors_;
     std::int64_t next_latent_ = 0, next_frame_ = 0;
     std::map<std::string, std::unique_ptr<accel::Memory>> kept_;  ///< by key, as in StepPlans::kept_bytes
 };

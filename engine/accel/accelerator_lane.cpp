@@ -326,7 +326,7 @@ Result<void> AcceleratorLane::run_eagerly(const graph::BatchRecord& record) {
 Result<BatchGraph*> AcceleratorLane::graph_for(const graph::BatchRecord& record) {
     if (batches_ == Batches::Eager || record.passes.empty()) return nullptr;
     if (record.passes.front().node->anew) return nullptr;  // then all passes of the batch run anew (cut_batches)
-    if (!stream_->status()) return nullptr;                // nothing runs until the error has been reported
+    if (!stream_->noted()) return nullptr;                 // nothing runs until the error has been reported
     BatchGraphs::Entry& entry = graphs_.find(batch_key(record), timeline_->value());
     if (entry.declined) return nullptr;
     const bool stamped = times_graphs() && is_stamped(record.execution);
@@ -337,6 +337,7 @@ Result<BatchGraph*> AcceleratorLane::graph_for(const graph::BatchRecord& record)
         ++of_this_form;
     }
     if (of_this_form >= BatchGraphs::kGraphsPerBatch) return nullptr;  // all captures still have unread times
+    if (!stream_->status()) return nullptr;  // or capture() would take that error for the batch's
     auto captured = capture(record);
     if (!captured) {
         entry.declined = std::move(captured.error());

@@ -28,30 +28,34 @@ Result<void> CallersStreams::tell(void* stream) {
     return noted;
 }
 
-Result<void> CallersStreams::copy(void* stream, std::byte* to, const std::byte* from, std::uint64_t bytes,
-                                  std::int64_t count, std::int64_t stride) {
+/// Called with what find() returned, which is gone after an Error.
+Result<interop::TimelinePoint> CallersStreams::signal(void* stream, Adopted& adopted) {
+    adopted.stream->signal(adopted.timeline, adopted.value + 1);
+    KG_CHECK(tell(stream));
+    return interop::TimelinePoint{VK_NULL_HANDLE, adopted.timeline, ++adopted.value};
+}
+
+Result<interop::TimelinePoint> CallersStreams::copy(void* stream, std::byte* to, const std::byte* from,
+                                                    std::uint64_t bytes, std::int64_t count, std::int64_t stride) {
     const Lock lock(mutex_);
     KG_TRY(Adopted* const adopted, find(stream));
     for (std::int64_t i = 0; i < count; ++i)
         adopted->stream->copy(to + i * static_cast<std::int64_t>(bytes), from + i * stride, bytes);
-    return tell(stream);
+    KG_CHECK(tell(stream));
+    return signal(stream, *adopted);
 }
 
 Result<interop::TimelinePoint> CallersStreams::point(void* stream) {
     const Lock lock(mutex_);
     KG_TRY(Adopted* const adopted, find(stream));
-    adopted->stream->signal(adopted->timeline, adopted->value + 1);
-    KG_CHECK(tell(stream));
-    return interop::TimelinePoint{VK_NULL_HANDLE, adopted->timeline, ++adopted->value};
+    return signal(stream, *adopted);
 }
 
 Result<void> CallersStreams::wait(void* stream, const interop::TimelinePoint& point) {
     const Lock lock(mutex_);
     KG_TRY(Adopted* const adopted, find(stream));
     adopted->stream->wait(point.timeline, point.value);
-    adopted->stream->signal(adopted->timeline, adopted->value + 1);  // tells when the stream has passed the wait
-    KG_CHECK(tell(stream));
-    ++adopted->value;
+    KG_CHECK(signal(stream, *adopted));  // tells when the stream has passed the wait
     return {};
 }
 

@@ -20,9 +20,10 @@ class CallersStreams {
     explicit CallersStreams(accel::Device& device) : device_(device) {}
 
     /// Copies `count` pieces of `bytes` bytes in the stream's order, from places `stride` bytes apart to places one
-    /// after another. Errors: those of accel::adopt_stream and of the stream, InvalidArgument (it is being captured).
-    Result<void> copy(void* stream, std::byte* to, const std::byte* from, std::uint64_t bytes, std::int64_t count,
-                      std::int64_t stride);
+    /// after another. Returns the moment when that is done. Errors: those of accel::adopt_stream and of the stream,
+    /// InvalidArgument (it is being captured).
+    Result<interop::TimelinePoint> copy(void* stream, std::byte* to, const std::byte* from, std::uint64_t bytes,
+                                        std::int64_t count, std::int64_t stride);
     Result<bool> is_capturing(void* stream) { return accel::is_capturing(device_, stream); }
     /// The moment when the stream has done what it has been given so far.
     Result<interop::TimelinePoint> point(void* stream);
@@ -40,6 +41,7 @@ class CallersStreams {
     };
     Result<Adopted*> find(void* stream) KG_REQUIRES(mutex_);
     Result<void> tell(void* stream) KG_REQUIRES(mutex_);
+    Result<interop::TimelinePoint> signal(void* stream, Adopted& adopted) KG_REQUIRES(mutex_);
 
     accel::Device& device_;
     Mutex mutex_;

@@ -97,6 +97,8 @@ Result<ClipOptions> ClipOptions::of(const kg_clip_desc& desc) {
 
 Clip::Clip(std::shared_ptr<const Model> model, const ClipOptions& options, std::unique_ptr<stream::FrameStream> stream)
     : model_(std::move(model)), options_(options), streams_(model_->session->device()), stream_(std::move(stream)) {
+    const vae::StepFrames of_a_pixel = model_->frames_of({1, 1});
+    size_ = {stream_->facts().height / of_a_pixel.height, stream_->facts().width / of_a_pixel.width};
     model_->root->log.info("{}", stream_->facts().route);
 }
 
@@ -109,16 +111,11 @@ Clip::~Clip() {
                                 ended.error().message);
 }
 
-vae::LatentSize Clip::latent_size() const {
-    const vae::StepFrames of_a_pixel = model_->frames_of({1, 1});
-    return {stream_->facts().height / of_a_pixel.height, stream_->facts().width / of_a_pixel.width};
-}
-
 Outcome Clip::push(const kg_latents& latents, Nanoseconds timeout, std::uint32_t& pushed) {
     const OneAtATime entered(pushing_);
     if (!entered) return KG_ERROR_BUSY;
     give_back_unwanted();
-    KG_TRY(const LatentView view, view_of(latents, *model_->session->model(), latent_size()));
+    KG_TRY(const LatentView view, view_of(latents, *model_->session->model(), size_));
     if (view.on_device) {
         if (auto reached = accel::check_address(model_->session->device(), view.data); !reached)
             return fail(std::move(reached.error()), "kg_latents.data in KG_MEMORY_DEVICE");
@@ -149,10 +146,10 @@ Result<bool> Clip::push_copied(const LatentView& latents, std::int64_t t, Nanose
     }
     void* const stream = latents.ready.stream;
     const bool whole = latents.has_whole_frames();
-    KG_CHECK(streams_.copy(stream, to->data(), latents.channel(t, 0),
-                           whole ? latents.frame_bytes() : latents.channel_bytes(), whole ? 1 : latents.channels,
-                           latents.strides[0] * static_cast<std::int64_t>(latents.element_bytes())));
-    KG_TRY(const interop::TimelinePoint copied, streams_.point(stream));
+    KG_TRY(const interop::TimelinePoint copied,
+           streams_.copy(stream, to->data(), latents.channel(t, 0),
+                         whole ? latents.frame_bytes() : latents.channel_bytes(), whole ? 1 : latents.channels,
+                         latents.strides[0] * static_cast<std::int64_t>(latents.element_bytes())));
     KG_TRY(const bool pushed, stream_->push({to->data(), latents.frame_bytes(), copied, latents.dtype}, timeout));
     if (pushed) staging_.next = (staging_.next + 1) % staging_.memory.size();
     return pushed;

@@ -84,11 +84,11 @@ class Clip {
     /// Logs the clip's first frame that is not finite.
     kg_finite finite_of(const interop::FrameRecord& record) KG_REQUIRES(mutex_);
     const void* convert(const interop::FrameRecord& record) KG_REQUIRES(mutex_);
-    vae::LatentSize latent_size() const;
 
     const std::shared_ptr<const Model> model_;
     const ClipOptions options_;
-    Staging staging_;  ///< of the thread that pushes
+    vae::LatentSize size_;  ///< of the latents that it takes
+    Staging staging_;       ///< of the thread that pushes
     CallersStreams streams_;
     std::vector<float> gathered_;  ///< of the thread that pushes
     std::atomic<bool> pushing_{false};

@@ -486,6 +486,26 @@ TEST_P(CInterfaceOnGpus, FramesThatAreReleasedInACaptureGoBackAfterIt) {
     EXPECT_EQ(std::ranges::count_if(log_, [](const std::string& line) { return line.starts_with("! "); }), 0);
 }
 
+TEST_P(CInterfaceOnGpus, APushAsksTheDriverNothingTwice) {
+    const auto made = clip(KG_STORAGE_DEVICE);
+    const kg_latents latents = upload(latents_of(1));
+    const standin::Control& control = application_->control();
+    const std::string api = is_cuda() ? "cu" : "hip", captures = api + "StreamIsCapturing", state = api + "StreamQuery";
+    std::uint64_t fewest = 100;  // a lane whose work stands still on a busy machine asks too
+    for (int step = 0; step < 8; ++step) {
+        const std::uint64_t captures_before = control.calls(captures), state_before = control.calls(state);
+        ASSERT_EQ(kg_clip_push(made.get(), &latents, kLong, nullptr), KG_OK) << kg_last_error();
+        auto frame = sized<kg_frame>();
+        ASSERT_EQ(kg_clip_acquire(made.get(), KG_ACQUIRE_AHEAD, 0, &frame), KG_OK) << kg_last_error();
+        EXPECT_EQ(control.calls(captures) - captures_before, 1U);
+        fewest = std::min(fewest, control.calls(state) - state_before);
+        EXPECT_EQ(kg_clip_release(made.get(), frame.id, nullptr), KG_OK) << kg_last_error();
+        static_cast<void>(read_ahead(made.get()));
+        application_->synchronize();
+    }
+    EXPECT_EQ(fewest, 1U);
+}
+
 /// A driver's call on it that fails, once.
 TEST_P(CInterfaceOnGpus, AnErrorOfTheCallersStreamIsToldOnceAndTakesNoFrame) {
     const auto made = clip(KG_STORAGE_DEVICE);
