@@ -1,6 +1,7 @@
 #include <kinetograph/compute/stream/frame_stream.hpp>
 #include <kinetograph/compute/stream/ring_decoder.hpp>
 
+#include <kinetograph/engine/accel/open.hpp>
 #include <kinetograph/engine/base/exceptions.hpp>
 #include <kinetograph/engine/vulkan/device.hpp>
 
@@ -105,15 +106,17 @@ class DecodingStream final : public FrameStream {
     void collect() override { decoder_->collect(); }
 
   private:
-    /// A pushed latent frame, in host memory that the accelerator reads in place.
-    struct Staging {
-        std::unique_ptr<accel::Memory> memory;
-        interop::TimelinePoint read;  ///< when the step that reads it is done
+    /// Pushed latents whose step the thread starts.
+    struct Handed {
+        LatentFrame latent;
+        std::int64_t number = 0;  ///< of the clip's latent frames
     };
     Result<void> make_staging(const vae::Model& model, vae::LatentSize size);
     void state_facts(const vae::Latents* clip, const FrameStreamOptions& options);
     void run();
     void decode_all();
+    void start_all();
+    bool wait_for_start() const;
     void follow_restart();
     Result<bool> decode_next();
     Result<bool> wait_for_newest(Nanoseconds until);
@@ -136,17 +139,21 @@ class DecodingStream final : public FrameStream {
     const std::shared_ptr<interop::Bridge> bridge_;
     FrameStreamFacts facts_;
     std::optional<UploadedClip> clip_;  ///< none if latents are pushed
-    std::array<Staging, 3> staging_;    ///< for pushed latents: of two steps in flight and of the next one
-    std::uint64_t latent_bytes_ = 0;    ///< of one latent frame
-    std::size_t next_staging_ = 0;      ///< of the thread that pushes
+    /// For latents that are pushed from the host, which the accelerator reads in place: of the newest two steps, which
+    /// may not have read theirs, and of the next one.
+    std::array<std::unique_ptr<accel::Memory>, 3> staging_;
+    std::uint64_t latent_bytes_ = 0;  ///< of one latent frame
+    std::size_t next_staging_ = 0;    ///< of the thread that pushes
     std::unique_ptr<RingDecoder> decoder_;
+    bool hands_over_ = false;               ///< push() leaves the start of steps to the thread
     std::int64_t latent_frames_ = 1;        ///< of a clip, that a step takes after its first
-    std::int64_t next_ = 0;                 ///< latent frame; of the thread that decodes or pushes
+    std::int64_t next_ = 0;                 ///< latent frame; of the thread that decodes a clip or pushes
     std::uint64_t decoded_generation_ = 0;  ///< the same thread's
     Begin begin_ = Begin::No;               ///< the same thread's: what has to be done before the next step
 
     mutable Mutex mutex_;
-    Condition changed_;
+    mutable Condition changed_;
+    std::optional<Handed> handed_ KG_GUARDED_BY(mutex_);  ///< until its step has been started: the decoder is in use
     std::uint64_t generation_ KG_GUARDED_BY(mutex_) = 0;  ///< of the ring
     bool loop_ KG_GUARDED_BY(mutex_) = false;
     bool at_end_ KG_GUARDED_BY(mutex_) = false;         ///< no more steps, until something changes
@@ -183,7 +190,9 @@ Result<void> DecodingStream::make(std::shared_ptr<vae::Model> model, vae::Latent
                                           .limits = options.limits,
                                           .gives_up = [this] { return is_cancelled(); }}));
     state_facts(clip, options);
-    if (clip == nullptr) return {};
+    // Work is submitted to an application's Vulkan queue in push() itself, which the application calls where it may.
+    hands_over_ = clip == nullptr && !decoder_->submits_to_display();
+    if (clip == nullptr && !hands_over_) return {};
     thread_ = std::thread([this] { run(); });
     pthread_setname_np(thread_.native_handle(), "frame stream");
     return {};
@@ -193,8 +202,8 @@ Result<void> DecodingStream::make_staging(const vae::Model& model, vae::LatentSi
     const vae::StackSize stack{.height = size.height, .width = size.width};
     KG_CHECK(model.check(stack));
     latent_bytes_ = vae::input_bytes(model.network(), stack, 1);
-    for (Staging& staging : staging_) {
-        KG_TRY(staging.memory, bridge_->accelerator().allocate_pinned("a latent frame", latent_bytes_));
+    for (auto& memory : staging_) {
+        KG_TRY(memory, bridge_->accelerator().allocate_pinned("a latent frame", latent_bytes_));
     }
     return {};
 }
@@ -222,7 +231,7 @@ void DecodingStream::state_facts(const vae::Latents* clip, const FrameStreamOpti
     if (clip_)
         facts_.memory.stream += vae::whole_pages(clip_->latents->bytes());
     else
-        facts_.memory.io += staging_.size() * vae::whole_pages(staging_.front().memory->bytes());
+        facts_.memory.io += staging_.size() * vae::whole_pages(staging_.front()->bytes());
 }
 
 DecodingStream::~DecodingStream() {
@@ -243,9 +252,14 @@ DecodingStream::~DecodingStream() {
 }
 
 void DecodingStream::run() {
-    decode_all();
+    accel::enter_thread(bridge_->accelerator());
+    if (clip_)
+        decode_all();
+    else
+        start_all();
     {
         const Lock lock(mutex_);
+        handed_.reset();
         has_stopped_ = true;
     }
     changed_.notify_all();
@@ -267,6 +281,34 @@ void DecodingStream::decode_all() {
         Lock lock(mutex_);
         changed_.wait(lock, [&]() KG_REQUIRES(mutex_) { return stop_ || (!at_end_ && !cancelled_); });
     }
+}
+
+/// Starts the steps of the latents that push() hands over.
+void DecodingStream::start_all() {
+    for (;;) {
+        Handed next;
+        {
+            Lock lock(mutex_);
+            changed_.wait(lock, [&]() KG_REQUIRES(mutex_) { return stop_ || handed_; });
+            if (stop_) return;
+            next = *handed_;
+        }
+        auto started = without_exceptions("decoding", [&] { return decoder_->start(next.latent); });
+        if (!started)
+            end(Error{started.error().code, fmt::format("latent frame {}: {}", next.number, started.error().message)});
+        {
+            const Lock lock(mutex_);
+            handed_.reset();
+        }
+        changed_.notify_all();
+    }
+}
+
+/// Waits until the thread has started the step of the newest latents. False once cancelled.
+bool DecodingStream::wait_for_start() const {
+    Lock lock(mutex_);
+    changed_.wait(lock, [&]() KG_REQUIRES(mutex_) { return !handed_ || cancelled_ || stop_; });
+    return !handed_;
 }
 
 void DecodingStream::follow_restart() {
@@ -316,13 +358,16 @@ Result<bool> DecodingStream::decode_next() {
     return true;
 }
 
-/// Enqueues a step and wakes the readers that wait for its frames.
+/// Enqueues a step, or hands it to the thread, and wakes who waits for that.
 Result<bool> DecodingStream::step(const LatentFrame& latent, Nanoseconds timeout) {
-    auto stepped = decoder_->step(latent, timeout);
+    auto stepped = hands_over_ ? decoder_->prepare(latent, timeout) : decoder_->step(latent, timeout);
     if (!stepped) return fail(std::move(stepped.error()), fmt::format("latent frame {}", next_));
     if (*stepped != Stepped::Enqueued) return false;
+    {
+        const Lock lock(mutex_);  // a reader either sees the frames in the ring or already waits
+        if (hands_over_) handed_ = Handed{latent, next_};
+    }
     next_ += latent.count;
-    { const Lock lock(mutex_); }  // a reader either sees the frames in the ring or already waits
     changed_.notify_all();
     return true;
 }
@@ -355,9 +400,11 @@ bool DecodingStream::is_cancelled() const {
     return cancelled_ || stop_;
 }
 
-/// False if `until` passes while steps from before a restart run.
+/// False if `until` passes while steps from before a restart run. Once it has returned, the decoder is this thread's
+/// until a step is handed over.
 Result<bool> DecodingStream::begin_push(Nanoseconds until) {
     if (clip_) return fail(ErrorCode::InvalidArgument, "the stream decodes a clip: no latents are pushed to it");
+    if (!wait_for_start()) return fail(cancelled());
     follow_restart();
     KG_TRY(const bool begun, begin_clip(until));
     if (auto error = ended_with()) return fail(std::move(*error));
@@ -369,6 +416,11 @@ Result<bool> DecodingStream::push(const LatentFrame& latent, Nanoseconds timeout
     const Nanoseconds until = host_now() + timeout;
     for (;;) {
         KG_TRY(const bool begun, begin_push(until));
+        const std::uint64_t given = latent.address == nullptr ? 0 : latent.bytes,
+                            wanted = decoder_->clip().latent_bytes(latent.dtype);
+        if (given < wanted)
+            return fail(ErrorCode::InvalidArgument, "latent frame {}: {} bytes were given, {} are wanted", next_, given,
+                        wanted);
         if (!begun) return false;
         const Nanoseconds poll = poll_until(until);
         auto pushed = step(latent, poll);
@@ -379,29 +431,18 @@ Result<bool> DecodingStream::push(const LatentFrame& latent, Nanoseconds timeout
 
 Result<bool> DecodingStream::push(std::span<const float> latent, Nanoseconds timeout) {
     const Nanoseconds until = host_now() + timeout;
-    KG_TRY(bool begun, begin_push(until));
-    Staging& staging = staging_[next_staging_];
+    KG_TRY(const bool begun, begin_push(until));
     if (latent.size_bytes() != latent_bytes_)
         return fail(ErrorCode::InvalidArgument, "latent frame {}: {} values were given, {} are wanted", next_,
                     latent.size(), latent_bytes_ / sizeof(float));
     const vae::LatentSize size = decoder_->clip().latent_size();
     KG_CHECK(vae::check_finite(latent, next_, size.height * size.width));
-    for (bool free = false; !free;) {
-        if (!begun) return false;
-        const Nanoseconds poll = poll_until(until);
-        KG_TRY(free, bridge_->wait(staging.read, poll));
-        if (!free && poll == Nanoseconds{}) return false;
-        if (!free) {
-            KG_TRY(begun, begin_push(until));
-        }
-    }
-    std::memcpy(staging.memory->host_data(), latent.data(), latent.size_bytes());
-    KG_TRY(const bool pushed,
-           push({staging.memory->data(), latent_bytes_}, std::max(until - host_now(), Nanoseconds{})));
-    if (!pushed) return false;
-    staging.read = decoder_->newest();
-    next_staging_ = (next_staging_ + 1) % staging_.size();
-    return true;
+    if (!begun) return false;
+    const accel::Memory& staging = *staging_[next_staging_];
+    std::memcpy(staging.host_data(), latent.data(), latent.size_bytes());
+    KG_TRY(const bool pushed, push({staging.data(), latent_bytes_}, std::max(until - host_now(), Nanoseconds{})));
+    if (pushed) next_staging_ = (next_staging_ + 1) % staging_.size();
+    return pushed;
 }
 
 /// The record, unless a step is known to have failed: the frame's contents are then undefined.
@@ -484,9 +525,13 @@ Result<std::optional<FrameRecord>> DecodingStream::take(Nanoseconds timeout) {
 
 Result<std::optional<FrameRecord>> DecodingStream::try_take_ahead() {
     return take_by([this]() -> Result<std::optional<FrameRecord>> {
-        auto error = ended_with();
         auto record = decoder_->ring().try_take();
-        if (!record && error) return fail(std::move(*error));
+        if (!record) {
+            static_cast<void>(wait_for_start());
+            auto error = ended_with();  // before the ring, as in take_now()
+            record = decoder_->ring().try_take();
+            if (!record && error) return fail(std::move(*error));
+        }
         return with_good_status(record);
     });
 }
@@ -547,6 +592,10 @@ bool DecodingStream::finished() const {
 }
 
 FrameStreamStats DecodingStream::stats() const {
+    {
+        Lock lock(mutex_);  // the step of latents that were pushed counts, unless the driver blocks its start
+        changed_.wait_for(lock, kPoll, [&]() KG_REQUIRES(mutex_) { return !handed_; });
+    }
     const StepTimes times = decoder_->times();  // asks the driver, which may block
     const Lock lock(mutex_);                    // before the ring is asked: once at_end_ is set, all frames are in it
     const interop::FrameRingStats ring = decoder_->ring().stats();

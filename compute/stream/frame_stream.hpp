@@ -82,11 +82,12 @@ class FrameStream {
     /// Waits for running steps and for the points of released frames. All frames must have been released.
     virtual ~FrameStream() = default;
 
-    /// Enqueues the decoding of the next latent frame and returns. True: all steps but the newest two have read their
+    /// Takes the next latent frame and returns. A thread of the stream enqueues its decoding, or, if frames are images,
+    /// which are copied on a Vulkan queue, this call does. True: all steps but the newest two have read their
     /// latents. False: nothing was done, because for the whole of `timeout` readers held too many frames, or steps
     /// from before a restart() were running. If the queue that draws also copies the images, as on a device with one
-    /// queue, this waits for the step. Errors: those of RingDecoder::step; Cancelled; InvalidArgument for the stream of
-    /// a clip.
+    /// queue, this waits for the step. Errors: those of RingDecoder::step, which a later call returns if the thread has
+    /// met them; Cancelled; InvalidArgument (too few bytes, the stream of a clip), which leaves the clip as it was.
     virtual Result<bool> push(const LatentFrame& latent, Nanoseconds timeout) = 0;
     /// The same for [z_dim, h, w] in the host's memory, which is copied. Errors also: InvalidArgument (element count,
     /// values that are not finite), which leaves the clip as it was.
@@ -97,8 +98,9 @@ class FrameStream {
     /// after cancel().
     virtual Result<std::optional<interop::FrameRecord>> take(Nanoseconds timeout) = 0;
     Result<std::optional<interop::FrameRecord>> try_take() { return take({}); }
-    /// The same without waiting, and also for a frame that is still being decoded: work that reads it can be submitted
-    /// at once, and waits on the device.
+    /// The same without waiting for the device, and also for a frame that is still being decoded: work that reads it
+    /// can be submitted at once, and waits on the device. If there is no frame, this waits on the host until the step
+    /// of the latents that were pushed last is enqueued.
     virtual Result<std::optional<interop::FrameRecord>> try_take_ahead() = 0;
     /// The slot is written again once `done` is reached. Errors: those of interop::FrameRing::release.
     virtual Result<void> release(const interop::FrameRecord& record, const interop::TimelinePoint& done = {}) = 0;

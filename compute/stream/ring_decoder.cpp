@@ -345,6 +345,12 @@ void RingDecoder::abandon() {
 }
 
 Result<Stepped> RingDecoder::step(const LatentFrame& latent, Nanoseconds timeout) {
+    KG_TRY(const Stepped prepared, prepare(latent, timeout));
+    if (prepared == Stepped::Enqueued) KG_CHECK(start(latent));
+    return prepared;
+}
+
+Result<Stepped> RingDecoder::prepare(const LatentFrame& latent, Nanoseconds timeout) {
     const std::int64_t most = first_ ? 1 : options_.max_latent_frames;
     if (latent.count < 1 || latent.count > most)
         return fail(ErrorCode::InvalidArgument, "{} latent frames: this step takes 1 to {}", latent.count, most);
@@ -354,13 +360,20 @@ Result<Stepped> RingDecoder::step(const LatentFrame& latent, Nanoseconds timeout
         KG_TRY(const auto done, bridge_.wait(before_last_, std::max(until - host_now(), Nanoseconds{})));
         if (!done) return Stepped::NoSlots;
     }
+    if (auto kind = clip().next(latent.count); !kind) {
+        abandon();
+        return fail(std::move(kind.error()));
+    }
+    return Stepped::Enqueued;
+}
+
+Result<void> RingDecoder::start(const LatentFrame& latent) {
     const auto enqueued = enqueue(latent);
     if (!enqueued) {
         abandon();
         return fail(enqueued.error());
     }
-    KG_CHECK(publish(*enqueued));
-    return Stepped::Enqueued;
+    return publish(*enqueued);
 }
 
 Result<vae::EnqueuedStep> RingDecoder::enqueue(const LatentFrame& latent) {

@@ -44,11 +44,11 @@ enum class Stepped : std::uint8_t {
     Outdated,  ///< the ring has been restarted since begin_clip(): nothing has happened
 };
 
-/// One thread decodes; frames are taken and released on any. A step is one frame graph: a clip's passes, whose last
-/// kernel writes pixels to memory that both APIs see. If frames are to lie elsewhere, copies follow in a graph of their
-/// own. For a ring of images a Vulkan queue copies, because images have a layout of the driver's own, which no kernel
-/// can write; for a ring of host memory with a GPU, vae::HostCopies does. A step's graph is thus the accelerator's
-/// alone, and its arena as large as vae::StackMemory states.
+/// One thread at a time decodes; frames are taken and released on any. A step is one frame graph: a clip's passes,
+/// whose last kernel writes pixels to memory that both APIs see. If frames are to lie elsewhere, copies follow in a
+/// graph of their own. For a ring of images a Vulkan queue copies, because images have a layout of the driver's own,
+/// which no kernel can write; for a ring of host memory with a GPU, vae::HostCopies does. A step's graph is thus the
+/// accelerator's alone, and its arena as large as vae::StackMemory states.
 ///
 ///   decoder->step({latents, bytes, ready})  ->  ring().try_take()  ->  a submission that waits for frame.ready, reads
 ///   frame.image, and signals a semaphore of the application's  ->  ring().release(frame, {semaphore, nullptr, value})
@@ -70,6 +70,12 @@ class RingDecoder {
     /// Errors: those of vae::ClipRunner::execute, among them the first error of an earlier step. The slots then go back
     /// to the ring, frames of earlier steps stay in it, and decoding goes on after begin_clip().
     Result<Stepped> step(const LatentFrame& latent, Nanoseconds timeout = {});
+    /// What step() does first: checks the latents, and waits. Enqueued: start() enqueues the step; nothing else is
+    /// called between, except by readers.
+    Result<Stepped> prepare(const LatentFrame& latent, Nanoseconds timeout);
+    Result<void> start(const LatentFrame& latent);
+    /// Whether steps also submit to a queue of the Vulkan device.
+    bool submits_to_display() const { return copying_ != nullptr; }
     /// The next step is a clip's first; its frames are of the ring's generation `generation` (0 at first). Waits for
     /// the steps that were enqueued.
     Result<void> begin_clip(std::uint64_t generation);

@@ -122,6 +122,10 @@ Result<bool> is_capturing(Device& device, void* stream) {
     return context->is_capturing(static_cast<gpu::StreamHandle>(stream));
 }
 
+void enter_thread(Device& device) {
+    if (const std::shared_ptr<gpu::Context> context = device.gpu_context()) context->enter_thread();
+}
+
 std::vector<Availability> inspect_accelerators() {
     std::vector<Availability> all;
     for (const Kind kind : kKinds) {

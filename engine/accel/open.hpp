@@ -41,6 +41,10 @@ Result<void> check_address(Device& device, const std::byte* address);
 /// on the CPU. Errors: what the driver says.
 Result<bool> is_capturing(Device& device, void* stream);
 
+/// Makes `device` current on the calling thread, one of the library's own, until that ends: calls of its driver are
+/// cheaper there. Does nothing on the CPU.
+void enter_thread(Device& device);
+
 /// "GPU-5a5a5a5a-5a5a-5a5a-5a5a-5a5a5a5a5a5a"
 std::string uuid_text(const DeviceInfo& device);
 

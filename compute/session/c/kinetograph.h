@@ -343,12 +343,12 @@ typedef struct kg_latents {
     kg_moment ready;
 } kg_latents;
 
-/* Enqueues the decoding of the latent frames, one after the other, and returns before they are decoded; if frames are
+/* Takes the latent frames, one after the other, to decode them, and returns before they are decoded; if frames are
  * images of a Vulkan device with one queue, only once they are. Waits up to `timeout_ns` for slots. `pushed` (may be
- * NULL) is how many were enqueued; fewer than given unless KG_OK is returned. Errors: INVALID_ARGUMENT (shape, strides,
+ * NULL) is how many were taken; fewer than given unless KG_OK is returned. Errors: INVALID_ARGUMENT (shape, strides,
  * dtype, latents of another VAE, in KG_MEMORY_DEVICE an address of ordinary host memory or of another device, a value
  * that is not finite), which leaves the clip as it was before that frame; CANCELLED; BUSY; DEVICE_LOST and those of the
- * decoder, which end the clip until kg_clip_reset. */
+ * decoder, which end the clip until kg_clip_reset and which a later call may return. */
 KG_API kg_result kg_clip_push(kg_clip* clip, const kg_latents* latents, uint64_t timeout_ns, uint32_t* pushed);
 
 typedef enum kg_finite {
@@ -358,7 +358,8 @@ typedef enum kg_finite {
 } kg_finite;
 
 typedef enum kg_acquire_flags {
-    KG_ACQUIRE_AHEAD = 1 /* also returns a frame that is still being decoded; does not wait */
+    /* Also returns a frame that is still being decoded. Waits at most until its step is enqueued. */
+    KG_ACQUIRE_AHEAD = 1
 } kg_acquire_flags;
 
 typedef struct kg_frame {

@@ -178,6 +178,15 @@ class CInterfaceOnGpus : public CTest, public ::testing::WithParamInterface<Driv
         control.reset({});
         ::unsetenv(GetParam().environment);
     }
+    /// All again, with another driver.
+    void reopen(const standin::Options& options) {
+        model_.reset();
+        standin::Control& control = application_->control();
+        application_.reset();
+        control.reset(options);
+        application_ = std::make_unique<Application>(GetParam().library, is_cuda());
+        open(GetParam().device);
+    }
     /// Else pictures are those of new memory, and flags say that all is well.
     static bool has_kernels() { return GetParam().has_kernels; }
     void expect_pictures(const std::vector<std::vector<std::uint8_t>>& frames,
@@ -484,6 +493,44 @@ TEST_P(CInterfaceOnGpus, FramesThatAreReleasedInACaptureGoBackAfterIt) {
     EXPECT_EQ(held(), 0U);
     application_->synchronize();
     EXPECT_EQ(std::ranges::count_if(log_, [](const std::string& line) { return line.starts_with("! "); }), 0);
+}
+
+/// The lane waits for a stream that stands still, so its queue fills up, and the driver blocks the thread that fills
+/// it.
+TEST_P(CInterfaceOnGpus, APushReturnsThoughTheDriverBlocksTheStartOfItsStep) {
+    ASSERT_NO_FATAL_FAILURE(reopen({.queue_depth = 4}));
+    const auto made = clip(KG_STORAGE_DEVICE);
+    const kg_latents latents = upload(latents_of(1));
+    std::promise<void> held;
+    application_->hold(held);
+    auto pushed =
+        std::async(std::launch::async, [&] { return kg_clip_push(made.get(), &latents, kLong, nullptr) == KG_OK; });
+    EXPECT_EQ(pushed.wait_for(std::chrono::seconds(10)), std::future_status::ready);
+    auto frame = sized<kg_frame>();
+    EXPECT_EQ(kg_clip_acquire(made.get(), 0, 1'000'000, &frame), KG_TIMEOUT);
+    held.set_value();
+    EXPECT_TRUE(pushed.get());
+    EXPECT_EQ(read_ahead(made.get()).size(), 1U);
+    application_->synchronize();
+}
+
+/// An error that the thread meets is told by the calls that follow, and a reset begins anew.
+TEST_P(CInterfaceOnGpus, AStepThatCannotStartEndsTheClipUntilItIsReset) {
+    const auto made = clip(KG_STORAGE_DEVICE);
+    const kg_latents latents = upload(latents_of(1));
+    application_->synchronize();
+    application_->control().inject(
+        {is_cuda() ? "cuEventCreate" : "hipEventCreateWithFlags", 1, standin::Code::InvalidValue});
+    ASSERT_EQ(kg_clip_push(made.get(), &latents, kLong, nullptr), KG_OK) << kg_last_error();
+    auto frame = sized<kg_frame>();
+    EXPECT_EQ(kg_clip_acquire(made.get(), 0, kLong, &frame), KG_ERROR_INVALID_ARGUMENT);
+    EXPECT_EQ(kg_clip_push(made.get(), &latents, kLong, nullptr), KG_ERROR_INVALID_ARGUMENT);
+    ASSERT_EQ(kg_clip_reset(made.get()), KG_OK);
+    for (std::size_t step = 0; step < 3; ++step) {
+        ASSERT_EQ(kg_clip_push(made.get(), &latents, kLong, nullptr), KG_OK) << kg_last_error();
+        EXPECT_EQ(read_ahead(made.get()).size(), step == 0 ? 1U : 4U);
+    }
+    application_->synchronize();
 }
 
 TEST_P(CInterfaceOnGpus, APushAsksTheDriverNothingTwice) {
