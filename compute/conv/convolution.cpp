@@ -38,7 +38,14 @@ Result<void> check_parameters(const ConvProblem& problem, const ConvParameters& 
     return {};
 }
 
-Error nothing_open(const ConvProblem& problem, const std::vector<DispatchRow>& rows) {
+/// The sentence of an Unsupported: what is open is not allowed.
+Error nothing_open(const ConvProblem& problem, std::vector<DispatchRow> rows) {
+    for (DispatchRow& row : rows) {
+        if (!row.open) continue;
+        row.open = false;
+        row.reason = row.rounding == Rounding::Operands ? "its sums are not exact: for fast sums, or by name"
+                                                        : "it rounds between its sums: by name only";
+    }
     std::string list = to_string(rows);
     list.pop_back();  // the final newline: the sentence of an error has none
     return {ErrorCode::Unsupported, fmt::format("convolution {}: no back end is open:\n{}", problem.to_string(), list)};
@@ -104,11 +111,12 @@ Result<std::vector<DispatchRow>> open_rows(const accel::DeviceInfo& device, cons
     std::string_view backend = options.backend;
     if (backend.empty() && options.part_of != nullptr && *options.part_of != problem) {
         const std::vector<DispatchRow> whole = explain(device, *options.part_of, options.sums, options.preferred);
-        if (!whole.front().open) return fail(nothing_open(*options.part_of, whole));
+        if (!whole.front().open || !whole.front().allowed) return fail(nothing_open(*options.part_of, whole));
         backend = whole.front().candidate;
     }
     if (!backend.empty()) {
         KG_TRY(auto row, row_of(BackendName(backend).candidate, rows));
+        row.allowed = true;
         rows = {row};
     }
     return rows;
@@ -165,7 +173,7 @@ Result<std::unique_ptr<Convolution>> Convolution::create(accel::Device& device, 
     KG_CHECK(validate(problem));
     KG_TRY(auto rows, open_rows(device.info(), problem, options));
     for (DispatchRow& row : rows) {
-        if (!row.open) continue;
+        if (!row.open || !row.allowed) continue;
         const auto candidate = std::ranges::find(candidates(), row.candidate, &Candidate::name);
         auto made = create_from(*candidate, device, problem, weights, BackendName(options.backend).kernel);
         if (made) (*made)->reason_ = options.backend.empty() ? reason_of(rows, row) : "asked for by name";

@@ -40,9 +40,10 @@ class Convolution {
   public:
     /// Picks a method, packs the parameters (or takes those that `weights` holds in its layout) and makes everything
     /// that enqueue() needs later. The choice is a function of device and problem. Errors: those of validate();
-    /// InvalidArgument (parameter sizes, an unknown back end's name); Unsupported (no method is open, or the requested
-    /// one or that of `part_of` is not; the message lists each with its reason). With Packing::Later `weights` must
-    /// outlive pack(); back ends that pack into objects of their own still do so at once, in host memory.
+    /// InvalidArgument (parameter sizes, an unknown back end's name); Unsupported (no method that `sums` allows is
+    /// open, or the requested one or that of `part_of` is not; the message lists each with its reason). With
+    /// Packing::Later `weights` must outlive pack(); back ends that pack into objects of their own still do so at once,
+    /// in host memory.
     static Result<std::unique_ptr<Convolution>> create(accel::Device& device, const ConvProblem& problem,
                                                        Weights& weights, const ConvOptions& options = {});
     /// The same with its own parameters, which are read only during the call.

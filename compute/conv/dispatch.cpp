@@ -234,6 +234,7 @@ std::vector<DispatchRow> explain(const Chip& chip, const ConvProblem& problem, S
         DispatchRow row{
             .candidate = candidate.name, .reason = reasons(candidate.gates, subject), .rounding = candidate.rounding};
         row.open = row.reason.empty();
+        row.allowed = allows(sums, row.rounding) || row.candidate == preferred;
         if (row.open) row.error = expected_error(row.rounding, problem.dtype);
         if (row.open && candidate.plan != nullptr) {
             row.seconds = candidate.plan(problem, chip).seconds;
@@ -243,7 +244,7 @@ std::vector<DispatchRow> explain(const Chip& chip, const ConvProblem& problem, S
     }
     std::ranges::stable_sort(rows, {}, [&](const DispatchRow& row) {
         if (!row.open) return std::pair(3, 0.0);
-        return std::pair(row.candidate == preferred ? 0 : allows(sums, row.rounding) ? 1 : 2, row.seconds_a_frame);
+        return std::pair(row.candidate == preferred ? 0 : row.allowed ? 1 : 2, row.seconds_a_frame);
     });
     return rows;
 }

@@ -2,6 +2,7 @@
 #include <kinetograph/compute/conv/conv_run.hpp>
 #include <kinetograph/compute/conv/dispatch.hpp>
 #include <kinetograph/compute/tensor/float_formats.hpp>
+#include <kinetograph/engine/accel/cuda/driver_api.hpp>
 #include <kinetograph/tests/compute/conv/conv_golden_cases.hpp>
 #include <kinetograph/tests/compute/conv/test_frames.hpp>
 #include <kinetograph/tests/compute/cuda/cuda_lane.hpp>
@@ -105,6 +106,28 @@ TEST_F(CudaConvolution, OfMoreFramesThanALaunchNamesAgrees) {
     p.d = 37;
     p.h = p.w = 3;
     expect_agrees(p);
+}
+
+/// Every method of exact sums lacks its kernels, as in a build without them; Winograd's are there.
+TEST_F(CudaConvolution, OfExactSumsIsRefusedWhereOnlyOthersAreLeft) {
+    if (control_ == nullptr) GTEST_SKIP() << "only a stand-in lacks kernels when it is told to";
+    ConvProblem p = causal(32, 40);
+    p.d = 5;
+    const std::vector<float> filter(p.filter_elements()), bias(p.filter.k);
+    for (const DispatchRow& row : explain(device_->info(), p))  // the next lookups, one for each that is tried
+        if (row.open && row.allowed) control_->inject({"cuModuleGetFunction", 1, accel::cuda::Status::NotFound});
+    const auto exact = Convolution::create(*device_, p, {filter, bias});
+    ASSERT_FALSE(exact) << (*exact)->backend();
+    EXPECT_EQ(exact.error().code, ErrorCode::Unsupported);
+    for (const char* part : {"closed: kernel \"", "closed: its sums are not exact: for fast sums, or by name",
+                             "closed: it rounds between its sums: by name only"})
+        EXPECT_NE(exact.error().message.find(part), std::string::npos) << part << "\n" << exact.error().message;
+    for (const ConvOptions& named :
+         {ConvOptions{.backend = "winograd-time-sm80"}, ConvOptions{.preferred = "winograd-time-sm80"}}) {
+        const auto made = Convolution::create(*device_, p, {filter, bias}, named);
+        ASSERT_TRUE(made) << made.error().message;
+        EXPECT_EQ((*made)->backend(), "winograd-time-sm80");
+    }
 }
 
 TEST_F(CudaConvolution, OfFloat32IsDeclinedWithItsReason) {
