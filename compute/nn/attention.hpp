@@ -20,7 +20,7 @@ class Attention {
     virtual ~Attention() = default;
 
     virtual const AttentionProblem& problem() const = 0;
-    virtual std::uint64_t workspace_bytes() const = 0;  ///< grows with `tokens`, not with its square
+    virtual std::uint64_t workspace_bytes() const = 0;  ///< at most some 256 MiB and what grows with `tokens`
     /// The method, and why others of the chip do not take the problem: "mma-sm80: wgmma-sm90 wants a head of 72 to 384
     /// channels, a multiple of 8, met 64".
     virtual std::string_view explanation() const = 0;

@@ -7,7 +7,7 @@
 namespace kinetograph::conv {
 
 /// softmax(q k^T / sqrt(channels)) v over the tokens of a frame: one head as wide as the channels, no mask. The
-/// tokens x tokens matrix of scores is never stored.
+/// tokens x tokens matrix of scores is never stored whole.
 struct AttentionProblem {
     std::int64_t tokens = 0;        ///< pixels of one frame, 1 to 1,048,576
     std::int64_t channels = 0;      ///< width of the one head

@@ -2,6 +2,7 @@
 #include <kinetograph/kernels/cuda/fat_binaries.hpp>
 #include <kinetograph/kernels/cuda/sm90/attention_kernel.hpp>
 #include <kinetograph/kernels/cuda/sm90/attention_plan.hpp>
+#include <kinetograph/kernels/cuda/sm90/attention_products.hpp>
 #include <kinetograph/kernels/cuda/sm90/attention_widths.hpp>
 #include <kinetograph/kernels/cuda/sm90/plan.hpp>
 
@@ -120,7 +121,8 @@ conv::AttentionPlan plan_attention(const AttentionProblem& problem, const conv::
 }
 
 std::span<const conv::AttentionMethod> attention_methods() {
-    static constexpr conv::AttentionMethod kMethods[] = {{"wgmma-sm90", runs_on, reasons, plan}};
+    static constexpr conv::AttentionMethod kMethods[] = {{"wgmma-sm90", runs_on, reasons, plan},
+                                                         {"products-sm90", runs_on, products_reasons, plan_products}};
     return kMethods;
 }
 

@@ -45,11 +45,12 @@ KG_HOST_DEVICE ConvConfig tile_config(Element element, uint32_t bn, uint32_t blo
     KG_SM90_TILE(X, word, element, n64_32x8_2_64, 64, 4, 1, 2, 64)   \
     KG_SM90_TILE(X, word, element, n96_32x8_2_64, 96, 4, 1, 2, 64)   \
     KG_SM90_TILE(X, word, element, n96_32x8_2_32, 96, 4, 1, 2, 32)   \
+    KG_SM90_TILE(X, word, element, n128_24x8_2_64, 128, 3, 1, 2, 64) \
     KG_SM90_TILE(X, word, element, n192_16x8_2_64, 192, 2, 1, 2, 64) \
     KG_SM90_TILE(X, word, element, n96_32x8_1_32, 96, 4, 1, 1, 32)   \
     KG_SM90_TILE(X, word, element, n128_24x8_1_64, 128, 3, 1, 1, 64) \
     KG_SM90_TILE(X, word, element, n192_16x8_1_64, 192, 2, 1, 1, 64)
-// The tiles that are also built for Q-slice, with fp32 sums.
+// The tiles that are also built with fp32 sums, for Q-slice and, under one tap, for scores of an attention.
 KG_HOST_DEVICE ConvConfig with_sums(ConvConfig c) {
     c.fp32_sums = true;
     return c;
@@ -59,7 +60,8 @@ KG_HOST_DEVICE ConvConfig with_sums(ConvConfig c) {
     KG_SM90_SUM_TILE(X, n64_8x40_3_64, 64, 1, 5, 3, 64)   \
     KG_SM90_SUM_TILE(X, n96_32x8_3_32, 96, 4, 1, 3, 32)   \
     KG_SM90_SUM_TILE(X, n128_16x8_3_64, 128, 2, 1, 3, 64) \
-    KG_SM90_SUM_TILE(X, n192_16x8_3_64, 192, 2, 1, 3, 64)
+    KG_SM90_SUM_TILE(X, n192_16x8_3_64, 192, 2, 1, 3, 64) \
+    KG_SM90_SUM_TILE(X, n128_24x8_1_64, 128, 3, 1, 1, 64)
 #define KG_SM90_BF16_TILES(X) KG_SM90_TILES(X, bf16, BF16)
 #define KG_SM90_F16_TILES(X) KG_SM90_TILES(X, f16, F16)
 

@@ -215,14 +215,12 @@ void expect_pictures(accel::Device& device) {
 }
 
 void expect_attention(accel::Device& device) {
-    for (const std::int64_t channels : {32, 128, 384, 1024}) {
-        const auto run = [&](Side& side, DType dtype) {
-            constexpr std::int64_t kTokens = 83;
-            const auto attention = side.operators->attention({kTokens, channels, dtype}).value();
-            const Frames qkv(side.device, 2, kTokens * 3 * channels, dtype,
-                             random_values(2 * kTokens * 3 * channels, 1));
-            const Frames output(side.device, 2, kTokens * channels, dtype,
-                                std::vector<float>(2 * kTokens * channels, -77));
+    for (const auto& [tokens, channels] :
+         {std::pair<std::int64_t, std::int64_t>{83, 32}, {83, 128}, {83, 384}, {83, 1024}, {88, 1024}}) {
+        const auto run = [&, count = tokens, width = channels](Side& side, DType dtype) {
+            const auto attention = side.operators->attention({count, width, dtype}).value();
+            const Frames qkv(side.device, 2, count * 3 * width, dtype, random_values(2 * count * 3 * width, 1));
+            const Frames output(side.device, 2, count * width, dtype, std::vector<float>(2 * count * width, -77));
             const auto workspace = side.device.allocate("workspace", attention->workspace_bytes() + 1).value();
             const auto inputs = qkv.readable();
             const auto outputs = output.writable();

@@ -15,9 +15,23 @@ TEST_F(Sm90Attention, AgreesWithTheCpus) { expect_attention(*device_); }
 
 TEST_F(Sm90Attention, OfANarrowHeadFallsToSm80sWithTheReason) {
     const auto operators = Operators::create(*device_).value();
-    EXPECT_EQ(operators->attention({16, 384, tensor::DType::F16}).value()->explanation(), "wgmma-sm90");
+    EXPECT_EQ(
+        operators->attention({16, 384, tensor::DType::F16}).value()->explanation(),
+        "wgmma-sm90: products-sm90 wants bf16, met F16; wants a head of more than 384 channels, a multiple of 64, "
+        "met 384");
     EXPECT_EQ(operators->attention({16, 64, tensor::DType::BF16}).value()->explanation(),
-              "mma-sm80: wgmma-sm90 wants a head of 72 to 384 channels, a multiple of 8, met 64");
+              "mma-sm80: wgmma-sm90 wants a head of 72 to 384 channels, a multiple of 8, met 64; products-sm90 wants a "
+              "head of more than 384 channels, a multiple of 64, met 64");
+}
+
+TEST_F(Sm90Attention, OfAWideHeadIsTwoProductsUnlessItsTokensAreNoMultipleOf8) {
+    const auto operators = Operators::create(*device_).value();
+    EXPECT_EQ(operators->attention({1560, 1024, tensor::DType::BF16}).value()->explanation(),
+              "products-sm90: wgmma-sm90 wants a head of 72 to 384 channels, a multiple of 8, met 1024");
+    EXPECT_EQ(
+        operators->attention({1561, 1024, tensor::DType::BF16}).value()->explanation(),
+        "mma-sm80: wgmma-sm90 wants a head of 72 to 384 channels, a multiple of 8, met 1024; products-sm90 wants a "
+        "number of tokens that is a multiple of 8, met 1561");
 }
 
 }  // namespace

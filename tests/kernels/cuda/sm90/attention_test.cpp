@@ -1,7 +1,12 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <deque>
 #include <kinetograph/kernels/cuda/sm80/plan.hpp>
+#include <kinetograph/kernels/cuda/sm90/attention_products.hpp>
+#include <kinetograph/kernels/cuda/sm90/conv_configs.hpp>
 #include <kinetograph/kernels/cuda/sm90/plan.hpp>
+#include <kinetograph/kernels/cuda/sm90/score_passes.hpp>
 
 #include <kinetograph/tests/kernels/cuda/model_schedules.hpp>
 
@@ -117,6 +122,75 @@ TEST(Sm90AttentionFaults, WeightsOfKeysPastTheLastAreCaught) {
 TEST(Sm90AttentionFaults, SumsThatAreNotRescaledAreCaught) { expect_caught<AttentionFault::NotRescaled>(); }
 TEST(Sm90AttentionFaults, AMissingFenceAfterTheResultsIsCaught) { expect_caught<AttentionFault::NoResultFence>(); }
 TEST(Sm90AttentionFaults, AMissingBarrierAfterTheResultsIsCaught) { expect_caught<AttentionFault::NoResultBarrier>(); }
+
+/// products-sm90 on the host model: every launch of its plan.
+std::string products_disagreement(const AttentionCase& attention, uint64_t seed) {
+    sm80::AttentionNumbers numbers(attention, Element::BF16);
+    const conv::AttentionProblem problem{attention.tokens, attention.channels, Element::BF16};
+    const conv::AttentionPlan plan = plan_products(problem, chip_of_sms(3));
+    struct alignas(256) Line {
+        float at[64];
+    };
+    std::vector<Line> workspace(plan.workspace_bytes / sizeof(Line), Line{{std::nanf("")}});
+    std::deque<isa::TensorMapDesc> maps;
+    const auto qkv = numbers.qkv().const_addresses();
+    const auto output = numbers.output().addresses();
+    const auto launches = plan.launches(
+        {.qkv = qkv, .output = output, .workspace = reinterpret_cast<std::byte*>(workspace.data())},
+        [&maps](const isa::TensorMapDesc& desc) { return host_model::model_map(maps.emplace_back(desc)); });
+    for (const conv::ConvLaunch& launch : launches) {
+        const std::byte* params = launch.arguments.storage.data();
+        const auto outcome =
+            host_model::run({.grid = {launch.grid[0], launch.grid[1], launch.grid[2]},
+                             .threads = launch.threads,
+                             .shared_bytes = launch.shared_bytes,
+                             .registers = 168,
+                             .seed = seed},
+                            [&] {
+                                if (launch.kernel == 0)
+                                    TransposeKernel::run(*reinterpret_cast<const TransposeParams*>(params));
+                                if (launch.kernel == 1)
+                                    ConvKernel<with_sums(tile_config(Element::BF16, 128, 3, 1, 1, 64))>::run(
+                                        *reinterpret_cast<const SumConvParams*>(params));
+                                if (launch.kernel == 2)
+                                    SoftmaxKernel::run(*reinterpret_cast<const SoftmaxParams*>(params));
+                                if (launch.kernel == 3 && plan.kernels[3].kernel == "sm90_conv_bf16_n96_32x8_1_32")
+                                    ConvKernel<tile_config(Element::BF16, 96, 4, 1, 1, 32)>::run(
+                                        *reinterpret_cast<const ConvParams*>(params));
+                                if (launch.kernel == 3 && plan.kernels[3].kernel == "sm90_conv_bf16_n128_24x8_1_64")
+                                    ConvKernel<tile_config(Element::BF16, 128, 3, 1, 1, 64)>::run(
+                                        *reinterpret_cast<const ConvParams*>(params));
+                                if (launch.kernel == 3 && plan.kernels[3].kernel == "sm90_conv_bf16_n192_16x8_1_64")
+                                    ConvKernel<tile_config(Element::BF16, 192, 2, 1, 1, 64)>::run(
+                                        *reinterpret_cast<const ConvParams*>(params));
+                            });
+        if (outcome.fault) return *outcome.fault;
+    }
+    return numbers.judge(attention.tokens);
+}
+
+TEST(Sm90AttentionByProducts, AgreesWithFp64) {
+    for (const AttentionCase& attention :
+         {AttentionCase{.tokens = 8, .channels = 448}, AttentionCase{.tokens = 216, .frames = 2, .channels = 448},
+          AttentionCase{.tokens = 320, .spread = 12, .channels = 512}}) {
+        for (uint64_t seed = 0; seed < kSchedules; ++seed)
+            EXPECT_EQ(products_disagreement(attention, seed), "") << attention.tokens << " tokens, seed " << seed;
+    }
+}
+
+TEST(Sm90AttentionByProducts, TakesTheWideHeadsOfWan22AndSaysWhyNotOthers) {
+    const conv::Chip h200 = chip_of_sms(132);
+    const conv::AttentionPlan plan = plan_products({3520, 1024, Element::BF16}, h200);
+    EXPECT_LT(plan.seconds, 0.4e-3);
+    EXPECT_LT(plan.workspace_bytes, 96ULL << 20U);
+    // A larger picture's queries come in blocks.
+    EXPECT_LT(plan_products({32'640, 1024, Element::BF16}, h200).workspace_bytes, 400ULL << 20U);
+    const std::string reasons = products_reasons({100, 384, Element::F16});
+    EXPECT_NE(reasons.find("wants bf16, met F16; wants a head of more than 384 channels, a multiple of 64, met 384; "
+                           "wants a number of tokens that is a multiple of 8, met 100"),
+              std::string::npos)
+        << reasons;
+}
 
 }  // namespace
 }  // namespace kinetograph::sm90
