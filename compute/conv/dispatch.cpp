@@ -215,7 +215,7 @@ ConvProblem of_one_frame(ConvProblem problem) {
 }
 
 bool allows(Sums sums, Rounding rounding) {
-    return rounding == Rounding::Once || (sums == Sums::Fast && rounding == Rounding::Operands);
+    return rounding == Rounding::Once || (sums == Sums::Fast && rounding != Rounding::Between);
 }
 
 double seconds_a_frame(const Candidate& candidate, const Chip& chip, const ConvProblem& problem, double seconds) {

@@ -86,6 +86,7 @@ struct ConvPlan {
 enum class Rounding : std::uint8_t {
     Once,      ///< none, as ConvProblem promises
     Operands,  ///< sums and differences of inputs, which Winograd methods multiply in place of the inputs
+    Finer,     ///< those and their products, of bf16 inputs, but to fp16, which has three more bits
     Between,   ///< partial sums of the result; such a method runs only when asked for by name
 };
 /// Expected ||result - exact|| / ||exact|| of a convolution without norm and residual, whose filter is given as

@@ -20,7 +20,10 @@ struct LoadRole {
         const uint32_t tiles = tile_count(p), step = isa::grid_size().x;
         for (uint32_t index = isa::block_index().x; index < tiles; index += step) {
             const ConvTile tile = tile_at<kConfig>(p, index);
-            const int32_t x = tile.x - p.pad_left + tile.px(), y = tile.y - p.pad_top + tile.py();
+            const bool one_image = p.image_rows == 0;
+            const int32_t x = tile.x - p.pad_left + (one_image ? tile.px() : 0);
+            const int32_t y =
+                tile.y - p.pad_top + (one_image ? tile.py() : static_cast<int32_t>(tile.parity * p.image_rows));
             const FrameTaps& taps = p.taps[tile.frame];
             for (uint32_t tap = 0; tap < taps.count; ++tap) {
                 const isa::TensorMap& map = p.input[taps.input[tap]];

@@ -34,8 +34,9 @@ struct ConvParams {
     uint32_t frames;     ///< outputs
     uint32_t tiles_x, tiles_y, tiles_n;
     uint32_t parities;          ///< 1, or 4: sub-pixel positions, each with filters of its own
+    uint32_t image_rows;        ///< rows from one parity's image to the next one's; 0: all parities read one image
     uint32_t channel_blocks;    ///< blocks of K under one tap
-    int32_t pad_top, pad_left;  ///< of parity (0, 0); parity (px, py) pads px and py less
+    int32_t pad_top, pad_left;  ///< of parity (0, 0); of one image, parity (px, py) pads px and py less
     uint32_t flags;             ///< EpilogueFlags
     float beta;
     float negative_slope;  ///< of kConvRelu

@@ -3,6 +3,7 @@
 #include <kinetograph/kernels/cuda/sm80/upsample.hpp>
 #include <kinetograph/kernels/cuda/sm90/conv_params.hpp>
 #include <kinetograph/kernels/cuda/sm90/gates.hpp>
+#include <kinetograph/kernels/cuda/sm90/volume_passes.hpp>
 
 namespace kinetograph::sm90 {
 namespace {
@@ -76,6 +77,28 @@ constexpr Gate kWinograd[] = {
     conv::kTwoFrames,
 };
 
+constexpr Gate kVolume[] = {
+    kOnSm90,
+    kInBuild,
+    conv::kBf16,
+    kSameOutput,
+    conv::kUnscaled,
+    conv::kUngrouped,
+    conv::kNoUpsampling,
+    kInputChannels,
+    {"8 to 1024 output channels, a multiple of 8",
+     [](const Subject& s) {
+         return s.problem.filter.k % 8 == 0 && s.problem.filter.k <= kVolumeChannels * kVolumeThreads;
+     },
+     [](const Subject& s) { return std::to_string(s.problem.filter.k); }},
+    conv::kStride1,
+    conv::kDilation1,
+    conv::kTaps3x3x3,
+    conv::kPaddedByTwoFrames,
+    {"an even number of output frames", [](const Subject& s) { return s.problem.d_out() % 2 == 0; },
+     [](const Subject& s) { return std::to_string(s.problem.d_out()); }},
+};
+
 constexpr Gate kNarrowGemm[] = {
     kOnSm90,
     kInBuild,
@@ -124,6 +147,7 @@ constexpr Gate kQSlice[] = {
 
 std::span<const Gate> implicit_gemm_gates() { return kImplicitGemm; }
 std::span<const Gate> winograd_gates() { return kWinograd; }
+std::span<const Gate> volume_gates() { return kVolume; }
 std::span<const Gate> narrow_gemm_gates() { return kNarrowGemm; }
 std::span<const Gate> q_slice_gates() { return kQSlice; }
 

@@ -9,6 +9,7 @@
 #include <kinetograph/kernels/cuda/sm90/pack.hpp>
 #include <kinetograph/kernels/cuda/sm90/plan.hpp>
 #include <kinetograph/kernels/cuda/sm90/q_slice_plan.hpp>
+#include <kinetograph/kernels/cuda/sm90/volume_plan.hpp>
 #include <kinetograph/kernels/cuda/sm90/winograd_plan.hpp>
 
 namespace kinetograph::sm90 {
@@ -99,6 +100,8 @@ std::span<const conv::ConvMethod> methods() {
          plan_implicit_gemm, conv::Rounding::Once, kTileChoice<conv_configs, plan_implicit_gemm_in>},
         {"winograd-time-sm90", "two frames at once with two thirds of their multiplications on Hopper, frames in place",
          winograd_gates(), plan_winograd, conv::Rounding::Operands, kTileChoice<winograd_configs, plan_winograd_in>},
+        {"winograd-volume-sm90", "2 x 2 x 2 results of 64 products in place of 216 on Hopper, between two passes",
+         volume_gates(), plan_volume, conv::Rounding::Finer},
         {"narrow-gemm-sm90", "the taps of the image as columns of one product on Hopper: few output channels",
          narrow_gemm_gates(), plan_narrow_gemm},
         {"q-slice-sm90", "a 2-D implicit GEMM a temporal tap on Hopper, its epilogue adding fp32 sums", q_slice_gates(),

@@ -75,7 +75,7 @@ class Trial {
             if (row.candidate == combination_.backend) {
                 rounding_ = row.rounding;
                 // The norm of pixels of which a ReLU leaves only roundings has no bound.
-                if (rounding_ == Rounding::Operands && shape.problem.norm != Norm::None &&
+                if (rounding_ != Rounding::Once && shape.problem.norm != Norm::None &&
                     shape.problem.activation == Activation::Relu)
                     shape.problem.activation = Activation::None;
                 return row.open;
@@ -111,7 +111,7 @@ class Trial {
         const double rounding = f16 ? 3.2e-4 : f32 ? float32_limit(device_.info(), p) : 2.5e-3;
         float largest = 0;
         for (const float value : wanted) largest = std::max(largest, std::abs(value));
-        if (folds_taps(p) || rounding_ == Rounding::Operands) {
+        if (folds_taps(p) || rounding_ != Rounding::Once) {
             EXPECT_LE(d.relative_l2, (folds_taps(p) ? 1.6 : 1.84) * rounding);
             EXPECT_LE(d.max_abs, 2 * half_step * largest);
         } else if (combination_.output_dtype == DType::F32) {
@@ -130,7 +130,7 @@ class Trial {
         const double rounding = combination_.dtype == DType::F16   ? 7e-4
                                 : combination_.dtype == DType::F32 ? 1e-5
                                                                    : 5e-3;
-        if (folds_taps(p) || rounding_ == Rounding::Operands) {
+        if (folds_taps(p) || rounding_ != Rounding::Once) {
             EXPECT_LE(d.relative_l2, 2 * rounding);
         } else {
             EXPECT_LE(d.relative_l2, p.output_dtype == DType::F32 ? 1e-5 : rounding);

@@ -441,6 +441,7 @@ TEST(ConvDispatch, ExpectsTheErrorsOfNormalNumbers) {
     EXPECT_NEAR(expected_error(Rounding::Once, Element::BF16), 2.3e-3, 1e-4);
     EXPECT_NEAR(expected_error(Rounding::Operands, Element::BF16), 2.9e-3, 1e-4);
     EXPECT_NEAR(expected_error(Rounding::Operands, Element::F16), 2.9e-3 / 8, 2e-5);
+    EXPECT_NEAR(expected_error(Rounding::Finer, Element::BF16), 1.8e-3, 1e-4);
     EXPECT_NEAR(expected_error(Rounding::Once, Element::F8E4M3), 3.7e-2, 1e-3);
 }
 

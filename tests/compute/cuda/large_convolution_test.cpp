@@ -125,7 +125,9 @@ class CudaLargeConvolution : public test::CudaGpu, public testing::WithParamInte
     /// The chip's own method where there is one: a new one that runs elsewhere by mistake would only be slow.
     std::string_view expected_backend(const ConvProblem& p, Sums sums) const {
         if (device_->info().architecture != "sm_90") return "implicit-gemm-sm80";
-        if (sums == Sums::Fast) return "winograd-time-sm90";
+        if (sums == Sums::Fast)
+            return p.dtype == DType::BF16 && p.c_in >= 512 && p.filter.k >= 512 ? "winograd-volume-sm90"
+                                                                                : "winograd-time-sm90";
         return p.filter.k % 8 == 0 ? "implicit-gemm-sm90" : "narrow-gemm-sm90";
     }
     /// One rounding of the output, and one of the folded filter, or of the transformed frames, where there are such.
@@ -232,6 +234,28 @@ TEST_P(CudaLargeConvolution, OfFastSumsAgreesAtSampledPixels) {
         expect_samples_agree(layer.problem, Sums::Fast);
         if (HasFailure()) return;
     }
+}
+
+/// Layers of Wan 2.2 at 1280x704, whose pictures the method takes in parts.
+TEST_P(CudaLargeConvolution, OfWan22sWideLayersWithFastSumsAgreesAtSampledPixels) {
+    if (GetParam() != DType::BF16) GTEST_SKIP() << "bf16 alone has a method of its own for them";
+    ConvProblem p;
+    p.d = 4;
+    p.h = 88;
+    p.w = 160;
+    p.c_in = 1024;
+    p.filter = {1024, 3, 3, 3};
+    p.pad = {.top = 1, .bottom = 1, .left = 1, .right = 1};
+    p.residual = true;
+    p.norm = Norm::Beside;
+    expect_samples_agree(p, Sums::Fast);
+    p.d = 6;
+    p.h = 176;
+    p.w = 320;
+    p.c_in = p.filter.k = 512;
+    p.residual = false;
+    p.norm = Norm::Instead;
+    expect_samples_agree(p, Sums::Fast);
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, CudaLargeConvolution, testing::Values(DType::BF16, DType::F16),

@@ -146,6 +146,24 @@ TEST_P(Sm90InTimeProperty, IsExactOnSmallIntegersWithOneRoundingAtTheEnd) {
     EXPECT_GE(tested, least());
 }
 
+/// Products of integers are not exact in fp16; those of an index code are.
+class Sm90VolumeProperty : public Sm90InTimeProperty {
+  protected:
+    int least() const { return on_gpu() ? 40 : 1; }
+};
+
+TEST_P(Sm90VolumeProperty, AgreesWithTheFp64ReferenceOnAwkwardShapes) {
+    const int tested = expect_agreement(*device_, GetParam(), shapes(17));
+    RecordProperty("problems", tested);
+    EXPECT_GE(tested, least());
+}
+
+TEST_P(Sm90VolumeProperty, TakesEveryNumberFromItsOwnPlace) {
+    const int tested = expect_places(*device_, GetParam(), shapes(19));
+    RecordProperty("problems", tested);
+    EXPECT_GE(tested, least());
+}
+
 /// Methods add in different orders: a decoder's bits would depend on how many latent frames a step takes.
 TEST(Sm90Dispatch, DoesNotDependOnTheNumberOfFrames) {
     const accel::DeviceInfo device = describe_known_device("sm_90").value();
@@ -170,6 +188,9 @@ INSTANTIATE_TEST_SUITE_P(Hopper, Sm90ConvProperty,
                                          Combination{"narrow-gemm-sm90", DType::BF16, DType::F32},
                                          Combination{"narrow-gemm-sm90", DType::F16, DType::F16}),
                          name_of);
+
+INSTANTIATE_TEST_SUITE_P(Hopper, Sm90VolumeProperty,
+                         testing::Values(Combination{"winograd-volume-sm90", DType::BF16, DType::BF16}), name_of);
 
 INSTANTIATE_TEST_SUITE_P(Hopper, Sm90InTimeProperty,
                          testing::Values(Combination{"winograd-time-sm90", DType::BF16, DType::BF16},

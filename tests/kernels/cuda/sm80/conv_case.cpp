@@ -97,7 +97,8 @@ ConvNumbers::ConvNumbers(const ConvCase& conv) : conv_(conv), problem_(conv.prob
     exact_ = conv.numbers != Numbers::Random && !conv.epilogue.silu;
     draw();
     sum();
-    if (conv.winograd_in_time) sum_transformed_magnitudes();
+    if (conv.winograd == Winograd::Time) sum_transformed_magnitudes();
+    if (conv.winograd == Winograd::Volume) sum_volume_magnitudes();
     finish();
 }
 
@@ -154,7 +155,7 @@ void ConvNumbers::sum() {
     const Element stored = p.dtype;
     const auto filters = at(p.filter.k), channels = at(p.c_in);
     // There the folded sums are rounded, not these.
-    const bool folds = upsample_of(p) == Upsample::SubPixel || conv_.winograd_in_time;
+    const bool folds = upsample_of(p) == Upsample::SubPixel || conv_.winograd != Winograd::None;
     std::vector<double> by_tap(filter_.size());  // [tap][c_in][c_out]
     for (size_t k = 0; k < filters; ++k) {
         for (size_t c = 0; c < channels; ++c) {
@@ -225,12 +226,76 @@ void ConvNumbers::sum_transformed_magnitudes() {
     }
 }
 
+/// The same for F(2,3) along all three axes: of every result, the magnitudes of its 27 products of operands and
+/// filters, over all channels.
+void ConvNumbers::sum_volume_magnitudes() {
+    const ConvProblem& p = problem_;
+    const auto filters = at(p.filter.k);
+    std::fill(magnitudes_.begin(), magnitudes_.end(), 0.0);
+    const auto along = [](double* d, size_t step) {
+        const double d1 = d[step], d2 = d[2 * step];
+        d[0] -= d2;
+        d[step] = d1 + d2;
+        d[2 * step] = d2 - d1;
+        d[3 * step] = d1 - d[3 * step];
+    };
+    const auto filter_along = [](double* g, size_t step) {
+        const double g0 = g[0], g1 = g[step], g2 = g[2 * step];
+        g[step] = (g0 + g1 + g2) / 2;
+        g[2 * step] = (g0 - g1 + g2) / 2;
+        g[3 * step] = g2;
+    };
+    const auto everywhere = [](double* values, const auto& transform) {
+        for (size_t i = 0; i < 16; ++i) transform(values + 4 * i, 1);
+        for (size_t i = 0; i < 16; ++i) transform(values + i / 4 * 16 + i % 4, 4);
+        for (size_t i = 0; i < 16; ++i) transform(values + i, 16);
+    };
+    std::vector<double> transformed(filters * at(p.c_in) * 64);
+    for (size_t row = 0; row < filters * at(p.c_in); ++row) {
+        double* g = transformed.data() + row * 64;
+        for (size_t tap = 0; tap < 27; ++tap) g[tap / 9 * 16 + tap / 3 % 3 * 4 + tap % 3] = filter_[row * 27 + tap];
+        everywhere(g, filter_along);
+    }
+    const int64_t h = (p.h_out() + 1) / 2, w = (p.w_out() + 1) / 2, pairs = p.d_out() / 2;
+    for (int64_t cell = 0; cell < p.n * pairs * h * w; ++cell) {
+        const int64_t x = cell % w * 2, y = cell / w % h * 2, t = cell / (w * h) % pairs * 2,
+                      n = cell / (w * h * pairs);
+        std::vector<double> sums(64 * filters);
+        for (size_t c = 0; c < at(p.c_in); ++c) {
+            double d[64] = {};
+            for (int64_t i = 0; i < 64; ++i) {
+                const int64_t in_t = t + i / 16 - p.pad.front, in_y = y + i / 4 % 4 - p.pad.top,
+                              in_x = x + i % 4 - p.pad.left;
+                if (in_t >= 0 && in_t < p.d && in_y >= 0 && in_y < p.h && in_x >= 0 && in_x < p.w)
+                    d[i] = load_value(p.dtype, input.frame(at(n * p.d + in_t)), at((in_y * p.w + in_x) * p.c_in) + c);
+            }
+            everywhere(d, along);
+            for (size_t k = 0; k < filters; ++k)
+                for (size_t i = 0; i < 64; ++i)
+                    sums[k * 64 + i] += std::abs(d[i] * transformed[(k * at(p.c_in) + c) * 64 + i]);
+        }
+        for (int64_t of = 0; of < 8; ++of) {
+            const int64_t out_t = t + of / 4, out_y = y + of / 2 % 2, out_x = x + of % 2;
+            if (out_y >= p.h_out() || out_x >= p.w_out()) continue;
+            const int64_t pixel = ((n * p.d_out() + out_t) * p.h_out() + out_y) * p.w_out() + out_x;
+            for (size_t i = 0; i < 64; ++i) {  // result 0 adds products 0 to 2, result 1 products 1 to 3
+                const auto adds = [](int64_t result, size_t position) {
+                    return at(result) <= position && position <= at(result) + 2;
+                };
+                if (!adds(of / 4, i / 16) || !adds(of / 2 % 2, i / 4 % 4) || !adds(of % 2, i % 4)) continue;
+                for (size_t k = 0; k < filters; ++k) magnitudes_[at(pixel) * filters + k] += sums[k * 64 + i];
+            }
+        }
+    }
+}
+
 /// The epilogue, and what rounding may change: `lost` of fp32 additions, half a step of the output, and, where the
 /// filter was folded, half a step of every folded weight; with F(2,3) also of every transformed number.
 void ConvNumbers::finish() {
     const ConvProblem& p = problem_;
     const double lost = static_cast<double>(p.taps() * p.c_in + 4) * std::ldexp(1.0, -24);
-    const double folded = conv_.winograd_in_time                 ? 2.01 * half_step(p.dtype)
+    const double folded = conv_.winograd == Winograd::Time       ? 2.01 * half_step(p.dtype)
+                          : conv_.winograd == Winograd::Volume   ? 3.01 * half_step(Element::F16)
                           : upsample_of(p) == Upsample::SubPixel ? half_step(p.dtype)
                                                                  : 0;
     expected_.resize(sums_.size());
@@ -344,7 +409,7 @@ std::string ConvNumbers::judge_frames(const Frames& frames, const std::vector<do
     // in quadrature 2.9e-3. F(2,3) rounds both factors of products whose squares, with frames that know nothing of each
     // other, are 5/3 of their sum's: sqrt(1 + 2 * 5/3) of one rounding, 3.4e-3; in quadrature with a norm's 3.8e-3.
     const bool again = upsample_of(problem_) == Upsample::SubPixel || conv_.epilogue.norm != Norm::None;
-    const double most = conv_.winograd_in_time ? 4.6e-3 : again ? 3.5e-3 : 2.5e-3;
+    const double most = conv_.winograd == Winograd::Time ? 4.6e-3 : again ? 3.5e-3 : 2.5e-3;
     if (norm > 0 && std::sqrt(error / norm) > most)
         return std::string(name) + ": relative norm of the error " + std::to_string(std::sqrt(error / norm));
     return "";

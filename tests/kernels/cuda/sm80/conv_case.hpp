@@ -18,6 +18,13 @@ enum class Numbers : uint8_t {
 using conv::ConvProblem;
 using conv::Norm;
 
+/// Along which axes F(2,3) transforms inputs and filters, which are rounded then.
+enum class Winograd : uint8_t {
+    None,
+    Time,    ///< in the problem's element
+    Volume,  ///< time, rows and columns, in fp16; the products are rounded too
+};
+
 /// The epilogue of a case's problem.
 struct Epilogue {
     bool silu = false;
@@ -34,7 +41,7 @@ struct ConvCase {
     Epilogue epilogue{};
     Numbers numbers = Numbers::Random;
     bool bias = true, residual = false, addend = false;
-    bool winograd_in_time = false;  ///< judged as F(2,3) along time, whose transformed frames and filters are rounded
+    Winograd winograd = Winograd::None;  ///< judged as that
     uint32_t seed = 1;
 
     ConvProblem problem() const;  ///< shape and epilogue
@@ -105,6 +112,7 @@ class ConvNumbers {
     void draw();
     void sum();
     void sum_transformed_magnitudes();
+    void sum_volume_magnitudes();
     void finish();
     void norm_pixel(size_t first);
     std::string judge_frames(const Frames& frames, const std::vector<double>& expected,

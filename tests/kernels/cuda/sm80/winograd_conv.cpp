@@ -28,7 +28,7 @@ WinogradConv::WinogradConv(ConvNumbers& numbers, const ConvConfig& config)
 }
 
 std::string winograd_disagreement(ConvCase conv, std::string_view kernel, uint64_t schedules) {
-    conv.winograd_in_time = true;
+    conv.winograd = Winograd::Time;
     const auto configs = winograd_configs();
     const auto named = std::ranges::find(configs, kernel, &NamedConvConfig::kernel);
     const NamedConvConfig* tile =

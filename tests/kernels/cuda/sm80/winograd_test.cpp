@@ -137,7 +137,7 @@ INSTANTIATE_TEST_SUITE_P(FiveProblems, RandomWinogradOfSm80, testing::Range(0u, 
 template <ConvFault kFault>
 void expect_caught(const ConvProblem& problem, const std::string& sentence) {
     ConvCase conv{problem};
-    conv.winograd_in_time = true;
+    conv.winograd = Winograd::Time;
     for (uint64_t seed = 0; seed < kSchedules; ++seed) {
         ConvNumbers numbers(conv);
         std::string wrong = WinogradConv(numbers, winograd_bf16_64x96).run<winograd_bf16_64x96, kFault>(seed);

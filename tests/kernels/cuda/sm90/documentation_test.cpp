@@ -7,6 +7,7 @@
 #include <kinetograph/kernels/conv/counts.hpp>
 #include <kinetograph/kernels/cuda/sm80/cost.hpp>
 #include <kinetograph/kernels/cuda/sm90/narrow_plan.hpp>
+#include <kinetograph/kernels/cuda/sm90/volume_plan.hpp>
 #include <kinetograph/tests/source_tree.hpp>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -189,15 +190,17 @@ TEST(Sm90Documentation, HoldsTheFitAndHowFarEachLayerIsFromItsOwnLimit) {
 
 TEST(Sm90Documentation, HoldsWhatIsPredictedOfTheLayersOfWan22) {
     std::string table =
-        "| layer: channels, taps, output | implicit GEMM ms | Winograd ms | tile |\n|---|---|---|---|\n";
+        "| layer: channels, taps, output | implicit GEMM ms | Winograd ms | tile | in the volume ms |\n"
+        "|---|---|---|---|---|\n";
     for (const char* layer : {"1024>1024 3x3x3, 2x88x160", "1024>512 3x3x3, 4x176x320", "512>512 3x3x3, 4x176x320",
                               "512>256 3x3x3, 4x352x640", "256>256 3x3x3, 4x352x640", "1024>1024 3x3x3, 2x60x104",
                               "512>512 3x3x3, 4x120x208", "256>256 3x3x3, 4x240x416"}) {
         const conv::Chip h200 = chip_of_sms(132);
         const auto direct = predict({"", layer, "implicit-gemm-sm90", problem_of(layer)}, h200);
         const auto winograd = predict({"", layer, "winograd-time-sm90", problem_of(layer)}, h200);
-        table += line("| %s | %.3f | %.3f | %s |\n", layer, 1e3 * direct->seconds, 1e3 * winograd->seconds,
-                      winograd->tile.c_str());
+        const double volume = plan_volume(problem_of(layer), h200).seconds;
+        table += line("| %s | %.3f | %.3f | %s | %.3f |\n", layer, 1e3 * direct->seconds, 1e3 * winograd->seconds,
+                      winograd->tile.c_str(), 1e3 * volume);
     }
     EXPECT_NE(text_of_page().find(table), std::string::npos) << kPage << " should hold\n" << table;
 }

@@ -108,6 +108,14 @@ std::string ModelConv::run(std::string_view kernel, uint64_t seed) const {
     return "";
 }
 
+std::string ModelConv::run_each(uint64_t seed, const std::function<void(const ConvLaunch&)>& thread) const {
+    for (const ConvLaunch& launch : launches_) {
+        const auto outcome = host_model::run(model_launch(launch, seed), [&] { thread(launch); });
+        if (outcome.fault) return *outcome.fault;
+    }
+    return "";
+}
+
 host_model::Launch ModelConv::model_launch(const ConvLaunch& launch, uint64_t seed) {
     return {.grid = {launch.grid[0], launch.grid[1], launch.grid[2]},
             .cluster = {launch.cluster[0], launch.cluster[1], launch.cluster[2]},
@@ -150,7 +158,7 @@ std::string winograd_disagreement(const ConvCase& conv, std::string_view kernel,
         named != configs.end() ? &*named : choose_winograd_config(conv.problem(), chip_of_sms(4));
     if (tile == nullptr) return "no tile fits";
     ConvCase judged = conv;
-    judged.winograd_in_time = true;
+    judged.winograd = sm80::Winograd::Time;
     ConvNumbers numbers(judged);
     const ModelConv model(numbers, tile->config);
     return numbers.judge_runs(tile->kernel, schedules,

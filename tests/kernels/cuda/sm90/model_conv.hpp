@@ -55,6 +55,8 @@ class ModelConv {
         }
         return "";
     }
+    /// Each launch in turn; `thread` is what every thread of it runs.
+    std::string run_each(uint64_t seed, const std::function<void(const ConvLaunch&)>& thread) const;
     size_t launches() const { return launches_.size(); }
 
   private:

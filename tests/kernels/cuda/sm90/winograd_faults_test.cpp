@@ -16,7 +16,7 @@ ConvCase long_case() {
     ConvCase conv{sm80::causal3d(5, 12, 9, 64, 96, 3, 3)};
     conv.residual = true;
     conv.epilogue.norm = Norm::Beside;
-    conv.winograd_in_time = true;
+    conv.winograd = sm80::Winograd::Time;
     return conv;
 }
 
