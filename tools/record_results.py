@@ -70,6 +70,7 @@ WRITERS = {
     "declared_fp16_h200_832x480.json": CONV,
     "declared_h200_1280x704.json": CONV,
     "declared_h200_832x480.json": CONV,
+    "declared_wan22_h200.json": CONV,
     "decode_1920x1088_h200.json": ["tools/kinetograph/bench_decode.cpp", BENCH],
     "decode_alone_h200.json": [SELF, "tools/kinetograph/bench_decode.cpp", BENCH],
     "decode_cpu.json": ["tools/compare_pytorch.py"],
