@@ -24,6 +24,9 @@ class CpuOperators final : public Operators {
                                 const PixelShuffle& work) const override {
         return enqueue_depth_to_space(stream, pass_name, work);
     }
+    Result<void> keep_frames(accel::Stream& stream, std::string_view pass_name, const KeepFrames& work) const override {
+        return enqueue_keep_frames(stream, pass_name, work);
+    }
     Result<void> store_float(accel::Stream& stream, std::string_view pass_name, const StoreFloat& work) const override {
         return enqueue_store_float(stream, pass_name, work);
     }

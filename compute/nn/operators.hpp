@@ -4,6 +4,7 @@
 #include <kinetograph/compute/nn/attention.hpp>
 #include <kinetograph/compute/nn/depth_to_space.hpp>
 #include <kinetograph/compute/nn/frame_conversion.hpp>
+#include <kinetograph/compute/nn/keep_frames.hpp>
 #include <kinetograph/compute/nn/rms_norm.hpp>
 #include <kinetograph/compute/nn/upsample.hpp>
 
@@ -25,6 +26,8 @@ class Operators {
                                             const UpsampleNearest2x& work) const = 0;
     virtual Result<void> depth_to_space(accel::Stream& stream, std::string_view pass_name,
                                         const PixelShuffle& work) const = 0;
+    virtual Result<void> keep_frames(accel::Stream& stream, std::string_view pass_name,
+                                     const KeepFrames& work) const = 0;
     virtual Result<void> store_float(accel::Stream& stream, std::string_view pass_name,
                                      const StoreFloat& work) const = 0;
     virtual Result<void> store_picture(accel::Stream& stream, std::string_view pass_name,

@@ -494,14 +494,15 @@ class StepDeclaration {
                 d.in = read(pass, x);
                 d.out = pass.write(kept, Access::KernelWrite);
             },
-            [history](const Data& d, accel::PassContext& lane) {
+            [history, operators = &operators_](const Data& d, accel::PassContext& lane) {
                 const std::uint64_t bytes = d.in.frame_bytes();
-                const auto fresh = static_cast<std::uint64_t>(std::min(d.in.frames, history));
-                const std::uint64_t old = static_cast<std::uint64_t>(history) - fresh;
-                std::byte* slots = lane.address(d.out);
-                const std::byte* first = addresses(lane, d.in)[static_cast<std::size_t>(d.in.frames) - fresh];
-                lane.stream().copy(slots, slots + fresh * bytes, old * bytes);
-                lane.stream().copy(slots + old * bytes, first, fresh * bytes);
+                const std::vector<const std::byte*> made = read_only(addresses(lane, d.in));
+                std::vector<std::byte*> slots;
+                for (std::int64_t i = 0; i < history; ++i)
+                    slots.push_back(lane.address(d.out) + static_cast<std::uint64_t>(i) * bytes);
+                const std::size_t fresh = std::min(made.size(), slots.size());
+                report(lane, operators->keep_frames(lane.stream(), lane.pass_name(),
+                                                    {slots, std::span(made).last(fresh), bytes}));
             });
         frame_.export_contents(data.out);
     }

@@ -9,6 +9,7 @@ namespace kinetograph::nn::cuda {
 namespace {
 
 using conv::cuda::launch_frames;
+using conv::cuda::launch_pass;
 using tensor::DType;
 
 constexpr std::array kTypes{DType::BF16, DType::F16, DType::F32};
@@ -72,6 +73,7 @@ class CudaOperators final : public Operators {
             KG_TRY(auto kernel, load(*kernels_, fmt::format("depth_to_space_{}", kElementBytes[i])));
             depth_to_space_[i] = std::move(kernel);
         }
+        KG_TRY(keep_, load(*kernels_, "keep_frames"));
         return {};
     }
 
@@ -146,6 +148,28 @@ class CudaOperators final : public Operators {
         return {};
     }
 
+    /// One kernel for all frames: a device-to-device copy of a CUDA graph costs its launch and the GPU more than one.
+    Result<void> keep_frames(accel::Stream& stream, std::string_view pass_name, const KeepFrames& work) const override {
+        KG_CHECK(check(pass_name, work));
+        const auto aligned = [](const std::byte* frame) {
+            return reinterpret_cast<std::uintptr_t>(frame) % sm80::kKeepUnit == 0;
+        };
+        const bool whole = work.frame_bytes % sm80::kKeepUnit == 0 && work.kept.size() <= sm80::kMaxKept &&
+                           std::ranges::all_of(work.kept, aligned) && std::ranges::all_of(work.fresh, aligned);
+        if (!whole) return enqueue_keep_frames(stream, pass_name, work);
+        const std::size_t stay = work.kept.size() - work.fresh.size();
+        sm80::KeepFramesParams params{.input = {},
+                                      .output = {},
+                                      .frames = static_cast<std::uint32_t>(work.kept.size()),
+                                      .units = static_cast<std::uint32_t>(work.frame_bytes / sm80::kKeepUnit)};
+        for (std::size_t i = 0; i < work.kept.size(); ++i) {
+            params.output[i] = work.kept[i];
+            params.input[i] = i < stay ? work.kept[i + work.fresh.size()] : work.fresh[i - stay];
+        }
+        launch_pass(stream, pass_name, *keep_, sm80::elements_launch(params.units, 1), params);
+        return {};
+    }
+
     Result<void> store_float(accel::Stream& stream, std::string_view pass_name, const StoreFloat& work) const override {
         KG_CHECK(check_stored_dtype(pass_name, work.output_dtype));
         KG_TRY(auto kernel, kernel_for(store_float_, work.dtype, pass_name, work.input.size(), work.input.size()));
@@ -182,6 +206,7 @@ class CudaOperators final : public Operators {
     TypedKernels unpack_, norm_, store_float_, store_picture_;
     std::array<std::shared_ptr<accel::Kernel>, kUpsampleUnits.size()> upsample_;
     std::array<std::shared_ptr<accel::Kernel>, kElementBytes.size()> depth_to_space_;
+    std::shared_ptr<accel::Kernel> keep_;
 };
 
 }  // namespace

@@ -80,6 +80,10 @@ class HipOperators final : public Operators {
                                });
     }
 
+    Result<void> keep_frames(accel::Stream& stream, std::string_view pass_name, const KeepFrames& work) const override {
+        return enqueue_keep_frames(stream, pass_name, work);
+    }
+
     Result<void> store_float(accel::Stream& stream, std::string_view pass_name, const StoreFloat& work) const override {
         KG_CHECK(check_stored_dtype(pass_name, work.output_dtype));
         KG_TRY(auto storage, storage_of(work.dtype, pass_name));

@@ -134,6 +134,22 @@ struct RmsNormKernel {
     }
 };
 
+/// Grid: units.
+struct KeepFramesKernel {
+    KG_DEVICE static void run(const KeepFramesParams& params) {
+        using Unit = isa::Words<kKeepUnit / 4>;
+        const uint32_t unit = thread_of_row();
+        if (unit >= params.units) return;
+        Unit values[kMaxKept];
+        KG_UNROLL
+        for (uint32_t i = 0; i < kMaxKept; ++i)
+            if (i < params.frames) values[i] = isa::load_global<Unit>(static_cast<const Unit*>(params.input[i]) + unit);
+        KG_UNROLL
+        for (uint32_t i = 0; i < kMaxKept; ++i)
+            if (i < params.frames) isa::store_global(static_cast<Unit*>(params.output[i]) + unit, values[i]);
+    }
+};
+
 /// A thread takes one unit of an input row. Grid: units, input rows, frames.
 template <class Unit>
 struct UpsampleKernel {

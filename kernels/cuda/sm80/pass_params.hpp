@@ -27,6 +27,15 @@ struct RmsNormParams {
     float sqrt_channels;
 };
 
+/// out[i] = in[i] of up to kMaxKept frames, each thread reading its unit of all before it writes: an input may be the
+/// output of a frame before it.
+inline constexpr uint32_t kMaxKept = 4, kKeepUnit = 16;  ///< frames; bytes
+struct KeepFramesParams {
+    const void* input[kMaxKept];  ///< [units], aligned to them
+    void* output[kMaxKept];
+    uint32_t frames, units;
+};
+
 /// Every pixel becomes a 2 x 2 block. Moves units of 16, 4 or 2 bytes, the largest that divides a pixel.
 struct UpsampleParams {
     FrameTable frames;  ///< [height, width] pixels to [2 height, 2 width]

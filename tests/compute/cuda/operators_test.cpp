@@ -16,6 +16,7 @@ TEST_F(CudaOperatorsTest, UpsamplingIsExact) { expect_upsampling(*device_); }
 TEST_F(CudaOperatorsTest, ChannelsBecomePixelsExactly) { expect_depth_to_space(*device_); }
 TEST_F(CudaOperatorsTest, LatentsAreUnpackedAndFramesStoredAlike) { expect_both_ends(*device_); }
 TEST_F(CudaOperatorsTest, PicturesAreTheSameBytes) { expect_pictures(*device_); }
+TEST_F(CudaOperatorsTest, FramesAreKeptAlike) { expect_kept_frames(*device_); }
 TEST_F(CudaOperatorsTest, AttentionAgrees) { expect_attention(*device_); }
 
 TEST_F(CudaOperatorsTest, MistakesNameThePass) {
@@ -31,6 +32,11 @@ TEST_F(CudaOperatorsTest, MistakesNameThePass) {
         *stream, "store0", {.input = {}, .elements = 4, .dtype = DType::F32, .output_dtype = DType::BF16});
     ASSERT_FALSE(stored);
     EXPECT_EQ(stored.error().message, "pass \"store0\": frames stored as BF16, wanted F32 or F16");
+    std::byte* const kept[] = {nullptr};
+    const std::byte* const fresh[] = {nullptr, nullptr};
+    const auto more = operators->keep_frames(*stream, "keep0", {kept, fresh, 16});
+    ASSERT_FALSE(more);
+    EXPECT_EQ(more.error().message, "pass \"keep0\": 2 fresh frames, of which 1 are kept");
     const auto wide = operators->attention({16, 1032, DType::BF16});
     ASSERT_FALSE(wide);
     EXPECT_EQ(wide.error().code, ErrorCode::Unsupported);

@@ -10,6 +10,7 @@ using tensor::DType;
 using HipOperatorsTest = test::HipLane;
 
 TEST_F(HipOperatorsTest, RmsNormAgreesForManyWidths) { expect_norms(*device_); }
+TEST_F(HipOperatorsTest, FramesAreKeptAlike) { expect_kept_frames(*device_); }
 TEST_F(HipOperatorsTest, UpsamplingIsExact) { expect_upsampling(*device_); }
 TEST_F(HipOperatorsTest, ChannelsBecomePixelsExactly) { expect_depth_to_space(*device_); }
 TEST_F(HipOperatorsTest, LatentsAreUnpackedAndFramesStoredAlike) { expect_both_ends(*device_); }

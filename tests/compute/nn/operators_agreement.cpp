@@ -214,6 +214,27 @@ void expect_pictures(accel::Device& device) {
     expect_same(device, run, {DType::F32, DType::BF16}, 0);
 }
 
+/// A queue of kept frames in one allocation, and the frames of three steps: more and fewer than are kept, of sizes that
+/// are whole units of a GPU's kernel and that are not.
+void expect_kept_frames(accel::Device& device) {
+    for (const std::int64_t elements : {64, 67}) {
+        for (const std::int64_t history : {1, 2, 3, 6}) {
+            const auto run = [&, count = elements, kept = history](Side& side, DType dtype) {
+                const Frames queue(side.device, kept, count, dtype, random_values(kept * count, 1));
+                for (const std::int64_t fresh : {std::int64_t{1}, kept, (kept + 1) / 2}) {
+                    const Frames made(side.device, fresh, count, dtype, random_values(fresh * count, 2));
+                    const auto from = made.readable();
+                    const auto to = queue.writable();
+                    EXPECT_TRUE(side.operators->keep_frames(*side.stream, "keep", {to, from, queue.frame_bytes()}));
+                    EXPECT_TRUE(side.stream->synchronize());
+                }
+                return queue.values(*side.stream);
+            };
+            expect_same(device, run, kAll, 0);
+        }
+    }
+}
+
 void expect_attention(accel::Device& device) {
     for (const auto& [tokens, channels] :
          {std::pair<std::int64_t, std::int64_t>{83, 32}, {83, 128}, {83, 384}, {83, 1024}, {88, 1024}}) {

@@ -12,6 +12,7 @@ void expect_upsampling(accel::Device& device);
 void expect_depth_to_space(accel::Device& device);
 void expect_both_ends(accel::Device& device);  ///< latents unpacked, frames stored
 void expect_pictures(accel::Device& device);
+void expect_kept_frames(accel::Device& device);
 void expect_attention(accel::Device& device);
 
 }  // namespace kinetograph::nn

@@ -105,6 +105,28 @@ void expect_unpacked(uint32_t pixels, uint32_t channels, bool scaled) {
     }
 }
 
+/// Two kept frames, of which the newer becomes the older and a fresh one takes its place, in one launch.
+TEST(KeepFramesPass, MovesAQueueOnThoughItsFramesAreReadAndWritten) {
+    constexpr uint32_t kUnits = 700;
+    Frames kept(2, kUnits * kKeepUnit, 1), fresh(1, kUnits * kKeepUnit, 2);
+    for (uint32_t i = 0; i < kUnits * kKeepUnit; ++i) {
+        for (uint32_t frame = 0; frame < 2; ++frame) kept.frame(frame)[i] = static_cast<uint8_t>(i * 3 + frame);
+        fresh.frame(0)[i] = static_cast<uint8_t>(i * 5 + 7);
+    }
+    const KeepFramesParams params{.input = {kept.frame(1), fresh.frame(0)},
+                                  .output = {kept.frame(0), kept.frame(1)},
+                                  .frames = 2,
+                                  .units = kUnits};
+    ASSERT_EQ(run_pass(
+                  elements_launch(kUnits, 1), [&] { KeepFramesKernel::run(params); }, 3),
+              "");
+    EXPECT_TRUE(kept.intact());
+    for (uint32_t i = 0; i < kUnits * kKeepUnit; ++i) {
+        ASSERT_EQ(kept.frame(0)[i], static_cast<uint8_t>(i * 3 + 1)) << i;
+        ASSERT_EQ(kept.frame(1)[i], static_cast<uint8_t>(i * 5 + 7)) << i;
+    }
+}
+
 TEST(UnpackLatentPass, TurnsPlanesIntoPixels) {
     expect_unpacked<Element::BF16>(300, 16, true);
     expect_unpacked<Element::F16>(65, 4, false);
