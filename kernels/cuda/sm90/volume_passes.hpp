@@ -23,7 +23,7 @@
 namespace kinetograph::sm90 {
 
 inline constexpr uint32_t kVolumeChannels = 4;   ///< of a thread
-inline constexpr uint32_t kVolumeThreads = 256;  ///< of the input pass; of the output pass, at most
+inline constexpr uint32_t kVolumeThreads = 256;  ///< of either pass's CTA
 
 /// A cell's place in the picture: its first pixel.
 struct CellPlace {
@@ -120,12 +120,22 @@ struct VolumeOutputSmem {
     float squares[8][kVolumeThreads / 32];  ///< [pixel of the cell][warp]
 };
 
-/// Grid: cells; a thread for every four channels, in whole warps.
+/// Threads of the output pass that share a cell: whole warps, one thread for every four channels.
+KG_HOST_DEVICE uint32_t cell_threads(uint32_t k) {
+    return (k + 32 * kVolumeChannels - 1) / (32 * kVolumeChannels) * 32;
+}
+/// Cells of a CTA of the output pass.
+KG_HOST_DEVICE uint32_t cells_together(uint32_t k) { return kVolumeThreads / cell_threads(k); }
+
+/// Grid: cells_together() cells a CTA.
 template <ConvFault kFault = ConvFault::None>
 struct VolumeOutputKernel {
     KG_DEVICE static void run(const VolumeOutputParams& params) {
-        const uint32_t cell = isa::block_index().x, channel = isa::thread_index() * kVolumeChannels;
-        const bool has_channels = channel < params.k;  // all threads continue: they add up squares together
+        const uint32_t threads = cell_threads(params.k), together = cells_together(params.k);
+        const uint32_t group = isa::thread_index() / threads, cell = isa::block_index().x * together + group;
+        const uint32_t channel = isa::thread_index() % threads * kVolumeChannels;
+        // All threads continue: they add up squares together.
+        const bool has_channels = group < together && cell < params.cells.count && channel < params.k;
         Values pixels[8] = {};
         if (has_channels) {
             add_products(params, cell, channel, pixels);
@@ -227,7 +237,7 @@ struct VolumeOutputKernel {
     KG_DEVICE static void norm(const VolumeOutputParams& params, uint32_t cell, uint32_t channel, bool has_channels,
                                const Values (&pixels)[8]) {
         auto& smem = isa::shared_as<VolumeOutputSmem>();
-        const uint32_t warp = isa::warp_index();
+        const uint32_t warp = isa::warp_index(), warps = cell_threads(params.k) / 32, first = warp / warps * warps;
         KG_UNROLL
         for (uint32_t pixel = 0; pixel < 8; ++pixel) {
             float sum = 0;
@@ -240,13 +250,12 @@ struct VolumeOutputKernel {
         if constexpr (kFault != ConvFault::NoStagingBarrier) isa::sync_cta();
         if (!has_channels) return;
         const Values gamma = isa::load_global<Values>(params.gamma + channel);
-        const uint32_t warps = (params.k / kVolumeChannels + 31) / 32;
         KG_UNROLL
         for (uint32_t pixel = 0; pixel < 8; ++pixel) {
             size_t index = 0;
             if (!find(params, cell, channel, pixel, index)) continue;
             float sum = 0;
-            for (uint32_t i = 0; i < warps; ++i) sum += isa::load_shared(&smem.squares[pixel][i]);
+            for (uint32_t i = first; i < first + warps; ++i) sum += isa::load_shared(&smem.squares[pixel][i]);
             const float length = isa::square_root(sum);
             const float scale = params.sqrt_k / (length > 1e-12f ? length : 1e-12f);
             Values value;

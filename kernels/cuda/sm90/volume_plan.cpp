@@ -181,8 +181,8 @@ ConvLaunch output_launch(const ConvProblem& p, const VolumeCells& cells, const s
         if (!tensors.normed.empty()) params.normed[i] = tensors.normed[frame];
     }
     return {.kernel = 2,
-            .grid = {cells.count, 1, 1},
-            .threads = round_up(params.k / kVolumeChannels, 32u),
+            .grid = {ceil_div(cells.count, cells_together(params.k)), 1, 1},
+            .threads = kVolumeThreads,
             .shared_bytes = sizeof(VolumeOutputSmem),
             .arguments = conv::Arguments::of(params)};
 }

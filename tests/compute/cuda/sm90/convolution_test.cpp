@@ -61,6 +61,13 @@ ConvShape in_time(ConvShape shape) {
     return shape;
 }
 
+/// An even number of them.
+ConvShape in_pairs(ConvShape shape) {
+    shape = in_time(std::move(shape));
+    shape.problem.d += shape.problem.d_out() % 2;
+    return shape;
+}
+
 /// The same without padding in time, output in the input's type.
 ConvShape sliced(ConvShape shape) {
     shape = in_time(std::move(shape));
@@ -147,9 +154,14 @@ TEST_P(Sm90InTimeProperty, IsExactOnSmallIntegersWithOneRoundingAtTheEnd) {
 }
 
 /// Products of integers are not exact in fp16; those of an index code are.
-class Sm90VolumeProperty : public Sm90InTimeProperty {
+class Sm90VolumeProperty : public Sm90ConvProperty {
   protected:
-    int least() const { return on_gpu() ? 40 : 1; }
+    std::vector<ConvShape> shapes(std::uint64_t seed) const {
+        std::vector<ConvShape> all;
+        append_valid(all, seed, on_gpu() ? 150 : 3, in_pairs);
+        return all;
+    }
+    int least() const { return on_gpu() ? 100 : 2; }
 };
 
 TEST_P(Sm90VolumeProperty, AgreesWithTheFp64ReferenceOnAwkwardShapes) {
