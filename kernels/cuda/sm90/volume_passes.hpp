@@ -131,13 +131,9 @@ KG_HOST_DEVICE uint32_t cells_together(uint32_t k) { return kVolumeThreads / cel
 template <ConvFault kFault = ConvFault::None>
 struct VolumeOutputKernel {
     KG_DEVICE static void run(const VolumeOutputParams& params) {
-        const uint32_t threads = cell_threads(params.k), together = cells_together(params.k);
-        const uint32_t group = isa::thread_index() / threads, cell = isa::block_index().x * together + group;
-        const uint32_t channel = isa::thread_index() % threads * kVolumeChannels;
-        // All threads continue: they add up squares together.
-        const bool has_channels = group < together && cell < params.cells.count && channel < params.k;
+        const auto [cell, channel, exists] = share(params);
         Values pixels[8] = {};
-        if (has_channels) {
+        if (exists) {
             add_products(params, cell, channel, pixels);
             const float scale = isa::load_global<float>(params.scale);
             Values bias = {};
@@ -146,7 +142,7 @@ struct VolumeOutputKernel {
             for (uint32_t pixel = 0; pixel < 8; ++pixel)
                 finish(params, cell, channel, pixel, scale, bias, pixels[pixel]);
         }
-        if (has(params, conv::kConvNorm)) norm(params, cell, channel, has_channels, pixels);
+        if (has(params, conv::kConvNorm)) norm(params, pixels);  // by all threads: they add up squares together
     }
 
   private:
@@ -154,6 +150,18 @@ struct VolumeOutputKernel {
         float at[kVolumeChannels];
     };
     using Stored = isa::Words<kVolumeChannels / 2>;
+
+    /// A thread's cell and its first channel there; some threads of a CTA may have none.
+    struct Share {
+        uint32_t cell, channel;
+        bool exists;
+    };
+    KG_DEVICE static Share share(const VolumeOutputParams& params) {
+        const uint32_t threads = cell_threads(params.k), together = cells_together(params.k);
+        const uint32_t thread = isa::recomputed(isa::thread_index()), group = thread / threads;
+        const uint32_t cell = isa::block_index().x * together + group, channel = thread % threads * kVolumeChannels;
+        return {cell, channel, group < together && cell < params.cells.count && channel < params.k};
+    }
 
     KG_DEVICE static bool has(const VolumeOutputParams& params, uint32_t flag) { return (params.flags & flag) != 0; }
 
@@ -175,23 +183,19 @@ struct VolumeOutputKernel {
             static_cast<const uint16_t*>(params.products) + static_cast<size_t>(cell) * params.k + channel;
         const size_t step = static_cast<size_t>(params.cells.stride) * params.k;
         KG_UNROLL
-        for (uint32_t t = 0; t < 4; ++t) {
-            Stored m[16];
+        for (uint32_t row = 0; row < 16; ++row) {  // 4 t + y
+            if (row % 4 == 0) isa::limit_loads_in_flight();
+            Values m[4];
             KG_UNROLL
-            for (uint32_t i = 0; i < 16; ++i) m[i] = isa::load_global<Stored>(products + (16 * t + i) * step);
+            for (uint32_t x = 0; x < 4; ++x)
+                m[x] = unpacked<Element::F16>(isa::load_global<Stored>(products + (4 * row + x) * step));
             KG_UNROLL
-            for (uint32_t y = 0; y < 4; ++y) {
-                Values row[4];
+            for (uint32_t c = 0; c < kVolumeChannels; ++c) {
+                const float sums[2] = {m[0].at[c] + m[1].at[c] + m[2].at[c], m[1].at[c] - m[2].at[c] - m[3].at[c]};
                 KG_UNROLL
-                for (uint32_t x = 0; x < 4; ++x) row[x] = unpacked<Element::F16>(m[4 * y + x]);
-                KG_UNROLL
-                for (uint32_t c = 0; c < kVolumeChannels; ++c) {
-                    const float sums[2] = {row[0].at[c] + row[1].at[c] + row[2].at[c],
-                                           row[1].at[c] - row[2].at[c] - row[3].at[c]};
-                    KG_UNROLL
-                    for (uint32_t pixel = 0; pixel < 8; ++pixel)
-                        pixels[pixel].at[c] += weight(pixel / 4, t) * weight(pixel / 2 % 2, y) * sums[pixel % 2];
-                }
+                for (uint32_t pixel = 0; pixel < 8; ++pixel)
+                    pixels[pixel].at[c] +=
+                        weight(pixel / 4, row / 4) * weight(pixel / 2 % 2, row % 4) * sums[pixel % 2];
             }
         }
     }
@@ -234,8 +238,7 @@ struct VolumeOutputKernel {
         value = unpacked<Element::BF16>(rounded);  // the norm is that of the stored values
     }
 
-    KG_DEVICE static void norm(const VolumeOutputParams& params, uint32_t cell, uint32_t channel, bool has_channels,
-                               const Values (&pixels)[8]) {
+    KG_DEVICE static void norm(const VolumeOutputParams& params, const Values (&pixels)[8]) {
         auto& smem = isa::shared_as<VolumeOutputSmem>();
         const uint32_t warp = isa::warp_index(), warps = cell_threads(params.k) / 32, first = warp / warps * warps;
         KG_UNROLL
@@ -248,7 +251,8 @@ struct VolumeOutputKernel {
             if (isa::lane_index() == 0) isa::store_shared(&smem.squares[pixel][warp], sum);
         }
         if constexpr (kFault != ConvFault::NoStagingBarrier) isa::sync_cta();
-        if (!has_channels) return;
+        const auto [cell, channel, exists] = share(params);
+        if (!exists) return;
         const Values gamma = isa::load_global<Values>(params.gamma + channel);
         KG_UNROLL
         for (uint32_t pixel = 0; pixel < 8; ++pixel) {
