@@ -17,14 +17,15 @@ Result<void> Timeline::status() const {
 
 void Timeline::report(Error error) {
     std::vector<std::function<void(const Error&)>> told;
+    const Error* first = nullptr;  // which stays as it is
     {
         const Lock lock(mutex_);
         if (error_) return;
-        error_ = error;
+        first = &error_.emplace(std::move(error));
         reported_.store(true, std::memory_order_release);
         told.swap(told_);
     }
-    for (const auto& each : told) each(error);
+    for (const auto& each : told) each(*first);
 }
 
 void Timeline::on_report(std::function<void(const Error&)> told) {

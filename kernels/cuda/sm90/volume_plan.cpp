@@ -53,8 +53,8 @@ constexpr double kPassSeconds = 4e-6;                    // of a launch, before 
 double products_seconds(const ConvConfig& c, const ConvProblem& p, int64_t stride, const conv::Chip& chip) {
     const ConvProblem one = products_of(p, stride);
     const int64_t tiles = kVolumePositions * conv_tiles(c, one);
-    const auto steps = static_cast<double>(ceil_div(p.c_in, c.channels) * (c.channels / 16));
-    const double products = steps * blocks(c) * product_clocks(c.bn) / kIssueEfficiency;
+    const int64_t steps = ceil_div(p.c_in, c.channels) * (c.channels / 16);
+    const double products = static_cast<double>(steps) * blocks(c) * product_clocks(c.bn) / kIssueEfficiency;
     const double epilogue = epilogue_clocks(c, one);
     const auto turns = static_cast<double>(ceil_div(tiles, std::max<int64_t>(chip.compute_units, 1)));
     const double filters = static_cast<double>(kMatrixBytes * p.c_in * p.filter.k);
@@ -80,8 +80,9 @@ double passes_seconds(const ConvProblem& p, const VolumeDivision& division, cons
 double volume_seconds(const ConvConfig& config, const ConvProblem& p, const conv::Chip& chip) {
     const VolumeDivision division = volume_division(p);
     const auto launches = static_cast<double>(ceil_div(division.cells, division.together));
-    const auto pairs = static_cast<double>(p.n * p.d_out() / 2);
-    return pairs * (passes_seconds(p, division, chip) + launches * products_seconds(config, p, division.stride, chip));
+    const int64_t pairs = p.n * p.d_out() / 2;
+    return static_cast<double>(pairs) *
+           (passes_seconds(p, division, chip) + launches * products_seconds(config, p, division.stride, chip));
 }
 
 /// F(2,3)'s filters along one axis of a 4 x 4 x 4 block whose last of the three taps has index 2.
