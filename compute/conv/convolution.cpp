@@ -43,8 +43,8 @@ Error nothing_open(const ConvProblem& problem, std::vector<DispatchRow> rows) {
     for (DispatchRow& row : rows) {
         if (!row.open) continue;
         row.open = false;
-        row.reason = row.rounding == Rounding::Operands ? "its sums are not exact: for fast sums, or by name"
-                                                        : "it rounds between its sums: by name only";
+        row.reason = row.rounding == Rounding::Between ? "it rounds between its sums: by name only"
+                                                       : "its sums are not exact: for fast sums, or by name";
     }
     std::string list = to_string(rows);
     list.pop_back();  // the final newline: the sentence of an error has none

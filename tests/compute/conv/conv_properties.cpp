@@ -75,7 +75,7 @@ class Trial {
             if (row.candidate == combination_.backend) {
                 rounding_ = row.rounding;
                 // The norm of pixels of which a ReLU leaves only roundings has no bound.
-                if (rounding_ != Rounding::Once && shape.problem.norm != Norm::None &&
+                if (transforms_operands() && shape.problem.norm != Norm::None &&
                     shape.problem.activation == Activation::Relu)
                     shape.problem.activation = Activation::None;
                 return row.open;
@@ -111,7 +111,7 @@ class Trial {
         const double rounding = f16 ? 3.2e-4 : f32 ? float32_limit(device_.info(), p) : 2.5e-3;
         float largest = 0;
         for (const float value : wanted) largest = std::max(largest, std::abs(value));
-        if (folds_taps(p) || rounding_ != Rounding::Once) {
+        if (folds_taps(p) || transforms_operands()) {
             EXPECT_LE(d.relative_l2, (folds_taps(p) ? 1.6 : 1.84) * rounding);
             EXPECT_LE(d.max_abs, 2 * half_step * largest);
         } else if (combination_.output_dtype == DType::F32) {
@@ -130,7 +130,7 @@ class Trial {
         const double rounding = combination_.dtype == DType::F16   ? 7e-4
                                 : combination_.dtype == DType::F32 ? 1e-5
                                                                    : 5e-3;
-        if (folds_taps(p) || rounding_ != Rounding::Once) {
+        if (folds_taps(p) || transforms_operands()) {
             EXPECT_LE(d.relative_l2, 2 * rounding);
         } else {
             EXPECT_LE(d.relative_l2, p.output_dtype == DType::F32 ? 1e-5 : rounding);
@@ -142,6 +142,8 @@ class Trial {
     bool folds_taps(const ConvProblem& p) const {
         return p.upsample && std::ranges::find(candidates(), combination_.backend, &Candidate::name)->upsamples;
     }
+
+    bool transforms_operands() const { return rounding_ == Rounding::Operands || rounding_ == Rounding::Finer; }
 
     accel::Device& device_;
     std::unique_ptr<accel::Stream> stream_;
