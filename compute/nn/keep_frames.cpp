@@ -10,11 +10,7 @@ Result<void> check(std::string_view pass_name, const KeepFrames& work) {
 
 Result<void> enqueue_keep_frames(accel::Stream& stream, std::string_view pass_name, const KeepFrames& work) {
     KG_CHECK(check(pass_name, work));
-    const std::size_t stay = work.kept.size() - work.fresh.size();
-    for (std::size_t i = 0; i < stay; ++i)
-        stream.copy(work.kept[i], work.kept[i + work.fresh.size()], work.frame_bytes);
-    for (std::size_t i = 0; i < work.fresh.size(); ++i)
-        stream.copy(work.kept[stay + i], work.fresh[i], work.frame_bytes);
+    for (std::size_t i = 0; i < work.kept.size(); ++i) stream.copy(work.kept[i], work.source(i), work.frame_bytes);
     return {};
 }
 

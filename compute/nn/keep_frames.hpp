@@ -3,6 +3,7 @@
 
 #include <kinetograph/engine/accel/accelerator.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -14,6 +15,12 @@ struct KeepFrames {
     std::span<std::byte* const> kept;         ///< [frame_bytes] each
     std::span<const std::byte* const> fresh;  ///< the oldest first; at most as many as kept
     std::uint64_t frame_bytes = 0;
+
+    /// The frame that becomes kept[i].
+    const std::byte* source(std::size_t i) const {
+        const std::size_t stay = kept.size() - fresh.size();
+        return i < stay ? kept[i + fresh.size()] : fresh[i - stay];
+    }
 };
 
 /// By copies of the stream, on any device. Errors: InvalidArgument (more fresh frames than are kept), naming the pass.

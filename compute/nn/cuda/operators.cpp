@@ -157,14 +157,13 @@ class CudaOperators final : public Operators {
         const bool whole = work.frame_bytes % sm80::kKeepUnit == 0 && work.kept.size() <= sm80::kMaxKept &&
                            std::ranges::all_of(work.kept, aligned) && std::ranges::all_of(work.fresh, aligned);
         if (!whole) return enqueue_keep_frames(stream, pass_name, work);
-        const std::size_t stay = work.kept.size() - work.fresh.size();
         sm80::KeepFramesParams params{.input = {},
                                       .output = {},
                                       .frames = static_cast<std::uint32_t>(work.kept.size()),
                                       .units = static_cast<std::uint32_t>(work.frame_bytes / sm80::kKeepUnit)};
         for (std::size_t i = 0; i < work.kept.size(); ++i) {
             params.output[i] = work.kept[i];
-            params.input[i] = i < stay ? work.kept[i + work.fresh.size()] : work.fresh[i - stay];
+            params.input[i] = work.source(i);
         }
         launch_pass(stream, pass_name, *keep_, sm80::elements_launch(params.units, 1), params);
         return {};

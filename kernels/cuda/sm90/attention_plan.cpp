@@ -79,6 +79,10 @@ uint32_t attention_width(int64_t channels) {
     return 0;
 }
 
+float softmax_scale(int64_t channels) {
+    return static_cast<float>(1.4426950408889634 / std::sqrt(static_cast<double>(channels)));
+}
+
 std::string attention_reasons(const AttentionProblem& problem, std::string_view image, std::string_view build) {
     return conv::unmet({{!cuda::fat_binary(image).empty(), build, std::string(cuda::fat_binary_compiler())},
                         conv::bf16_or_f16(problem),
@@ -95,7 +99,7 @@ std::vector<conv::ConvLaunch> attention_launches(const AttentionProblem& problem
         const auto frames = static_cast<uint32_t>(std::min<size_t>(kMaxAttentionFrames, qkv.size() - first));
         AttentionParams params{};
         params.tokens = static_cast<uint32_t>(problem.tokens);
-        params.scale = static_cast<float>(1.4426950408889634 / std::sqrt(static_cast<double>(problem.channels)));
+        params.scale = softmax_scale(problem.channels);
         for (uint32_t i = 0; i < frames; ++i) {
             params.query[i] = encode(rows_map(problem, qkv[first + i], 3 * part));
             params.key_value[i] = encode(key_value_map(problem, qkv[first + i] + part));

@@ -8,6 +8,9 @@ namespace kinetograph::sm90 {
 /// The least width of a kernel that takes so many channels; 0 if none does.
 uint32_t attention_width(int64_t channels);
 
+/// log2(e) / sqrt(channels): scores times it are the exponents of weights that are powers of two.
+float softmax_scale(int64_t channels);
+
 /// Why the kernels of the fat binary `image` do not take the problem; "" if they do. `build` names the condition that
 /// this build holds the binary.
 std::string attention_reasons(const conv::AttentionProblem& problem, std::string_view image, std::string_view build);

@@ -19,20 +19,12 @@ using conv::ConvProblem;
 using conv::u32;
 using conv::u64;
 
-constexpr int64_t kRowTokens = 8;  // of the products' images, which are one column of 8 x 8 blocks
 constexpr int64_t kTileQueries = 192;
 constexpr int64_t kScoreBytes = int64_t{256} << 20;  // of scores and weights that exist at a time, about
 
-/// A 1x1 convolution of `rows` pixels.
+/// What queries take of the keys, or weights of the values.
 ConvProblem product_of(int64_t rows, int64_t c_in, int64_t k, Element output) {
-    ConvProblem product;
-    product.h = rows / kRowTokens;
-    product.w = kRowTokens;
-    product.c_in = c_in;
-    product.filter.k = k;
-    product.output_dtype = output;
-    product.bias = false;
-    return product;
+    return product_problem(rows, c_in, k, Element::BF16, output);
 }
 
 /// Where the parts of the workspace lie, and how many queries a block has.
@@ -74,40 +66,31 @@ ConvLaunch score_launch(const ConvConfig& config, const AttentionProblem& p, int
     const ConvProblem product = product_of(queries, p.channels, p.tokens, Element::F32);
     const TileShape tile = tile_shape(config);
     const uint64_t row = u64(3 * p.channels * 2);
-    const auto dense = [&](const std::byte* address, uint32_t rank, const std::array<uint64_t, 5>& size) {
-        return isa::dense_map(isa::MapMode::Tiled, Element::BF16, const_cast<std::byte*>(address), rank, size);
-    };
     SumConvParams params{};
     static_cast<ConvParams&>(params) = shape_params(tile, product, {});
     params.frames = 1;
     params.taps[0].count = 1;
-    isa::TensorMapDesc input = dense(qkv + u64(first) * row, 3, {u64(p.channels), u64(kRowTokens), u64(product.h)});
-    input.stride_bytes = {row, u64(kRowTokens) * row};
-    input.swizzle = tile.swizzle;
-    input.box = {tile.channels, tile.halo_columns, tile.halo_rows};
+    isa::TensorMapDesc input =
+        input_map(tile, qkv + u64(first) * row, {u64(p.channels), u64(kProductColumns), u64(product.h)});
+    input.stride_bytes = {row, u64(kProductColumns) * row};
     params.input[0] = encode(input);
-    isa::TensorMapDesc keys = dense(qkv + 2 * p.channels, 4, {u64(p.channels), u64(p.tokens), 1, 1});
+    isa::TensorMapDesc keys = filter_map(tile, qkv + 2 * p.channels, {u64(p.channels), u64(p.tokens), 1, 1});
     keys.stride_bytes = {row, row, row};
-    keys.swizzle = tile.swizzle;
-    keys.box = {tile.channels, tile.stage_filters, 1, 1};
     params.filter = encode(keys);
     params.sums[0] = reinterpret_cast<float*>(scores);
     params.h = u32(product.h);
     params.w = u32(product.w);
     params.c_out = u32(p.tokens);
-    return {.kernel = 1,
-            .grid = {std::min(params.tiles_x * params.tiles_y * params.tiles_n, sms), 1, 1},
-            .threads = kThreads,
-            .shared_bytes = shared_bytes(config),
-            .arguments = conv::Arguments::of(params)};
+    ConvLaunch launch = launch_of(config, params, sms);
+    launch.kernel = 1;
+    return launch;
 }
 
 ConvLaunch softmax_launch(const AttentionProblem& p, int64_t queries, const std::byte* scores, std::byte* weights) {
-    const SoftmaxParams params{
-        .scores = reinterpret_cast<const float*>(scores),
-        .weights = weights,
-        .tokens = u32(p.tokens),
-        .scale = static_cast<float>(1.4426950408889634 / std::sqrt(static_cast<double>(p.channels)))};
+    const SoftmaxParams params{.scores = reinterpret_cast<const float*>(scores),
+                               .weights = weights,
+                               .tokens = u32(p.tokens),
+                               .scale = softmax_scale(p.channels)};
     return {.kernel = 2,
             .grid = {u32(queries), 1, 1},
             .threads = kScoreThreads,
@@ -124,7 +107,7 @@ std::string products_reasons(const AttentionProblem& p) {
          {p.dtype == Element::BF16, "bf16", std::string(conv::element_spelling(p.dtype))},
          {p.channels > 384 && p.channels % 64 == 0, "a head of more than 384 channels, a multiple of 64",
           std::to_string(p.channels)},
-         {p.tokens % kRowTokens == 0, "a number of tokens that is a multiple of 8", std::to_string(p.tokens)}});
+         {p.tokens % kProductColumns == 0, "a number of tokens that is a multiple of 8", std::to_string(p.tokens)}});
 }
 
 conv::AttentionPlan plan_products(const AttentionProblem& problem, const conv::Chip& chip) {

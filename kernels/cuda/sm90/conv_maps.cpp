@@ -14,6 +14,11 @@ using isa::TensorMapDesc;
 using conv::u32;
 using conv::u64;
 
+TensorMapDesc dense(const TileShape& tile, const std::byte* address, uint32_t rank,
+                    const std::array<uint64_t, 5>& size) {
+    return isa::dense_map(isa::MapMode::Tiled, tile.element, const_cast<std::byte*>(address), rank, size);
+}
+
 }  // namespace
 
 TileShape tile_shape(const ConvConfig& c) {
@@ -34,19 +39,36 @@ TileShape tile_shape(const ConvConfig& c) {
             .piece_swizzle = staging_swizzle(c)};
 }
 
+TensorMapDesc input_map(const TileShape& tile, const std::byte* address, const std::array<uint64_t, 5>& size) {
+    TensorMapDesc map = dense(tile, address, 3, size);
+    map.swizzle = tile.swizzle;
+    map.box = {tile.channels, tile.halo_columns, tile.halo_rows};
+    return map;
+}
+
+TensorMapDesc filter_map(const TileShape& tile, const std::byte* address, const std::array<uint64_t, 5>& size) {
+    TensorMapDesc map = dense(tile, address, 4, size);
+    map.swizzle = tile.swizzle;
+    map.box = {tile.channels, tile.stage_filters, tile.stage_taps, 1};
+    return map;
+}
+
+TensorMapDesc stored_map(const TileShape& tile, const std::byte* address, const std::array<uint64_t, 5>& size) {
+    TensorMapDesc map = dense(tile, address, 5, size);
+    map.swizzle = tile.piece_swizzle;
+    map.box = {tile.piece_channels, 1, tile.piece_columns, 1, tile.piece_rows};
+    return map;
+}
+
 isa::TensorMap ConvMaps::input(const std::byte* frame) const {
-    TensorMapDesc map = dense(frame, 3, {u64(p_.c_in), u64(p_.w), u64(p_.h)});
-    map.swizzle = tile_.swizzle;
-    map.box = {tile_.channels, tile_.halo_columns, tile_.halo_rows};
-    return encode_(map);
+    return encode_(input_map(tile_, frame, {u64(p_.c_in), u64(p_.w), u64(p_.h)}));
 }
 
 isa::TensorMap ConvMaps::filter(const std::byte* packed) const {
     const int64_t channels = sm80::padded_channels(p_.c_in), taps = p_.filter.q * tile_.side * tile_.side;
-    TensorMapDesc map = dense(packed, 4, {u64(channels), u64(p_.filter.k), u64(taps), u64(walk_of(p_).parities)});
+    TensorMapDesc map =
+        filter_map(tile_, packed, {u64(channels), u64(p_.filter.k), u64(taps), u64(walk_of(p_).parities)});
     map.stride_bytes = {u64(taps * channels * 2), u64(channels * 2), u64(p_.filter.k * taps * channels * 2)};
-    map.swizzle = tile_.swizzle;
-    map.box = {tile_.channels, tile_.stage_filters, tile_.stage_taps, 1};
     return encode_(map);
 }
 
@@ -63,15 +85,9 @@ void ConvMaps::stored(ConvParams& params, const conv::ConvTensors& tensors, int6
 isa::TensorMap ConvMaps::stored_frame(const std::byte* frame) const {
     const Walk walk = walk_of(p_);
     const uint64_t by = p_.upsample ? 2 : 1, pixel = u64(p_.filter.k) * 2, row = u64(p_.w_out()) * pixel;
-    TensorMapDesc map = dense(frame, 5, {u64(p_.filter.k), by, u64(walk.w), by, u64(walk.h)});
+    TensorMapDesc map = stored_map(tile_, frame, {u64(p_.filter.k), by, u64(walk.w), by, u64(walk.h)});
     map.stride_bytes = {pixel, by * pixel, row, by * row};
-    map.swizzle = tile_.piece_swizzle;
-    map.box = {tile_.piece_channels, 1, tile_.piece_columns, 1, tile_.piece_rows};
     return encode_(map);
-}
-
-TensorMapDesc ConvMaps::dense(const std::byte* address, uint32_t rank, const std::array<uint64_t, 5>& size) const {
-    return isa::dense_map(isa::MapMode::Tiled, tile_.element, const_cast<std::byte*>(address), rank, size);
 }
 
 ConvParams shape_params(const TileShape& tile, const ConvProblem& p, const conv::ParameterAddresses& parameters) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <kinetograph/kernels/conv/plan.hpp>
 #include <kinetograph/kernels/cuda/sm90/conv_config.hpp>
 #include <kinetograph/kernels/cuda/sm90/conv_params.hpp>
@@ -21,6 +22,12 @@ struct TileShape {
 };
 TileShape tile_shape(const ConvConfig& config);
 
+/// The maps that a kernel of that tile reads and stores by, with the given sizes, dense until the caller sets other
+/// strides: {c, x, y} of an input, {c, filter, tap, parity} of filters, {c, px, x, py, y} of results.
+isa::TensorMapDesc input_map(const TileShape& tile, const std::byte* address, const std::array<uint64_t, 5>& size);
+isa::TensorMapDesc filter_map(const TileShape& tile, const std::byte* address, const std::array<uint64_t, 5>& size);
+isa::TensorMapDesc stored_map(const TileShape& tile, const std::byte* address, const std::array<uint64_t, 5>& size);
+
 /// Makes the tensor maps.
 class ConvMaps {
   public:
@@ -34,12 +41,21 @@ class ConvMaps {
 
   private:
     isa::TensorMap stored_frame(const std::byte* frame) const;
-    isa::TensorMapDesc dense(const std::byte* address, uint32_t rank, const std::array<uint64_t, 5>& size) const;
 
     const TileShape tile_;
     const conv::ConvProblem& p_;
     const conv::EncodeMap& encode_;
 };
+
+/// ConvKernel in that tile with these parameters, on at most `sms` CTAs.
+template <class Params>
+conv::ConvLaunch launch_of(const ConvConfig& config, const Params& params, uint32_t sms) {
+    const uint32_t tiles = params.tiles_x * params.tiles_y * params.frames * params.parities * params.tiles_n;
+    return {.grid = {std::min(tiles, sms), 1, 1},
+            .threads = kThreads,
+            .shared_bytes = shared_bytes(config),
+            .arguments = conv::Arguments::of(params)};
+}
 
 /// All parameters except frames and maps.
 ConvParams shape_params(const TileShape& tile, const conv::ConvProblem& problem,

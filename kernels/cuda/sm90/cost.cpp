@@ -48,6 +48,18 @@ std::span<const NamedConvConfig> sum_configs() { return kSumConfigs; }
 
 Walk walk_of(const conv::ConvProblem& p) { return p.upsample ? Walk{p.h, p.w, 4} : Walk{p.h_out(), p.w_out(), 1}; }
 
+conv::ConvProblem product_problem(int64_t rows, int64_t c_in, int64_t k, Element dtype, Element output) {
+    conv::ConvProblem product;
+    product.h = rows / kProductColumns;
+    product.w = kProductColumns;
+    product.c_in = c_in;
+    product.filter.k = k;
+    product.dtype = dtype;
+    product.output_dtype = output;
+    product.bias = false;
+    return product;
+}
+
 int64_t conv_tiles(const ConvConfig& c, const conv::ConvProblem& p) {
     const Walk walk = walk_of(p);
     return ceil_div(walk.h, tile_rows(c)) * ceil_div(walk.w, tile_columns(c)) * walk.parities * p.frames_out() *
@@ -63,6 +75,12 @@ double epilogue_clocks(const ConvConfig& c, const conv::ConvProblem& p) {
 
 double product_clocks(uint32_t filters) { return std::max(filters / 2.0, (kBlockPixels + filters) * 16 * 2 / 128.0); }
 
+double tile_clocks(const ConvConfig& c, const conv::ConvProblem& p) {
+    const int64_t side = side_of(p);
+    const int64_t steps = p.filter.q * side * side * ceil_div(p.c_in, c.channels) * (c.channels / 16);
+    return static_cast<double>(steps) * blocks(c) * product_clocks(c.bn) / kIssueEfficiency;
+}
+
 double clock_seconds(double clocks, const conv::Chip& chip) {
     const double rate = chip.clocks_per_second > 0 ? chip.clocks_per_second / kDescribedClocksPerSecond : 1;
     return clocks / (kLoadedClocksPerSecond * rate);
@@ -73,10 +91,7 @@ double launch_seconds(double clocks, const conv::ConvProblem& p, const conv::Chi
 }
 
 double conv_seconds(const ConvConfig& c, const conv::ConvProblem& p, const conv::Chip& chip) {
-    const int64_t side = side_of(p);
-    const int64_t steps = p.filter.q * side * side * ceil_div(p.c_in, c.channels) * (c.channels / 16);
-    const double products = static_cast<double>(steps) * blocks(c) * product_clocks(c.bn) / kIssueEfficiency;
-    const double epilogue = epilogue_clocks(c, p);
+    const double products = tile_clocks(c, p), epilogue = epilogue_clocks(c, p);
     // One warpgroup's products overlap the other's epilogue: a tile takes the longer of the two, the last tile both.
     const auto turns = static_cast<double>(ceil_div(conv_tiles(c, p), std::max<int64_t>(chip.compute_units, 1)));
     return launch_seconds(turns * std::max(products, epilogue) + std::min(products, epilogue), p, chip);

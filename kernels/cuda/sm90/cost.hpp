@@ -23,6 +23,11 @@ struct Walk {
 };
 Walk walk_of(const conv::ConvProblem& problem);
 
+/// The product of [rows][c_in] and [k][c_in] as a 1x1 convolution without bias. Rows, a multiple of kProductColumns,
+/// are the pixels of an image so wide: of one column of 8 x 8 blocks.
+inline constexpr int64_t kProductColumns = 8;
+conv::ConvProblem product_problem(int64_t rows, int64_t c_in, int64_t k, Element dtype, Element output);
+
 /// Tiles of the whole problem.
 int64_t conv_tiles(const ConvConfig& config, const conv::ConvProblem& problem);
 
@@ -31,6 +36,8 @@ int64_t conv_tiles(const ConvConfig& config, const conv::ConvProblem& problem);
 double product_clocks(uint32_t filters);
 /// Seconds of so many clocks of an SM whose tensor cores are busy.
 double clock_seconds(double clocks, const conv::Chip& chip);
+/// Clocks of all products of a tile of that problem.
+double tile_clocks(const ConvConfig& config, const conv::ConvProblem& problem);
 /// Clocks that one warpgroup's epilogue takes for the blocks of that tile.
 double epilogue_clocks(const ConvConfig& config, const conv::ConvProblem& problem);
 /// Seconds of a launch whose longest CTA takes so many clocks: the longer of those and the problem's memory traffic.

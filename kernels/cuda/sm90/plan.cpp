@@ -43,11 +43,7 @@ std::vector<ConvLaunch> launches_of(const ConvConfig& config, const ConvProblem&
             params.input[i] = maps.input(tensors.input[static_cast<size_t>(run.first_input + i)]);
         maps.stored(params, tensors, run.first_output, run.count);
         finish(params, run);
-        const uint32_t tiles = params.tiles_x * params.tiles_y * params.frames * params.parities * params.tiles_n;
-        launches.push_back({.grid = {std::min(tiles, sms), 1, 1},
-                            .threads = kThreads,
-                            .shared_bytes = shared_bytes(config),
-                            .arguments = conv::Arguments::of(params)});
+        launches.push_back(launch_of(config, params, sms));
     }
     return launches;
 }

@@ -20,7 +20,6 @@ using conv::round_up;
 using conv::u32;
 using conv::u64;
 
-constexpr int64_t kRowCells = 8;                        // of the products' image, which is one column of 8 x 8 blocks
 constexpr int64_t kTileCells = 192;                     // of its largest tile
 constexpr int64_t kMatrixBytes = 2 * kVolumePositions;  // of a channel of a cell
 
@@ -32,20 +31,12 @@ uint64_t product_bytes(const ConvProblem& p, int64_t stride) {
     return conv::workspace_part(u64(kMatrixBytes * stride * p.filter.k));
 }
 
-/// The products of one position: an image of cells, eight to a row, under one tap.
+/// The products of one position: rows are cells.
 ConvProblem products_of(const ConvProblem& p, int64_t stride) {
-    ConvProblem products;
-    products.h = stride / kRowCells;
-    products.w = kRowCells;
-    products.c_in = p.c_in;
-    products.filter.k = p.filter.k;
-    products.dtype = products.output_dtype = Element::F16;
-    products.bias = false;
-    return products;
+    return product_problem(stride, p.c_in, p.filter.k, Element::F16, Element::F16);
 }
 
 // Fitted to an H200 like the constants of cost.cpp.
-constexpr double kIssueEfficiency = 0.97;
 constexpr double kShown = 0.15;  // part of the shorter of products and epilogue that the longer does not hide
 constexpr double kInputRate = 0.80, kOutputRate = 0.64;  // of the memory's
 constexpr double kPassSeconds = 4e-6;                    // of a launch, before its first and after its last access
@@ -53,9 +44,7 @@ constexpr double kPassSeconds = 4e-6;                    // of a launch, before 
 double products_seconds(const ConvConfig& c, const ConvProblem& p, int64_t stride, const conv::Chip& chip) {
     const ConvProblem one = products_of(p, stride);
     const int64_t tiles = kVolumePositions * conv_tiles(c, one);
-    const int64_t steps = ceil_div(p.c_in, c.channels) * (c.channels / 16);
-    const double products = static_cast<double>(steps) * blocks(c) * product_clocks(c.bn) / kIssueEfficiency;
-    const double epilogue = epilogue_clocks(c, one);
+    const double products = tile_clocks(c, one), epilogue = epilogue_clocks(c, one);
     const auto turns = static_cast<double>(ceil_div(tiles, std::max<int64_t>(chip.compute_units, 1)));
     const double filters = static_cast<double>(kMatrixBytes * p.c_in * p.filter.k);
     const double bytes = filters + static_cast<double>(stride * cell_bytes(p));
@@ -77,8 +66,8 @@ double passes_seconds(const ConvProblem& p, const VolumeDivision& division, cons
     return launches * kPassSeconds + sm80::traffic_seconds(input / kInputRate + output / kOutputRate, chip);
 }
 
-double volume_seconds(const ConvConfig& config, const ConvProblem& p, const conv::Chip& chip) {
-    const VolumeDivision division = volume_division(p);
+double volume_seconds(const ConvConfig& config, const ConvProblem& p, const VolumeDivision& division,
+                      const conv::Chip& chip) {
     const auto launches = static_cast<double>(ceil_div(division.cells, division.together));
     const int64_t pairs = p.n * p.d_out() / 2;
     return static_cast<double>(pairs) *
@@ -126,9 +115,6 @@ ConvLaunch product_launch(const ConvConfig& config, const ConvProblem& p, int64_
                           std::byte* products, const std::byte* filter, uint32_t sms, const conv::EncodeMap& encode) {
     const ConvProblem one = products_of(p, stride);
     const TileShape tile = tile_shape(config);
-    const auto dense = [&](const std::byte* address, uint32_t rank, const std::array<uint64_t, 5>& size) {
-        return isa::dense_map(isa::MapMode::Tiled, Element::F16, const_cast<std::byte*>(address), rank, size);
-    };
     const uint64_t channels = u64(p.c_in), k = u64(p.filter.k), rows = u64(one.h);
 
     ConvParams params = shape_params(tile, one, {});
@@ -136,26 +122,15 @@ ConvLaunch product_launch(const ConvConfig& config, const ConvProblem& p, int64_
     params.parities = kVolumePositions;
     params.image_rows = u32(one.h);
     params.taps[0].count = 1;
-    isa::TensorMapDesc input = dense(operands, 3, {channels, u64(kRowCells), kVolumePositions * rows});
-    input.swizzle = tile.swizzle;
-    input.box = {tile.channels, tile.halo_columns, tile.halo_rows};
-    params.input[0] = encode(input);
-    isa::TensorMapDesc weights = dense(filter, 4, {channels, k, 1, kVolumePositions});
-    weights.stride_bytes = {channels * 2, channels * 2, k * channels * 2};
-    weights.swizzle = tile.swizzle;
-    weights.box = {tile.channels, tile.stage_filters, 1, 1};
-    params.filter = encode(weights);
-    isa::TensorMapDesc output = dense(products, 5, {k, 2, u64(kRowCells), kVolumePositions / 2, rows});
+    params.input[0] = encode(input_map(tile, operands, {channels, u64(kProductColumns), kVolumePositions * rows}));
+    params.filter = encode(filter_map(tile, filter, {channels, k, 1, kVolumePositions}));
+    isa::TensorMapDesc output = stored_map(tile, products, {k, 2, u64(kProductColumns), kVolumePositions / 2, rows});
     const uint64_t matrix = u64(stride) * k * 2;
-    output.stride_bytes = {matrix, k * 2, 2 * matrix, u64(kRowCells) * k * 2};
-    output.swizzle = tile.piece_swizzle;
-    output.box = {tile.piece_channels, 1, tile.piece_columns, 1, tile.piece_rows};
+    output.stride_bytes = {matrix, k * 2, 2 * matrix, u64(kProductColumns) * k * 2};
     params.output[0] = encode(output);
-    return {.kernel = 1,
-            .grid = {std::min(params.tiles_x * params.tiles_y * params.parities * params.tiles_n, sms), 1, 1},
-            .threads = kThreads,
-            .shared_bytes = shared_bytes(config),
-            .arguments = conv::Arguments::of(params)};
+    ConvLaunch launch = launch_of(config, params, sms);
+    launch.kernel = 1;
+    return launch;
 }
 
 ConvLaunch output_launch(const ConvProblem& p, const VolumeCells& cells, const std::byte* products,
@@ -195,7 +170,7 @@ VolumeDivision volume_division(const ConvProblem& p, int64_t most_bytes) {
     const int64_t most = std::max(most_bytes / cell_bytes(p) / kTileCells, int64_t{1}) * kTileCells;
     const int64_t parts = ceil_div(cells, most);
     const int64_t together = parts == 1 ? cells : std::min(round_up(ceil_div(cells, parts), kTileCells), most);
-    return {columns, cells, together, round_up(together, kRowCells)};
+    return {columns, cells, together, round_up(together, kProductColumns)};
 }
 
 const NamedConvConfig& choose_volume_config(const ConvProblem& problem, const conv::Chip& chip) {
@@ -269,7 +244,7 @@ conv::ConvPlan plan_volume(const ConvProblem& problem, const conv::Chip& chip) {
                     {std::string(tile.kernel), "wgmma_conv_f16"},
                     {"sm90_volume_output", "volume_passes"}};
     plan.workspace_bytes = volume_workspace_bytes(problem, division);
-    plan.seconds = volume_seconds(tile.config, problem, chip);
+    plan.seconds = volume_seconds(tile.config, problem, division, chip);
     plan.packing = {"64KC of F(2,3) along time, rows and columns, f16",
                     [problem](const conv::ConvParameters& given) { return pack_volume(problem, given); }};
     plan.steps = [problem, division, config = tile.config, sms = chip.compute_units](

@@ -62,15 +62,12 @@ std::vector<std::byte> in_blocks(const FilterStrides& strides, const ConvProblem
 
 /// {channel, k, tap, block of channels}; box: one stage.
 isa::TensorMapDesc filter_map(const WinogradConfig& config, const ConvProblem& p, const std::byte* packed) {
-    const ConvConfig c = whole(config);
     const FilterStrides strides = filter_strides(config, p);
-    isa::TensorMapDesc map = isa::dense_map(isa::MapMode::Tiled, c.element, const_cast<std::byte*>(packed), 4,
-                                            {static_cast<uint64_t>(kBlockChannels), static_cast<uint64_t>(p.filter.k),
-                                             kTaps, static_cast<uint64_t>(channel_blocks(p))});
+    isa::TensorMapDesc map = filter_map(tile_shape(whole(config)), packed,
+                                        {static_cast<uint64_t>(kBlockChannels), static_cast<uint64_t>(p.filter.k),
+                                         kTaps, static_cast<uint64_t>(channel_blocks(p))});
     map.stride_bytes = {static_cast<uint64_t>(strides.filter), static_cast<uint64_t>(strides.tap),
                         static_cast<uint64_t>(strides.block)};
-    map.swizzle = swizzle(c);
-    map.box = {c.channels, c.bn, c.stage_taps, 1};
     return map;
 }
 

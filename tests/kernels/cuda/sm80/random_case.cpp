@@ -72,4 +72,14 @@ ConvCase random_case(uint32_t seed, const RandomRange& range) {
     return conv;
 }
 
+ConvCase random_case_in_time(uint32_t seed, const RandomRange& range, uint32_t frames) {
+    ConvCase conv = random_case(seed, range);
+    ConvProblem& p = conv.shape;
+    p.filter.q = 3;
+    p.upsample = false;
+    p.d = 2 + seed % frames;
+    p.pad.front = seed / 5 % 3;
+    return conv;
+}
+
 }  // namespace kinetograph::sm80

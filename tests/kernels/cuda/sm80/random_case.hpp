@@ -17,4 +17,7 @@ struct RandomRange {
 /// Shapes, taps, padding, history, upsampling, epilogue and numbers, all drawn from `seed`. The problem may be empty.
 ConvCase random_case(uint32_t seed, const RandomRange& range);
 
+/// The same with three taps in time on two input frames or more, at most 1 + `frames`, without upsampling.
+ConvCase random_case_in_time(uint32_t seed, const RandomRange& range, uint32_t frames);
+
 }  // namespace kinetograph::sm80
