@@ -60,8 +60,16 @@ conv::ConvProblem product_problem(int64_t rows, int64_t c_in, int64_t k, Element
     return product;
 }
 
+conv::ConvProblem flattened(conv::ConvProblem p) {
+    const bool own_pixels = p.filter.r == 1 && p.filter.s == 1 && p.h_out() == p.h && p.w_out() == p.w;
+    if (!own_pixels || p.pixels_out() % kProductColumns != 0) return p;
+    p.h = p.pixels_out() / kProductColumns;
+    p.w = kProductColumns;
+    return p;
+}
+
 int64_t conv_tiles(const ConvConfig& c, const conv::ConvProblem& p) {
-    const Walk walk = walk_of(p);
+    const Walk walk = walk_of(flattened(p));
     return ceil_div(walk.h, tile_rows(c)) * ceil_div(walk.w, tile_columns(c)) * walk.parities * p.frames_out() *
            ceil_div(p.filter.k, c.bn);
 }

@@ -28,6 +28,11 @@ Walk walk_of(const conv::ConvProblem& problem);
 inline constexpr int64_t kProductColumns = 8;
 conv::ConvProblem product_problem(int64_t rows, int64_t c_in, int64_t k, Element dtype, Element output);
 
+/// The same problem on rows of kProductColumns pixels, if each result needs the pixel at its own place alone: pixels
+/// lie densely, so tiles cover them in any shape, and rows so short leave at most one tile of a frame in part empty.
+/// Every other problem as it is.
+conv::ConvProblem flattened(conv::ConvProblem problem);
+
 /// Tiles of the whole problem.
 int64_t conv_tiles(const ConvConfig& config, const conv::ConvProblem& problem);
 

@@ -115,20 +115,21 @@ std::span<const conv::KnownDevice> devices() {
 
 std::vector<ConvLaunch> conv_launches(const ConvConfig& config, const ConvProblem& problem, const ConvTensors& tensors,
                                       const ParameterAddresses& parameters, uint32_t sms, const EncodeMap& encode) {
-    return launches_of<ConvParams>(config, problem, tensors, parameters, sms, encode,
+    return launches_of<ConvParams>(config, flattened(problem), tensors, parameters, sms, encode,
                                    [](ConvParams&, const FrameRun&) {});
 }
 
 std::vector<ConvLaunch> sum_launches(const ConvConfig& config, const ConvProblem& problem, const ConvTensors& tensors,
                                      std::span<std::byte* const> sums, bool adds, const ParameterAddresses& parameters,
                                      uint32_t sms, const EncodeMap& encode) {
+    const ConvProblem walked = flattened(problem);
     return launches_of<SumConvParams>(
-        config, problem, tensors, parameters, sms, encode, [&](SumConvParams& params, const FrameRun& run) {
+        config, walked, tensors, parameters, sms, encode, [&](SumConvParams& params, const FrameRun& run) {
             if (adds) params.flags |= kConvAddend;
             for (int64_t i = 0; i < run.count; ++i)
                 params.sums[i] = reinterpret_cast<float*>(sums[static_cast<size_t>(run.first_output + i)]);
-            params.h = conv::u32(problem.h_out());
-            params.w = conv::u32(problem.w_out());
+            params.h = conv::u32(walked.h_out());
+            params.w = conv::u32(walked.w_out());
             params.c_out = conv::u32(problem.filter.k);
         });
 }

@@ -73,6 +73,25 @@ TEST(Sm90Conv, AnOutputFrameWhoseTapsAllMeetThePaddingIsItsBias) {
     EXPECT_EQ(tile_disagreement(conv), "");
 }
 
+/// 13 x 24 pixels are 39 rows of 8: one tile of 24 rows and most of another.
+TEST(Sm90Conv, WithoutTapsInTheImageTilesCoverAnyEightPixelsInARow) {
+    for (const Numbers numbers : {Numbers::Coded, Numbers::Random}) {
+        ConvCase conv{causal3d(3, 13, 24, 64, 136, 3, 1)};
+        conv.numbers = numbers;
+        conv.residual = true;
+        EXPECT_EQ(conv_tiles(tile_config(Element::BF16, 128, 3, 1, 1, 64), conv.problem()), 3 * 2 * 2);
+        EXPECT_EQ(tile_disagreement(conv), "");
+    }
+    ConvCase odd{same2d(2, 9, 21, 40, 48, 1, 1)};
+    EXPECT_EQ(flattened(odd.problem()), odd.problem());
+    EXPECT_EQ(tile_disagreement(odd, "", 1), "");
+    ConvCase padded{same2d(1, 8, 8, 40, 48, 1, 1)};
+    padded.shape.pad.top = padded.shape.pad.left = 1;
+    EXPECT_EQ(flattened(padded.problem()), padded.problem());
+    EXPECT_EQ(tile_disagreement(padded, "", 1), "");
+    EXPECT_EQ(flattened(same2d(1, 8, 16, 64, 64, 3, 3)), same2d(1, 8, 16, 64, 64, 3, 3));
+}
+
 TEST(Sm90Conv, MoreFramesThanALaunchHoldsAreSeveralLaunches) {
     ConvCase conv{causal3d(14, 8, 8, 32, 32, 3, 3)};
     ConvNumbers numbers(conv);

