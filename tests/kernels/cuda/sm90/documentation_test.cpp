@@ -98,6 +98,14 @@ std::optional<Predicted> predict(const Measured& of, const conv::Chip& chip) {
     return std::nullopt;
 }
 
+/// Layers that take another tile than when they were recorded: 48 filters in place of 96, and 660 tiles of rows of 8
+/// pixels in place of 720 of the image's own rows. They are no part of the fit.
+bool is_recorded_in_another_tile(const Measured& of) {
+    constexpr std::string_view kLayers[] = {"16>16 1x1x1, 1x88x160", "16>16 1x1x1, 1x60x104",
+                                            "384>1152 1x1x1, 1x88x160"};
+    return of.method == "implicit-gemm-sm90" && std::ranges::find(kLayers, of.layer) != std::end(kLayers);
+}
+
 /// Errors of predictions, as parts of what was measured.
 struct Fit {
     int count = 0;
@@ -113,12 +121,17 @@ struct Fit {
 TEST(Sm90Fit, IsWithinItsBoundsOnEveryRecordedLayer) {
     Fit direct, winograd;
     for (const Measured& of : measured())
-        if (const auto predicted = predict(of, chip_of_sms(132)))
-            (predicted->tile.starts_with("winograd") ? winograd : direct).add(predicted->seconds / of.seconds - 1);
-    EXPECT_EQ(std::pair(direct.count, winograd.count), std::pair(30, 8));
-    // The record's layers without taps in the image ran in tiles of its own rows, of which 384>1152 had a ninth more.
-    EXPECT_LT(direct.rms(), 0.083);
-    EXPECT_LT(direct.most, 0.22);
+        if (const auto predicted = predict(of, chip_of_sms(132))) {
+            const double error = predicted->seconds / of.seconds - 1;
+            if (is_recorded_in_another_tile(of)) {
+                EXPECT_LT(error, -0.2) << of.layer << " is recorded in its tile now: count it";
+            } else {
+                (predicted->tile.starts_with("winograd") ? winograd : direct).add(error);
+            }
+        }
+    EXPECT_EQ(std::pair(direct.count, winograd.count), std::pair(27, 8));
+    EXPECT_LT(direct.rms(), 0.08);
+    EXPECT_LT(direct.most, 0.2);
     EXPECT_LT(winograd.rms(), 0.015);
     EXPECT_LT(winograd.most, 0.025);
 }
@@ -178,7 +191,8 @@ TEST(Sm90Documentation, HoldsTheFitAndHowFarEachLayerIsFromItsOwnLimit) {
     for (const Measured& of : measured()) {
         const auto predicted = predict(of, chip_of_sms(132));
         if (!predicted) continue;
-        (predicted->tile.starts_with("winograd") ? winograd : direct).add(predicted->seconds / of.seconds - 1);
+        if (!is_recorded_in_another_tile(of))
+            (predicted->tile.starts_with("winograd") ? winograd : direct).add(predicted->seconds / of.seconds - 1);
         if (of.size == "1280x704") table += row(of, *predicted);
     }
     table += line(
