@@ -10,6 +10,11 @@
 /// the 64 rows of one wgmma, times `bn` filters; one consumer warpgroup computes all of it.
 namespace kinetograph::sm90 {
 
+enum class Epilogues : uint8_t {
+    InTurn,   ///< the two warpgroups share staging buffers: one's epilogue begins when the other's has ended
+    Overlap,  ///< each has its own, for tiles whose epilogues take longer than their products
+};
+
 struct ConvConfig {
     Element element = Element::BF16;
     uint32_t blocks_y = 0, blocks_x = 0;  ///< of 8 x 8 pixels
@@ -18,6 +23,7 @@ struct ConvConfig {
     uint32_t side = 3;                    ///< taps along rows and along columns: 1, 2 or 3
     uint32_t stage_taps = 1;              ///< taps whose filters share a stage
     uint32_t input_stages = 0, filter_stages = 0;
+    Epilogues epilogues = Epilogues::InTurn;
     bool fp32_sums = false;  ///< launches may first add fp32 sums from memory, and store fp32 sums as their results
 
     friend bool operator==(const ConvConfig&, const ConvConfig&) = default;
@@ -56,11 +62,12 @@ KG_HOST_DEVICE uint32_t staging_bytes(const ConvConfig& c) {
 KG_HOST_DEVICE isa::Swizzle staging_swizzle(const ConvConfig& c) {
     return piece_channels(c) == 64 ? isa::Swizzle::Span128 : isa::Swizzle::Span64;
 }
+KG_HOST_DEVICE uint32_t staging_sets(const ConvConfig& c) { return c.epilogues == Epilogues::Overlap ? kConsumers : 1; }
 /// A buffer for each block, and one more so that a block's raw and normed results can be stored together.
 KG_HOST_DEVICE uint32_t staging_buffers(const ConvConfig& c) { return blocks(c) + 1; }
 KG_HOST_DEVICE uint32_t shared_bytes(const ConvConfig& c) {
     return c.input_stages * input_stage_bytes(c) + c.filter_stages * filter_stage_bytes(c) +
-           staging_buffers(c) * staging_bytes(c) + 1024;  // the barriers
+           staging_sets(c) * staging_buffers(c) * staging_bytes(c) + 1024;  // the barriers
 }
 
 /// Every limit that a config can break, each with its own message.

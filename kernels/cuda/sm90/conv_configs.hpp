@@ -8,7 +8,7 @@ namespace kinetograph::sm90 {
 /// A tile of `bn` filters and blocks_y x blocks_x blocks of 8 x 8 pixels under side x side taps, with as many stages as
 /// fit beside its staging buffers: the filters' ring grows to 4 first, then the input's to 4, then the filters' to 8.
 KG_HOST_DEVICE ConvConfig tile_config(Element element, uint32_t bn, uint32_t blocks_y, uint32_t blocks_x, uint32_t side,
-                                      uint32_t channels) {
+                                      uint32_t channels, Epilogues epilogues = Epilogues::InTurn) {
     ConvConfig c{.element = element,
                  .blocks_y = blocks_y,
                  .blocks_x = blocks_x,
@@ -17,7 +17,8 @@ KG_HOST_DEVICE ConvConfig tile_config(Element element, uint32_t bn, uint32_t blo
                  .side = side,
                  .stage_taps = channels == 32 && side == 3 ? 3u : 1u,
                  .input_stages = 2,
-                 .filter_stages = 2};
+                 .filter_stages = 2,
+                 .epilogues = epilogues};
     while (c.filter_stages < 4 && shared_bytes(c) + filter_stage_bytes(c) <= kSharedLimit) ++c.filter_stages;
     while (c.input_stages < 4 && shared_bytes(c) + input_stage_bytes(c) <= kSharedLimit) ++c.input_stages;
     while (c.filter_stages < 8 && shared_bytes(c) + filter_stage_bytes(c) <= kSharedLimit) ++c.filter_stages;
@@ -25,31 +26,33 @@ KG_HOST_DEVICE ConvConfig tile_config(Element element, uint32_t bn, uint32_t blo
 }
 
 // X(kernel, its ConvConfig). A row: name, filters, blocks along rows, along columns, taps a side, channels of a block
-// of K. A name says filters x pixels, taps, channels. If two tiles differ only in filters or
+// of K. A name says filters x pixels, taps, channels, and if epilogues overlap. If two tiles differ only in filters or
 // pixels, the smaller one is for images whose larger tiles would not fill the SMs evenly.
 #define KG_SM90_TILE(X, word, element, name, ...) \
     X(sm90_conv_##word##_##name, tile_config(Element::element, __VA_ARGS__))
-#define KG_SM90_TILES(X, word, element)                              \
-    KG_SM90_TILE(X, word, element, n32_32x16_3_32, 32, 4, 2, 3, 32)  \
-    KG_SM90_TILE(X, word, element, n48_32x16_3_32, 48, 4, 2, 3, 32)  \
-    KG_SM90_TILE(X, word, element, n64_8x40_3_64, 64, 1, 5, 3, 64)   \
-    KG_SM90_TILE(X, word, element, n64_32x8_3_32, 64, 4, 1, 3, 32)   \
-    KG_SM90_TILE(X, word, element, n96_32x8_3_32, 96, 4, 1, 3, 32)   \
-    KG_SM90_TILE(X, word, element, n96_32x8_3_64, 96, 4, 1, 3, 64)   \
-    KG_SM90_TILE(X, word, element, n128_16x8_3_64, 128, 2, 1, 3, 64) \
-    KG_SM90_TILE(X, word, element, n128_24x8_3_64, 128, 3, 1, 3, 64) \
-    KG_SM90_TILE(X, word, element, n128_16x8_3_32, 128, 2, 1, 3, 32) \
-    KG_SM90_TILE(X, word, element, n192_16x8_3_64, 192, 2, 1, 3, 64) \
-    KG_SM90_TILE(X, word, element, n32_32x16_2_32, 32, 4, 2, 2, 32)  \
-    KG_SM90_TILE(X, word, element, n48_32x16_2_32, 48, 4, 2, 2, 32)  \
-    KG_SM90_TILE(X, word, element, n64_32x8_2_64, 64, 4, 1, 2, 64)   \
-    KG_SM90_TILE(X, word, element, n96_32x8_2_64, 96, 4, 1, 2, 64)   \
-    KG_SM90_TILE(X, word, element, n96_32x8_2_32, 96, 4, 1, 2, 32)   \
-    KG_SM90_TILE(X, word, element, n128_24x8_2_64, 128, 3, 1, 2, 64) \
-    KG_SM90_TILE(X, word, element, n192_16x8_2_64, 192, 2, 1, 2, 64) \
-    KG_SM90_TILE(X, word, element, n48_16x8_1_32, 48, 2, 1, 1, 32)   \
-    KG_SM90_TILE(X, word, element, n96_32x8_1_32, 96, 4, 1, 1, 32)   \
-    KG_SM90_TILE(X, word, element, n128_24x8_1_64, 128, 3, 1, 1, 64) \
+#define KG_SM90_TILES(X, word, element)                                                          \
+    KG_SM90_TILE(X, word, element, n32_32x16_3_32, 32, 4, 2, 3, 32)                              \
+    KG_SM90_TILE(X, word, element, n48_32x16_3_32, 48, 4, 2, 3, 32)                              \
+    KG_SM90_TILE(X, word, element, n64_8x40_3_64, 64, 1, 5, 3, 64)                               \
+    KG_SM90_TILE(X, word, element, n64_32x8_3_32, 64, 4, 1, 3, 32)                               \
+    KG_SM90_TILE(X, word, element, n96_32x8_3_32, 96, 4, 1, 3, 32)                               \
+    KG_SM90_TILE(X, word, element, n96_32x8_3_64, 96, 4, 1, 3, 64)                               \
+    KG_SM90_TILE(X, word, element, n128_16x8_3_64, 128, 2, 1, 3, 64)                             \
+    KG_SM90_TILE(X, word, element, n128_24x8_3_64, 128, 3, 1, 3, 64)                             \
+    KG_SM90_TILE(X, word, element, n128_16x8_3_32, 128, 2, 1, 3, 32)                             \
+    KG_SM90_TILE(X, word, element, n192_16x8_3_64, 192, 2, 1, 3, 64)                             \
+    KG_SM90_TILE(X, word, element, n32_32x16_2_32, 32, 4, 2, 2, 32)                              \
+    KG_SM90_TILE(X, word, element, n48_32x16_2_32, 48, 4, 2, 2, 32)                              \
+    KG_SM90_TILE(X, word, element, n64_32x8_2_64, 64, 4, 1, 2, 64)                               \
+    KG_SM90_TILE(X, word, element, n96_32x8_2_64, 96, 4, 1, 2, 64)                               \
+    KG_SM90_TILE(X, word, element, n96_16x8_2_64_overlap, 96, 2, 1, 2, 64, Epilogues::Overlap)   \
+    KG_SM90_TILE(X, word, element, n96_32x8_2_32, 96, 4, 1, 2, 32)                               \
+    KG_SM90_TILE(X, word, element, n128_24x8_2_64, 128, 3, 1, 2, 64)                             \
+    KG_SM90_TILE(X, word, element, n192_16x8_2_64, 192, 2, 1, 2, 64)                             \
+    KG_SM90_TILE(X, word, element, n48_16x8_1_32, 48, 2, 1, 1, 32)                               \
+    KG_SM90_TILE(X, word, element, n96_32x8_1_32, 96, 4, 1, 1, 32)                               \
+    KG_SM90_TILE(X, word, element, n128_16x8_1_64_overlap, 128, 2, 1, 1, 64, Epilogues::Overlap) \
+    KG_SM90_TILE(X, word, element, n128_24x8_1_64, 128, 3, 1, 1, 64)                             \
     KG_SM90_TILE(X, word, element, n192_16x8_1_64, 192, 2, 1, 1, 64)
 // The tiles that are also built with fp32 sums, for Q-slice and, under one tap, for scores of an attention.
 KG_HOST_DEVICE ConvConfig with_sums(ConvConfig c) {

@@ -54,8 +54,10 @@ struct ConvKernel {
     KG_DEVICE static void consume(const ConvParams& params, Smem& smem, uint32_t consumer) {
         const uint32_t tiles = tile_count(params), step = isa::grid_size().x, first = isa::block_index().x;
         MultiplyRole<kConfig, kFault> multiply(smem, consumer);
-        Epilogue epilogue(params, smem.staging, smem.staging_ready[consumer], consumer);
+        Epilogue epilogue(params, staging_of(smem, consumer), smem.staging_ready[consumer], consumer);
         if (consumer == 0 && Epilogue::stores() && first < tiles) prepare(params, smem, first, 0);
+        if (kOverlap && consumer == 1 && Epilogue::stores() && first + step < tiles)
+            prepare(params, smem, first + step, 1);
         if (consumer == 1 && first < tiles) multiply.skip(k_blocks(params, tile_at<kConfig>(params, first)));
         uint32_t turn = 0;
         for (uint32_t index = first + consumer * step; index < tiles; index += 2 * step, ++turn) {
@@ -65,17 +67,26 @@ struct ConvKernel {
             multiply.run(sums, k_blocks(params, tile), turn);
             if (next < tiles) multiply.skip(k_blocks(params, tile_at<kConfig>(params, next)));
             epilogue.run(sums, tile, turn, [&] {
-                if (isa::recomputed(next) < tiles) prepare(params, smem, next, other_consumer());
+                const uint32_t stored_next = isa::recomputed(next) + (kOverlap ? step : 0);
+                if (stored_next < tiles) prepare(params, smem, stored_next, next_consumer());
             });
         }
     }
 
-    /// Hands the staging buffers to tile `index` of warpgroup `consumer`.
+    static constexpr bool kOverlap = c.epilogues == Epilogues::Overlap;
+
+    KG_DEVICE static auto& staging_of(Smem& smem, uint32_t consumer) { return smem.staging[kOverlap ? consumer : 0]; }
+
+    /// Hands staging buffers to tile `index` of warpgroup `consumer`.
     KG_DEVICE static void prepare(const ConvParams& params, Smem& smem, uint32_t index, uint32_t consumer) {
-        Epilogue::prepare(params, smem.staging, smem.staging_ready[consumer], tile_at<kConfig>(params, index));
+        Epilogue::prepare(params, staging_of(smem, consumer), smem.staging_ready[consumer],
+                          tile_at<kConfig>(params, index));
     }
-    /// The warpgroup whose tile comes next; recomputed, because the epilogue needs all registers.
-    KG_DEVICE static uint32_t other_consumer() { return kConsumers - isa::recomputed(isa::thread_index()) / 128; }
+    /// The warpgroup that uses this one's staging buffers next; recomputed, because the epilogue needs all registers.
+    KG_DEVICE static uint32_t next_consumer() {
+        const uint32_t warpgroup = isa::recomputed(isa::thread_index()) / 128;
+        return kOverlap ? warpgroup - 1 : kConsumers - warpgroup;
+    }
 };
 
 }  // namespace kinetograph::sm90

@@ -12,7 +12,7 @@ struct ConvSmem {
 
     alignas(1024) uint8_t input[c.input_stages][input_stage_bytes(c)];     ///< [pixel of the halo][channels]
     alignas(1024) uint8_t filter[c.filter_stages][filter_stage_bytes(c)];  ///< [tap][filter][channels]
-    alignas(1024) uint8_t staging[staging_buffers(c)][staging_bytes(c)];   ///< [piece][pixel][channels]
+    alignas(1024) uint8_t staging[staging_sets(c)][staging_buffers(c)][staging_bytes(c)];  ///< [piece][pixel][channels]
 
     isa::mbarrier::Barrier input_full[c.input_stages], input_empty[c.input_stages];      // load <-> multiply
     isa::mbarrier::Barrier filter_full[c.filter_stages], filter_empty[c.filter_stages];  // load <-> multiply

@@ -19,6 +19,8 @@ constexpr std::array kSumConfigs{KG_SM90_SUM_TILES(KG_ROW)};
 // give an H200's clock as 1.8 GHz; while the tensor cores are busy, power holds it at 1.58 (docs/performance.md).
 constexpr double kDescribedClocksPerSecond = 1.8e9, kLoadedClocksPerSecond = 1.58e9;
 constexpr double kIssueEfficiency = 0.97;
+// What an SM loads in a clock while all do, out of the L2: the most that a recorded layer has, 384>768 3x1x1 1x88x160.
+constexpr double kLoadedBytesPerClock = 52;
 // Clocks of an epilogue for each filter of a block.
 constexpr double kStoreClocks = 13.5, kNormClocks = 18, kResidualClocks = 3;
 constexpr double kStartSeconds = 2e-6;  // per launch, before its first tile and after its last
@@ -34,10 +36,18 @@ double traffic_bytes(const conv::ConvProblem& p) {
     return static_cast<double>(p.frames_in()) * static_cast<double>(p.input_frame_bytes()) + (stores + loads) * outputs;
 }
 
+/// Overlapping epilogues cost stages of both rings, and gain nothing where products take longer.
+bool gains_by_overlap(const ConvConfig& c, const conv::ConvProblem& p) {
+    return c.epilogues == Epilogues::InTurn || epilogue_clocks(c, p) > tile_clocks(c, p);
+}
+
 const NamedConvConfig* cheapest_of(std::span<const NamedConvConfig> configs, const conv::ConvProblem& problem,
                                    const conv::Chip& chip) {
     return conv::cheapest(
-        configs, [&](const NamedConvConfig& named) { return fits(named.config, problem); },
+        configs,
+        [&](const NamedConvConfig& named) {
+            return fits(named.config, problem) && gains_by_overlap(named.config, problem);
+        },
         [&](const NamedConvConfig& named) { return conv_seconds(named.config, problem, chip); });
 }
 
@@ -84,9 +94,10 @@ double epilogue_clocks(const ConvConfig& c, const conv::ConvProblem& p) {
 double product_clocks(uint32_t filters) { return std::max(filters / 2.0, (kBlockPixels + filters) * 16 * 2 / 128.0); }
 
 double tile_clocks(const ConvConfig& c, const conv::ConvProblem& p) {
-    const int64_t side = side_of(p);
-    const int64_t steps = p.filter.q * side * side * ceil_div(p.c_in, c.channels) * (c.channels / 16);
-    return static_cast<double>(steps) * blocks(c) * product_clocks(c.bn) / kIssueEfficiency;
+    const auto taps = static_cast<double>(c.side * c.side), steps = taps * (c.channels / 16);
+    const double products = steps * blocks(c) * product_clocks(c.bn) / kIssueEfficiency;
+    const double loads = (halo_bytes(c) + taps * c.bn * row_bytes(c)) / kLoadedBytesPerClock;
+    return static_cast<double>(p.filter.q * ceil_div(p.c_in, c.channels)) * std::max(products, loads);
 }
 
 double clock_seconds(double clocks, const conv::Chip& chip) {
@@ -100,9 +111,11 @@ double launch_seconds(double clocks, const conv::ConvProblem& p, const conv::Chi
 
 double conv_seconds(const ConvConfig& c, const conv::ConvProblem& p, const conv::Chip& chip) {
     const double products = tile_clocks(c, p), epilogue = epilogue_clocks(c, p);
-    // One warpgroup's products overlap the other's epilogue: a tile takes the longer of the two, the last tile both.
+    // One warpgroup's products overlap the other's epilogue: a tile takes the longer of the two, the last tile both. If
+    // epilogues overlap, both warpgroups are always at work: a tile takes half of both, or the products.
+    const double longer = c.epilogues == Epilogues::Overlap ? (products + epilogue) / 2 : epilogue;
     const auto turns = static_cast<double>(ceil_div(conv_tiles(c, p), std::max<int64_t>(chip.compute_units, 1)));
-    return launch_seconds(turns * std::max(products, epilogue) + std::min(products, epilogue), p, chip);
+    return launch_seconds((turns - 1) * std::max(products, longer) + products + epilogue, p, chip);
 }
 
 bool fits(const ConvConfig& c, const conv::ConvProblem& p) {

@@ -41,7 +41,7 @@ int64_t conv_tiles(const ConvConfig& config, const conv::ConvProblem& problem);
 double product_clocks(uint32_t filters);
 /// Seconds of so many clocks of an SM whose tensor cores are busy.
 double clock_seconds(double clocks, const conv::Chip& chip);
-/// Clocks of all products of a tile of that problem.
+/// Clocks of a tile's main loop in that problem: the longer of its products and of loading their operands.
 double tile_clocks(const ConvConfig& config, const conv::ConvProblem& problem);
 /// Clocks that one warpgroup's epilogue takes for the blocks of that tile.
 double epilogue_clocks(const ConvConfig& config, const conv::ConvProblem& problem);
@@ -56,7 +56,8 @@ double conv_seconds(const ConvConfig& config, const conv::ConvProblem& problem, 
 /// if there is a norm or a partial piece. Channels follow from c_in alone, so that every tile adds in the same order.
 bool fits(const ConvConfig& config, const conv::ConvProblem& problem);
 
-/// The cheapest tile that fits; null if none does.
+/// The cheapest tile that fits; null if none does. One whose epilogues overlap is taken only where they are the longer
+/// part.
 const NamedConvConfig* choose_config(const conv::ConvProblem& problem, const conv::Chip& chip);
 const NamedConvConfig* choose_sum_config(const conv::ConvProblem& problem, const conv::Chip& chip);
 

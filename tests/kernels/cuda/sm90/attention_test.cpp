@@ -123,6 +123,8 @@ TEST(Sm90AttentionFaults, SumsThatAreNotRescaledAreCaught) { expect_caught<Atten
 TEST(Sm90AttentionFaults, AMissingFenceAfterTheResultsIsCaught) { expect_caught<AttentionFault::NoResultFence>(); }
 TEST(Sm90AttentionFaults, AMissingBarrierAfterTheResultsIsCaught) { expect_caught<AttentionFault::NoResultBarrier>(); }
 
+constexpr ConvConfig kOverlap = tile_config(Element::BF16, 128, 2, 1, 1, 64, Epilogues::Overlap);
+
 /// products-sm90 on the host model: every launch of its plan.
 std::string products_disagreement(const AttentionCase& attention, uint64_t seed) {
     sm80::AttentionNumbers numbers(attention, Element::BF16);
@@ -157,6 +159,8 @@ std::string products_disagreement(const AttentionCase& attention, uint64_t seed)
                                 if (launch.kernel == 3 && plan.kernels[3].kernel == "sm90_conv_bf16_n96_32x8_1_32")
                                     ConvKernel<tile_config(Element::BF16, 96, 4, 1, 1, 32)>::run(
                                         *reinterpret_cast<const ConvParams*>(params));
+                                if (launch.kernel == 3 && plan.kernels[3].kernel.ends_with("n128_16x8_1_64_overlap"))
+                                    ConvKernel<kOverlap>::run(*reinterpret_cast<const ConvParams*>(params));
                                 if (launch.kernel == 3 && plan.kernels[3].kernel == "sm90_conv_bf16_n128_24x8_1_64")
                                     ConvKernel<tile_config(Element::BF16, 128, 3, 1, 1, 64)>::run(
                                         *reinterpret_cast<const ConvParams*>(params));

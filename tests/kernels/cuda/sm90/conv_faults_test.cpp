@@ -8,7 +8,8 @@
 namespace kinetograph::sm90 {
 namespace {
 
-constexpr ConvConfig kTile = tile_config(Element::BF16, 96, 4, 1, 3, 32);
+constexpr ConvConfig kInTurn = tile_config(Element::BF16, 96, 4, 1, 3, 32);
+constexpr ConvConfig kOverlap = tile_config(Element::BF16, 96, 2, 1, 3, 32, Epilogues::Overlap);
 
 /// Three tiles for one CTA, so that both warpgroups take turns and staging buffers go from tile to tile.
 ConvCase long_case() {
@@ -19,7 +20,7 @@ ConvCase long_case() {
 }
 
 /// What a run says, or what is wrong with its results; "" if nothing is.
-template <ConvFault kFault>
+template <ConvFault kFault, ConvConfig kTile = kInTurn>
 std::string outcome(uint64_t seed) {
     ConvNumbers numbers(long_case());
     const ModelConv model(numbers, kTile, 1);
@@ -27,9 +28,9 @@ std::string outcome(uint64_t seed) {
     return wrong.empty() ? numbers.judge() : wrong;
 }
 
-template <ConvFault kFault>
+template <ConvFault kFault, ConvConfig kTile = kInTurn>
 void expect_caught() {
-    for (uint64_t seed = 0; seed < kSchedules; ++seed) EXPECT_NE(outcome<kFault>(seed), "") << "seed " << seed;
+    for (uint64_t seed = 0; seed < kSchedules; ++seed) EXPECT_NE((outcome<kFault, kTile>(seed)), "") << "seed " << seed;
 }
 
 TEST(Sm90ConvFaults, NoneOfThemIsNoFault) {
@@ -50,6 +51,14 @@ TEST(Sm90ConvFaults, StagingBuffersThatWereNotHandedOverAreCaught) { expect_caug
 TEST(Sm90ConvFaults, AMissingProxyFenceIsCaught) { expect_caught<ConvFault::NoStagingFence>(); }
 TEST(Sm90ConvFaults, AMissingBarrierBeforeTheStoreIsCaught) { expect_caught<ConvFault::NoStagingBarrier>(); }
 TEST(Sm90ConvFaults, StoresThatStillReadTheirBufferAreCaught) { expect_caught<ConvFault::NoStoreWait>(); }
+TEST(Sm90ConvFaults, AreCaughtWhereEpiloguesOverlap) {
+    for (uint64_t seed = 0; seed < kSchedules; ++seed) EXPECT_EQ((outcome<ConvFault::None, kOverlap>(seed)), "");
+    expect_caught<ConvFault::NoStagingWait, kOverlap>();
+    expect_caught<ConvFault::NoStagingFence, kOverlap>();
+    expect_caught<ConvFault::NoStagingBarrier, kOverlap>();
+    expect_caught<ConvFault::NoStoreWait, kOverlap>();
+    expect_caught<ConvFault::NoOrder, kOverlap>();
+}
 
 }  // namespace
 }  // namespace kinetograph::sm90

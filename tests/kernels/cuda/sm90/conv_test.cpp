@@ -34,17 +34,32 @@ TEST_P(EveryTile, AgreesWithFp64OnARaggedImage) {
     EXPECT_EQ(tile_disagreement(conv, GetParam(), 1), "");
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Bf16, EveryTile,
-    testing::Values("sm90_conv_bf16_n32_32x16_3_32", "sm90_conv_bf16_n48_32x16_3_32", "sm90_conv_bf16_n64_8x40_3_64",
-                    "sm90_conv_bf16_n64_32x8_3_32", "sm90_conv_bf16_n96_32x8_3_32", "sm90_conv_bf16_n96_32x8_3_64",
-                    "sm90_conv_bf16_n128_16x8_3_64", "sm90_conv_bf16_n128_24x8_3_64", "sm90_conv_bf16_n128_16x8_3_32",
-                    "sm90_conv_bf16_n192_16x8_3_64", "sm90_conv_bf16_n32_32x16_2_32", "sm90_conv_bf16_n48_32x16_2_32",
-                    "sm90_conv_bf16_n64_32x8_2_64", "sm90_conv_bf16_n96_32x8_2_64", "sm90_conv_bf16_n96_32x8_2_32",
-                    "sm90_conv_bf16_n192_16x8_2_64", "sm90_conv_bf16_n48_16x8_1_32", "sm90_conv_bf16_n96_32x8_1_32",
-                    "sm90_conv_bf16_n128_24x8_1_64", "sm90_conv_bf16_n192_16x8_1_64"));
+INSTANTIATE_TEST_SUITE_P(Bf16, EveryTile,
+                         testing::Values("sm90_conv_bf16_n32_32x16_3_32", "sm90_conv_bf16_n48_32x16_3_32",
+                                         "sm90_conv_bf16_n64_8x40_3_64", "sm90_conv_bf16_n64_32x8_3_32",
+                                         "sm90_conv_bf16_n96_32x8_3_32", "sm90_conv_bf16_n96_32x8_3_64",
+                                         "sm90_conv_bf16_n128_16x8_3_64", "sm90_conv_bf16_n128_24x8_3_64",
+                                         "sm90_conv_bf16_n128_16x8_3_32", "sm90_conv_bf16_n192_16x8_3_64",
+                                         "sm90_conv_bf16_n32_32x16_2_32", "sm90_conv_bf16_n48_32x16_2_32",
+                                         "sm90_conv_bf16_n64_32x8_2_64", "sm90_conv_bf16_n96_32x8_2_64",
+                                         "sm90_conv_bf16_n96_16x8_2_64_overlap", "sm90_conv_bf16_n96_32x8_2_32",
+                                         "sm90_conv_bf16_n192_16x8_2_64", "sm90_conv_bf16_n48_16x8_1_32",
+                                         "sm90_conv_bf16_n96_32x8_1_32", "sm90_conv_bf16_n128_16x8_1_64_overlap",
+                                         "sm90_conv_bf16_n128_24x8_1_64", "sm90_conv_bf16_n192_16x8_1_64"));
 INSTANTIATE_TEST_SUITE_P(F16, EveryTile,
                          testing::Values("sm90_conv_f16_n96_32x8_3_32", "sm90_conv_f16_n128_24x8_1_64"));
+
+/// Four tiles for each CTA, with all that uses staging buffers.
+TEST(Sm90Conv, EpiloguesOverlapWhereEachWarpgroupHasBuffersOfItsOwn) {
+    ConvCase conv{same2d(3, 20, 24, 128, 120, 1, 1)};
+    conv.residual = true;
+    conv.epilogue.norm = Norm::Beside;
+    EXPECT_EQ(tile_disagreement(conv, "sm90_conv_bf16_n128_16x8_1_64_overlap"), "");
+    ConvCase upsampled{same2d(1, 20, 12, 64, 96, 3, 3)};
+    upsampled.shape.upsample = true;
+    upsampled.epilogue.norm = Norm::Beside;
+    EXPECT_EQ(tile_disagreement(upsampled, "sm90_conv_bf16_n96_16x8_2_64_overlap"), "");
+}
 
 TEST(Sm90Conv, IntegersComeOutBitForBit) {
     ConvCase conv{causal3d(3, 9, 11, 64, 72, 3, 3)};

@@ -60,6 +60,17 @@ TEST(Sm90Cost, TilesWithoutTapsInTheImageWasteNoneOfIt) {
     EXPECT_EQ(conv_tiles(chosen->config, same2d(1, 87, 159, 384, 1152, 1, 1)), 720);
 }
 
+/// The shortcut of 192 channels, whose products are few, and the last upsampling, whose norm takes long.
+TEST(Sm90Cost, EpiloguesOverlapWhereTheyTakeLongerThanProducts) {
+    const conv::Chip h200 = chip_of_sms(132);
+    const auto chosen = [&](const ConvProblem& p) { return choose_config(p, h200)->kernel; };
+    EXPECT_EQ(chosen(same2d(2, 176, 320, 192, 384, 1, 1)), "sm90_conv_bf16_n128_16x8_1_64_overlap");
+    ConvProblem last = same2d(4, 352, 640, 192, 96, 3, 3);
+    last.upsample = true;
+    EXPECT_EQ(chosen(last), "sm90_conv_bf16_n96_32x8_2_64");
+    EXPECT_EQ(chosen(upsampled(last)), "sm90_conv_bf16_n96_16x8_2_64_overlap");
+}
+
 /// Layers of LightVAE and of the small decoders.
 TEST(Sm90Cost, NarrowLayersTakeTilesAsNarrowAsTheyAre) {
     const conv::Chip h200 = chip_of_sms(132);

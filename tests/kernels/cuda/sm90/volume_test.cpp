@@ -18,7 +18,8 @@ using sm80::causal3d;
 
 constexpr ConvConfig kProducts[] = {
     tile_config(Element::F16, 48, 2, 1, 1, 32), tile_config(Element::F16, 96, 4, 1, 1, 32),
-    tile_config(Element::F16, 128, 3, 1, 1, 64), tile_config(Element::F16, 192, 2, 1, 1, 64)};
+    tile_config(Element::F16, 128, 3, 1, 1, 64), tile_config(Element::F16, 192, 2, 1, 1, 64),
+    tile_config(Element::F16, 128, 2, 1, 1, 64, Epilogues::Overlap)};
 
 template <class Params>
 const Params& params_of(const ConvLaunch& launch) {
@@ -30,6 +31,7 @@ void multiply(const ConvConfig& config, const ConvParams& params) {
     if (config == kProducts[1]) ConvKernel<kProducts[1]>::run(params);
     if (config == kProducts[2]) ConvKernel<kProducts[2]>::run(params);
     if (config == kProducts[3]) ConvKernel<kProducts[3]>::run(params);
+    if (config == kProducts[4]) ConvKernel<kProducts[4]>::run(params);
 }
 
 /// A case computed with that tile, or the chosen one. The workspace is poisoned with NaN and has room for so many bytes
