@@ -64,7 +64,8 @@ set(KINETOGRAPH_TEST_OPTIONS "" CACHE STRING "Further compile options of test so
 # kinetograph_test(NAME SOURCES a_test.cpp ... LINK kinetograph::graph ... [LABEL golden] [TIMEOUT seconds]
 #                  [ENVIRONMENT NAME=value] [NOT_UNDER address|thread ... BECAUSE "reason"])
 # A GoogleTest program whose cases CTest lists one by one; under a sanitizer, whose processes are slow to start, it is
-# one test. NOT_UNDER: the sanitizers that would take minutes over it to find nothing.
+# one test, with the folder's KINETOGRAPH_SANITIZED_ARGUMENTS. NOT_UNDER: the sanitizers that would take minutes over it
+# to find nothing.
 function(kinetograph_test name)
     cmake_parse_arguments(ARG "" "LABEL;TIMEOUT;ENVIRONMENT;BECAUSE" "SOURCES;LINK;NOT_UNDER" ${ARGN})
     set(excluded "")
@@ -92,7 +93,7 @@ function(kinetograph_test name)
         list(APPEND properties ENVIRONMENT ${ARG_ENVIRONMENT})
     endif()
     if(KINETOGRAPH_SANITIZER)
-        add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
+        add_test(NAME ${name} COMMAND ${name} --gtest_brief=1 ${KINETOGRAPH_SANITIZED_ARGUMENTS})
         set_tests_properties(${name} PROPERTIES ${properties})
     else()
         gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 PROPERTIES ${properties})

@@ -114,7 +114,7 @@ TEST(EmbedVulkanSample, ReadsOnItsOwnDeviceWhatTheOtherOneIsGivenInMemory) {
 /// other.
 TEST(EmbedVulkanSample, ReadsOnItsOwnDeviceWhatTheHipLaneDecodes) {
     const TemporaryFolder folder;
-    std::vector<std::string> arguments{write_latents(folder, "clip.safetensors"), kSmallWeights};
+    std::vector<std::string> arguments{write_latents(folder, "clip.safetensors", 2, 16, 2, 2), kSmallWeights};
     const std::string on_cpu = run_program(SAMPLE_EMBED_VULKAN, arguments).out;
     arguments.emplace_back("hip");
     const auto result =
@@ -129,7 +129,8 @@ TEST(EmbedVulkanSample, ReadsOnItsOwnDeviceWhatTheHipLaneDecodes) {
 /// The same with the CUDA lane, its sm_80 kernels in the host model, and latents in memory of that lane.
 TEST(EmbedCudaSample, DecodesOnTheCudaLaneWithoutBeingAskedTo) {
     const TemporaryFolder folder;
-    const std::vector<std::string> arguments{write_latents(folder, "clip.safetensors"), "synthetic:wan2.1,dim=8"};
+    const std::vector<std::string> arguments{write_latents(folder, "clip.safetensors", 2, 16, 2, 2),
+                                             "synthetic:wan2.1,dim=8"};
     const auto result =
         run_program(SAMPLE_EMBED_CUDA, arguments, {.environment = {"KINETOGRAPH_CUDA_LIBRARY=" STANDIN_CUDA_SM80}});
     ASSERT_EQ(result.exit_code, 0) << result.messages;

@@ -17,9 +17,9 @@ namespace {
 
 using tensor::DType;
 
-constexpr int kShapes = test::kAddressSanitized ? 60 : 480;
-constexpr int kDoubledShapes = test::kAddressSanitized ? 40 : 160;
-constexpr int kShapesInTime = test::kAddressSanitized ? 32 : 160;
+constexpr int kShapes = test::kAddressSanitized ? 24 : 480;
+constexpr int kDoubledShapes = test::kAddressSanitized ? 16 : 160;
+constexpr int kShapesInTime = test::kAddressSanitized ? 16 : 160;
 
 std::vector<ConvShape> shapes(std::uint64_t seed, int count) {
     std::vector<ConvShape> all = awkward_shapes(seed, count);

@@ -45,7 +45,7 @@ TEST_F(BenchOnCuda, HandsOverToVulkanAndBack) {
 
 TEST_F(BenchOnCuda, RunsADecoderWhoseFramesVulkanDraws) {
     const auto json = run_json({"bench", "interop", "--lane", "cuda", "--executions", "5", "--weights",
-                                "synthetic:wan2.1,dim=2", "--size", "8x8", "--decode-steps", "12", "--steps", "2"},
+                                "synthetic:taew2.1,dim=4", "--size", "8x8", "--decode-steps", "12", "--steps", "2"},
                                options_);
     EXPECT_EQ(json.at("decode").at("seconds_per_step_decoded_only").at("count"), 8);
     const auto& soak = json.at("soak");

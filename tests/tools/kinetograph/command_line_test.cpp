@@ -1,12 +1,13 @@
 // Thousands of command lines, drawn from words of real ones and from nonsense: each is parsed or refused as bad usage,
-// and parsing has no side effects. KINETOGRAPH_COMMAND_LINES says how many (4000), KINETOGRAPH_COMMAND_LINES_SEED
-// which.
+// and parsing has no side effects. KINETOGRAPH_COMMAND_LINES says how many (4000, or 400 under the address sanitizer),
+// KINETOGRAPH_COMMAND_LINES_SEED which.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <kinetograph/tests/compute/tensor/temporary_folder.hpp>
+#include <kinetograph/tests/sanitizers.hpp>
 #include <kinetograph/tools/kinetograph/command.hpp>
 #include <random>
 #include <string>
@@ -144,7 +145,8 @@ TEST_F(CommandLines, ThatAreMeantAreUnderstood) {
 }
 
 TEST_F(CommandLines, OfAnyWordsAreUnderstoodOrRefusedAndTouchNothing) {
-    const auto lines = static_cast<int>(from_environment("KINETOGRAPH_COMMAND_LINES", 4000));
+    const auto lines =
+        static_cast<int>(from_environment("KINETOGRAPH_COMMAND_LINES", test::kAddressSanitized ? 400 : 4000));
     const test::TemporaryFolder folder;
     const auto before = std::filesystem::current_path();
     std::filesystem::current_path(folder.path());

@@ -17,10 +17,6 @@ namespace {
 
 constexpr std::int64_t kWidth = 48, kHeight = 32, kFrames = 5;
 
-std::vector<std::string> decode(const std::string& latents, const std::string& out) {
-    return {"decode", latents, "--weights", kSmallWeights, "-o", out};
-}
-
 /// frames[3, T, H, W] of a file that `decode` wrote.
 std::vector<float> read_frames(const std::filesystem::path& path) {
     auto file = tensor::SafetensorsFile::open(path);

@@ -22,11 +22,6 @@ void expect_failure(const TemporaryFolder& folder, const std::vector<std::string
     EXPECT_EQ(folder.count_entries(), before) << "something was left behind";
 }
 
-std::vector<std::string> decode(const std::string& latents, const std::string& out,
-                                const std::string& weights = kSmallWeights) {
-    return {"decode", latents, "--weights", weights, "-o", out};
-}
-
 std::string write_tensor(const TemporaryFolder& folder, const std::string& name, const std::string& tensor_name,
                          const tensor::Shape& shape, float value = 0.5F) {
     const std::vector<float> values(static_cast<std::size_t>(*tensor::element_count(shape)), value);

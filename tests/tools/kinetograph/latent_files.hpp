@@ -7,6 +7,8 @@
 #include <kinetograph/compute/tensor/safetensors.hpp>
 #include <kinetograph/compute/vae/checkpoint.hpp>
 #include <kinetograph/tests/compute/tensor/temporary_folder.hpp>
+#include <string>
+#include <vector>
 
 namespace kinetograph::test {
 
@@ -25,6 +27,12 @@ inline std::string write_latents(const TemporaryFolder& folder, const std::strin
     const auto written = tensor::write_safetensors(path, tensors, {{"fps", "12"}});
     EXPECT_TRUE(written) << written.error().message;
     return path.string();
+}
+
+/// The program's words that decode them.
+inline std::vector<std::string> decode(const std::string& latents, const std::string& out,
+                                       const std::string& weights = kSmallWeights) {
+    return {"decode", latents, "--weights", weights, "-o", out};
 }
 
 }  // namespace kinetograph::test

@@ -39,8 +39,10 @@ std::string write(const TemporaryFolder& folder, const Bytes& bytes) {
     return folder.write("live", {reinterpret_cast<const char*>(bytes.data()), bytes.size()}).string();
 }
 
-std::vector<std::string> decode(const std::string& latents, const std::string& out) {
-    return {"decode", latents, "--weights", kSmallWeights, "--lane", "cpu", "-o", out};
+std::vector<std::string> decode_on_cpu(const std::string& latents, const std::string& out) {
+    auto words = decode(latents, out);
+    words.insert(words.end(), {"--lane", "cpu"});
+    return words;
 }
 
 TEST(LiveProgram, DecodesStandardInputToTheFramesOfTheSameClip) {
@@ -50,8 +52,8 @@ TEST(LiveProgram, DecodesStandardInputToTheFramesOfTheSameClip) {
     live::Writer writer(bytes);
     add_stream(writer, clip);
     add_stream(writer, clip);
-    const auto once = run_program(decode(clip, "-"));
-    const auto twice = run_program(decode("-", "-"), {.input = write(folder, bytes)});
+    const auto once = run_program(decode_on_cpu(clip, "-"));
+    const auto twice = run_program(decode_on_cpu("-", "-"), {.input = write(folder, bytes)});
     ASSERT_EQ(once.exit_code, 0) << once.messages;
     ASSERT_EQ(twice.exit_code, 0) << twice.messages;
     EXPECT_EQ(twice.out, once.out + once.out);
@@ -62,7 +64,7 @@ TEST(LiveProgram, WritesAVideoWithTheStreamsRateAndStatistics) {
     Bytes bytes;
     live::Writer writer(bytes);
     add_stream(writer, write_latents(folder, "clip.safetensors", 2));
-    auto arguments = decode("-", folder.path() / "out.mp4");
+    auto arguments = decode_on_cpu("-", folder.path() / "out.mp4");
     arguments.insert(arguments.end(), {"--json", "-"});
     const auto result = run_program(arguments, {.input = write(folder, bytes)});
     ASSERT_EQ(result.exit_code, 0) << result.messages;
@@ -84,21 +86,21 @@ TEST(LiveProgram, NamesWhatIsWrongWithItsInputAndLeavesNoOutput) {
     const TemporaryFolder folder;
     const std::string clip = write_latents(folder, "clip.safetensors", 2), out = folder.path() / "out.mp4";
     const std::string wider = write_latents(folder, "wider.safetensors", 1, 16, 4, 8);
-    expect_failure(decode("-", out), "/dev/null", "standard input: it ends before a stream of latents begins");
-    expect_failure(decode("-", out), clip, "standard input: stream 0: tag: ");
+    expect_failure(decode_on_cpu("-", out), "/dev/null", "standard input: it ends before a stream of latents begins");
+    expect_failure(decode_on_cpu("-", out), clip, "standard input: stream 0: tag: ");
     Bytes bytes;
     live::Writer writer(bytes);
     add_stream(writer, clip);
     const Bytes cut(bytes.begin(), bytes.end() - 20);
     expect_failure(
-        decode("-", out), write(folder, cut),
+        decode_on_cpu("-", out), write(folder, cut),
         "standard input: stream 0 \"clip\", chunk 1: the input ends after 1532 of 1536 bytes of a latent frame");
     add_stream(writer, wider);
     expect_failure(
-        decode("-", out), write(folder, bytes),
+        decode_on_cpu("-", out), write(folder, bytes),
         "standard input: stream 1 \"clip\": width, height and fps: 8 x 4 at 12, but 6 x 4 at 12 of the stream "
         "that the output began with");
-    expect_failure(decode("-", folder.path() / "out.safetensors"), write(folder, bytes),
+    expect_failure(decode_on_cpu("-", folder.path() / "out.safetensors"), write(folder, bytes),
                    (folder.path() / "out.safetensors").string() + ": its header states the number of frames");
     expect_failure({"view", "-", "--weights", kSmallWeights, "--lane", "cpu", "--headless", "--record", out},
                    "/dev/null",
@@ -113,7 +115,7 @@ TEST(LiveProgram, EndsByASignalWhileItWaitsForInput) {
     const int writer = ::open(fifo.c_str(), O_RDWR | O_CLOEXEC);  // never writes
     const auto json = folder.path() / "stats.json";
     for (const std::string& input : {std::string("-"), "unix:" + socket}) {
-        auto arguments = decode(input, folder.path() / "out.mp4");
+        auto arguments = decode_on_cpu(input, folder.path() / "out.mp4");
         arguments.insert(arguments.end(), {"--json", json});
         const auto entries = folder.count_entries() + (input == "-" ? 1 : 2);  // the statistics' file is claimed
         const auto result = run_program(
