@@ -58,10 +58,8 @@ class FrameRing {
         const accel::Memory* host = nullptr;   ///< in a ring of the host's memory
         TimelinePoint reusable;                ///< reached when its last reader is done
     };
-    /// The slot that has been free for longest; nothing while there is no free slot.
-    std::optional<Slot> try_acquire() { return acquire(Nanoseconds{}); }
-    /// The same, waiting up to `timeout`.
-    std::optional<Slot> acquire(Nanoseconds timeout);
+    /// The slot that has been free for longest; nothing if none becomes free within `timeout`.
+    std::optional<Slot> acquire(Nanoseconds timeout = {});
     /// Gives a slot back unwritten. Nothing that touches it may have been submitted.
     void abandon(const Slot& slot);
 

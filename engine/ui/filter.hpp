@@ -14,7 +14,6 @@ namespace kinetograph::ui {
 class NameFilter {
   public:
     explicit NameFilter(std::string_view text);
-    bool is_active() const { return !wanted_.empty() || !unwanted_.empty(); }
     bool passes(std::string_view name) const;
 
   private:

@@ -61,7 +61,7 @@ Result<std::unique_ptr<Device>> Device::adopt(const Instance& instance, const Ad
         queues[lane].mutex = queue.mutex;
     }
     device->set_queues(queues);
-    KG_CHECK(device->finish({}));
+    KG_CHECK(device->finish());
     return device;
 }
 

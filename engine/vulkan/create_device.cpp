@@ -109,7 +109,7 @@ Result<std::unique_ptr<Device>> Device::create(const Instance& instance, const D
         queues[lane].family = choice.family;
     }
     device->set_queues(queues);
-    KG_CHECK(device->finish(options.pipeline_cache));
+    KG_CHECK(device->finish());
     return device;
 }
 

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cstring>
 #include <new>
 
 namespace kinetograph::vulkan {
@@ -20,25 +19,6 @@ void load_table(VolkDeviceTable& table, VkDevice device, PFN_vkGetDeviceProcAddr
     const Lock lock(mutex);
     vkGetDeviceProcAddr = get_device_proc_addr;
     volkLoadDeviceTable(&table, device);
-}
-
-/// A driver may trust cache data without checking, so the data must be its own: header of
-/// VkPipelineCacheHeaderVersionOne.
-bool cache_fits(std::span<const std::byte> data, const VkPhysicalDeviceProperties& properties) {
-    VkPipelineCacheHeaderVersionOne header{};
-    if (data.size() < sizeof(header)) return false;
-    std::memcpy(&header, data.data(), sizeof(header));
-    return header.headerVersion == VK_PIPELINE_CACHE_HEADER_VERSION_ONE && header.vendorID == properties.vendorID &&
-           header.deviceID == properties.deviceID &&
-           std::memcmp(header.pipelineCacheUUID, properties.pipelineCacheUUID, VK_UUID_SIZE) == 0;
-}
-
-VkSamplerCreateInfo sampler_info(VkFilter filter) {
-    VkSamplerCreateInfo info{};
-    info.sType = VK_STRUCTURE_TYPE_SAMPLER_CREATE_INFO;
-    info.magFilter = info.minFilter = filter;
-    info.addressModeU = info.addressModeV = info.addressModeW = VK_SAMPLER_ADDRESS_MODE_CLAMP_TO_EDGE;
-    return info;
 }
 
 std::uint64_t nanoseconds_of(Nanoseconds timeout) {
@@ -86,7 +66,7 @@ void Device::set_queues(std::array<Queue, 3> queues) {
     queues_ = queues;
 }
 
-Result<void> Device::finish(std::span<const std::byte> pipeline_cache) {
+Result<void> Device::finish() {
     VkPhysicalDeviceProperties2 properties{};
     properties.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2;
     instance_.table().vkGetPhysicalDeviceProperties2(physical(), &properties);
@@ -95,18 +75,14 @@ Result<void> Device::finish(std::span<const std::byte> pipeline_cache) {
 
     VkPipelineCacheCreateInfo cache{};
     cache.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO;
-    if (cache_fits(pipeline_cache, properties.properties)) {
-        cache.initialDataSize = pipeline_cache.size();
-        cache.pInitialData = pipeline_cache.data();
-    }
     if (const VkResult result = table_->vkCreatePipelineCache(handle_, &cache, nullptr, &pipeline_cache_);
         result != VK_SUCCESS)
         return error(result, "vkCreatePipelineCache");
-    const VkSamplerCreateInfo linear = sampler_info(VK_FILTER_LINEAR), nearest = sampler_info(VK_FILTER_NEAREST);
+    VkSamplerCreateInfo linear{};
+    linear.sType = VK_STRUCTURE_TYPE_SAMPLER_CREATE_INFO;
+    linear.magFilter = linear.minFilter = VK_FILTER_LINEAR;
+    linear.addressModeU = linear.addressModeV = linear.addressModeW = VK_SAMPLER_ADDRESS_MODE_CLAMP_TO_EDGE;
     if (const VkResult result = table_->vkCreateSampler(handle_, &linear, nullptr, &linear_sampler_);
-        result != VK_SUCCESS)
-        return error(result, "vkCreateSampler");
-    if (const VkResult result = table_->vkCreateSampler(handle_, &nearest, nullptr, &nearest_sampler_);
         result != VK_SUCCESS)
         return error(result, "vkCreateSampler");
     KG_TRY(clock_, DeviceClock::create(*this));
@@ -163,7 +139,6 @@ Device::~Device() {
     }
     kept_.clear();
     for (VkSemaphore semaphore : retired_) table_->vkDestroySemaphore(handle_, semaphore, nullptr);
-    table_->vkDestroySampler(handle_, nearest_sampler_, nullptr);
     table_->vkDestroySampler(handle_, linear_sampler_, nullptr);
     table_->vkDestroyPipelineCache(handle_, pipeline_cache_, nullptr);
     memory_.reset();
@@ -211,15 +186,6 @@ void Device::retire(VkSemaphore semaphore) const {
 const Queue& Device::queue(graph::Lane lane) const {
     assert(lane.is_vulkan());
     return queues_[lane.index()];
-}
-
-std::vector<std::byte> Device::pipeline_cache_data() const {
-    std::size_t bytes = 0;
-    if (table_->vkGetPipelineCacheData(handle_, pipeline_cache_, &bytes, nullptr) != VK_SUCCESS) return {};
-    std::vector<std::byte> data(bytes);
-    if (table_->vkGetPipelineCacheData(handle_, pipeline_cache_, &bytes, data.data()) != VK_SUCCESS) return {};
-    data.resize(bytes);
-    return data;
 }
 
 graph::Footprint Device::footprint(const graph::ImageDesc& desc) const {

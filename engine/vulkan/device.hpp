@@ -24,8 +24,6 @@ class VulkanLane;
 struct DeviceOptions {
     VkSurfaceKHR surface = VK_NULL_HANDLE;  ///< the device must be able to present to it
     std::string name_contains{};            ///< only devices whose name contains this; empty: any
-    std::vector<std::byte>
-        pipeline_cache{};  ///< the result of pipeline_cache_data() in an earlier run; stale data is ignored
 };
 
 /// One VkQueue. Several lanes may share it.
@@ -65,10 +63,8 @@ class Device {
     MemoryPool& memory() const { return *memory_; }
     DeviceClock& clock() const { return *clock_; }
     VkPipelineCache pipeline_cache() const { return pipeline_cache_; }
-    std::vector<std::byte> pipeline_cache_data() const;
-    /// Linear filtering, clamped to the edge; and nearest.
+    /// Linear filtering, clamped to the edge.
     VkSampler linear_sampler() const { return linear_sampler_; }
-    VkSampler nearest_sampler() const { return nearest_sampler_; }
 
     /// The size of a frame graph's image in an arena, for graph::FrameGraphOptions::image_footprint.
     graph::Footprint footprint(const graph::ImageDesc& desc) const;
@@ -107,7 +103,7 @@ class Device {
 
   private:
     Device(const Instance& instance, DeviceReport report, VkDevice handle, bool owned);
-    Result<void> finish(std::span<const std::byte> pipeline_cache);
+    Result<void> finish();
     void set_queues(std::array<Queue, 3> queues);
     bool settle() const;
     std::vector<Queue> distinct_queues() const;
@@ -134,7 +130,6 @@ class Device {
     std::unique_ptr<DeviceClock> clock_;
     VkPipelineCache pipeline_cache_ = VK_NULL_HANDLE;
     VkSampler linear_sampler_ = VK_NULL_HANDLE;
-    VkSampler nearest_sampler_ = VK_NULL_HANDLE;
 };
 
 }  // namespace kinetograph::vulkan

@@ -36,7 +36,7 @@ class SlotsOfARing : public testing::InteropTest {
     }
     void release() override { ring_.reset(); }
     void publish(std::int64_t index) {
-        const auto slot = ring_->try_acquire();
+        const auto slot = ring_->acquire();
         ASSERT_TRUE(slot);
         ring_->publish(*slot, {.index = index}, {});
     }
@@ -44,7 +44,7 @@ class SlotsOfARing : public testing::InteropTest {
 };
 
 TEST_F(SlotsOfARing, FramesComeOutInOrderWithAllThatIsKnownOfThem) {
-    const auto slot = ring_->try_acquire();
+    const auto slot = ring_->acquire();
     ASSERT_TRUE(slot);
     ASSERT_NE(slot->buffer, nullptr);
     EXPECT_TRUE(slot->reusable.is_past());
@@ -71,7 +71,7 @@ TEST_F(SlotsOfARing, AReaderThatHoldsAllSlotsMakesTheWriterWaitAndNoFrameIsDropp
         publish(index);
         held.push_back(ring_->try_take().value());
     }
-    EXPECT_FALSE(ring_->try_acquire());
+    EXPECT_FALSE(ring_->acquire());
     EXPECT_EQ(ring_->stats().held, 3U);
     EXPECT_EQ(ring_->stats().stalls, 1U);
     std::thread reader([&] {
@@ -96,7 +96,7 @@ TEST_F(SlotsOfARing, SlotsGivenBackOutOfOrderAreWrittenAgainInTheOrderOfTheirRet
     const auto timeline = accelerator_->create_timeline().value();
     for (const std::size_t i : {2U, 0U, 1U}) ASSERT_TRUE(ring_->release(held[i], {VK_NULL_HANDLE, timeline, 10 + i}));
     for (const std::size_t i : {2U, 0U, 1U}) {
-        const auto slot = ring_->try_acquire();
+        const auto slot = ring_->acquire();
         ASSERT_TRUE(slot);
         EXPECT_EQ(slot->index, held[i].slot);
         EXPECT_EQ(slot->reusable.timeline, timeline);
@@ -127,7 +127,7 @@ TEST_F(SlotsOfARing, ARestartThrowsAwayWhatWasNotTakenAndLeavesReadersWhatTheyHo
     publish(0);
     const FrameRecord held = ring_->try_take().value();
     publish(1);
-    const auto being_written = ring_->try_acquire();
+    const auto being_written = ring_->acquire();
     ASSERT_TRUE(being_written);
     ring_->restart();
     ring_->publish(*being_written, {.index = 2}, {});  // of the generation before
@@ -146,11 +146,11 @@ TEST_F(SlotsOfARing, AnAbandonedSlotComesBackWithThePointThatItsWriterHadToWaitF
     publish(0);
     const auto timeline = accelerator_->create_timeline().value();
     ASSERT_TRUE(ring_->release(ring_->try_take().value(), {VK_NULL_HANDLE, timeline, 5}));
-    const auto first = ring_->try_acquire(), second = ring_->try_acquire(), third = ring_->try_acquire();
+    const auto first = ring_->acquire(), second = ring_->acquire(), third = ring_->acquire();
     ASSERT_TRUE(first && second && third);
     EXPECT_EQ(third->reusable.value, 5U);
     ring_->abandon(*third);
-    EXPECT_EQ(ring_->try_acquire().value().reusable.value, 5U);
+    EXPECT_EQ(ring_->acquire().value().reusable.value, 5U);
 }
 
 TEST_F(SlotsOfARing, ImagesNeedVulkanAndAFrameNeedsPixels) {
