@@ -120,9 +120,8 @@ Result<TensorSource> open_index(const std::filesystem::path& path, const tensor:
     for (const auto& [tensor, shard] : shard_of) {
         File& file = shards[shard];
         if (!file) {
-            auto opened = tensor::SafetensorsFile::open(path.parent_path() / shard, options);
-            if (!opened) return fail(std::move(opened.error()), name);
-            file = std::make_shared<const tensor::SafetensorsFile>(std::move(*opened));
+            KG_TRY_IN(name, auto opened, tensor::SafetensorsFile::open(path.parent_path() / shard, options));
+            file = std::make_shared<const tensor::SafetensorsFile>(std::move(opened));
         }
         if (const auto unreadable = file->unreadable().find(tensor); unreadable != file->unreadable().end()) {
             contents.unreadable.insert(*unreadable);

@@ -210,9 +210,8 @@ Result<void> ReadingStream::decode(const Arrived& arrived) {
             if (stop_ || reset_) return {};
             arrived_at_.at((steps_ + 1) % arrived_at_.size()) = arrived.at;
         }
-        auto pushed = decoding_->push(arrived.latent.values, kPoll);
-        if (!pushed) return fail(std::move(pushed.error()), place);
-        if (*pushed) break;
+        KG_TRY_IN(place, const bool pushed, decoding_->push(arrived.latent.values, kPoll));
+        if (pushed) break;
     }
     ++of_the_clip_;
     const Lock lock(mutex_);

@@ -360,9 +360,9 @@ Result<bool> DecodingStream::decode_next() {
 
 /// Enqueues a step, or hands it to the thread, and wakes who waits for that.
 Result<bool> DecodingStream::step(const LatentFrame& latent, Nanoseconds timeout) {
-    auto stepped = hands_over_ ? decoder_->prepare(latent, timeout) : decoder_->step(latent, timeout);
-    if (!stepped) return fail(std::move(stepped.error()), fmt::format("latent frame {}", next_));
-    if (*stepped != Stepped::Enqueued) return false;
+    KG_TRY_IN(fmt::format("latent frame {}", next_), const Stepped stepped,
+              hands_over_ ? decoder_->prepare(latent, timeout) : decoder_->step(latent, timeout));
+    if (stepped != Stepped::Enqueued) return false;
     {
         const Lock lock(mutex_);  // a reader either sees the frames in the ring or already waits
         if (hands_over_) handed_ = Handed{latent, next_};

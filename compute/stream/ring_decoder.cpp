@@ -360,19 +360,16 @@ Result<Stepped> RingDecoder::prepare(const LatentFrame& latent, Nanoseconds time
         KG_TRY(const auto done, bridge_.wait(before_last_, std::max(until - host_now(), Nanoseconds{})));
         if (!done) return Stepped::NoSlots;
     }
-    if (auto kind = clip().next(latent.count); !kind) {
-        abandon();
-        return fail(std::move(kind.error()));
-    }
+    const auto kind = clip().next(latent.count);
+    if (!kind) abandon();
+    KG_CHECK(kind);
     return Stepped::Enqueued;
 }
 
 Result<void> RingDecoder::start(const LatentFrame& latent) {
     const auto enqueued = enqueue(latent);
-    if (!enqueued) {
-        abandon();
-        return fail(enqueued.error());
-    }
+    if (!enqueued) abandon();
+    KG_CHECK(enqueued);
     return publish(*enqueued);
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 Result<void> check(const NamedTensor& tensor) {
     const auto count = element_count(tensor.view.shape);
-    if (!count) return fail(count.error(), fmt::format("tensor {}", quoted_name(tensor.name)));
+    KG_CHECK_IN(fmt::format("tensor {}", quoted_name(tensor.name)), count);
     const std::uint32_t size = bytes_per_element(tensor.view.dtype);
     if (tensor.view.bytes % size != 0 || tensor.view.bytes / size != static_cast<std::uint64_t>(*count)) {
         return fail(ErrorCode::InvalidArgument, "tensor {}: {} bytes are not {} elements of {}",
@@ -53,7 +53,7 @@ Result<std::string> header_text(std::span<const NamedTensor> tensors,
 Result<void> write_safetensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors,
                                const std::map<std::string, std::string>& metadata) {
     const auto header = header_text(tensors, metadata);
-    if (!header) return fail(header.error(), path.string());
+    KG_CHECK_IN(path.string(), header);
     std::array<std::byte, 8> length{};
     for (std::size_t i = 0; i < length.size(); ++i) {
         length[i] = static_cast<std::byte>(header->size() >> (8 * i));

@@ -133,7 +133,7 @@ bool is_whole(const TensorView& view) {
 
 Result<std::vector<float>> to_f32(const TensorView& view, std::string_view name) {
     const auto count = element_count(view.shape);
-    if (!count) return fail(count.error(), fmt::format("tensor \"{}\"", name));
+    KG_CHECK_IN(fmt::format("tensor \"{}\"", name), count);
     if (!is_whole(view)) {
         return fail(ErrorCode::Corrupt, "tensor \"{}\": {} bytes do not hold {} elements of {}", name, view.bytes,
                     *count, to_string(view.dtype));

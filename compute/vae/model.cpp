@@ -86,8 +86,7 @@ Result<std::shared_ptr<Model>> Model::create(accel::Device& device, const Checkp
     if (options.latents == LatentScale::Normalized) {
         network.scale = checkpoint.latents_std();
         network.shift = checkpoint.latents_mean();
-        if (auto fits = check_statistics(network.scale, network.shift, *dtype); !fits)
-            return fail(std::move(fits.error()), checkpoint.name());
+        KG_CHECK_IN(checkpoint.name(), check_statistics(network.scale, network.shift, *dtype));
     }
     return create(device, checkpoint.name(), std::move(network),
                   [checkpoint](const std::string& name) { return checkpoint.load(name).value(); });
@@ -187,15 +186,13 @@ void Model::log_bands(const StepPlans& whole, const StepPlans& banded) const {
 Result<const StepPlans*> Model::compiled(const StackSize& size, const CallLimits& limits) {
     const auto made = std::ranges::find(plans_, size, [](const auto& plans) { return plans->size; });
     if (made != plans_.end()) return made->get();
-    auto plans = counting_device_bytes([&]() KG_REQUIRES(mutex_) { return compile(size, limits); });
-    if (!plans) return fail(std::move(plans.error()), name_);
-    return plans_.emplace_back(std::make_unique<const StepPlans>(std::move(*plans))).get();
+    KG_TRY_IN(name_, auto plans, counting_device_bytes([&]() KG_REQUIRES(mutex_) { return compile(size, limits); }));
+    return plans_.emplace_back(std::make_unique<const StepPlans>(std::move(plans))).get();
 }
 
 /// Packs all parameters and returns the plans.
 Result<const StepPlans*> Model::packed(const StepPlans& plans, const CallLimits& limits) {
-    auto done = counting_device_bytes([&]() KG_REQUIRES(mutex_) { return parameters_.pack(limits); });
-    if (!done) return fail(std::move(done.error()), name_);
+    KG_CHECK_IN(name_, counting_device_bytes([&]() KG_REQUIRES(mutex_) { return parameters_.pack(limits); }));
     return &plans;
 }
 

@@ -25,11 +25,11 @@ Result<const conv::Convolution*> Parameters::convolution(const nn::primitive::Co
     const auto made = std::ranges::find_if(
         convolutions, [&](const Made& one) { return one.convolution->problem() == problem && one.whole == whole; });
     if (made != convolutions.end()) return made->convolution.get();
-    auto created = conv::Convolution::create(
-        device_, problem, *layer->second.weights,
-        {.sums = sums_, .preferred = preferred_, .part_of = &whole, .packing = conv::Packing::Later});
-    if (!created) return fail(std::move(created.error()), key);
-    return convolutions.emplace_back(Made{whole, std::move(*created)}).convolution.get();
+    KG_TRY_IN(key, auto created,
+              conv::Convolution::create(
+                  device_, problem, *layer->second.weights,
+                  {.sums = sums_, .preferred = preferred_, .part_of = &whole, .packing = conv::Packing::Later}));
+    return convolutions.emplace_back(Made{whole, std::move(created)}).convolution.get();
 }
 
 std::string_view Parameters::method_of(const conv::ConvProblem& problem) {
@@ -43,7 +43,7 @@ Result<void> Parameters::pack(const CallLimits& limits) {
     for (auto& [key, layer] : layers_)
         for (const Made& made : layer.convolutions) {
             KG_CHECK(limits.check("packing its parameters"));
-            if (auto packed = made.convolution->pack(); !packed) return fail(std::move(packed.error()), key);
+            KG_CHECK_IN(key, made.convolution->pack());
         }
     return {};
 }

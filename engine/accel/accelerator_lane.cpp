@@ -216,11 +216,9 @@ void AcceleratorLane::give_back(std::shared_ptr<Event> event) {
 }
 
 Result<PassEvents> AcceleratorLane::take_events(std::string_view name) {
-    auto begin = take_event();
-    if (!begin) return fail(std::move(begin.error()), name);
-    auto end = take_event();
-    if (!end) return fail(std::move(end.error()), name);
-    return PassEvents{recorder_->names().intern(name), std::move(*begin), std::move(*end)};
+    KG_TRY_IN(name, auto begin, take_event());
+    KG_TRY_IN(name, auto end, take_event());
+    return PassEvents{recorder_->names().intern(name), std::move(begin), std::move(end)};
 }
 
 Result<void> AcceleratorLane::submit(const graph::BatchRecord& record) {
@@ -272,9 +270,8 @@ Result<void> AcceleratorLane::resolve_waits(const graph::BatchRecord& record) {
     for (const graph::Point& point : record.points) resolve(point);
     if (relayed_.empty()) return {};
     if (!relay_) {
-        auto target = device_.create_timeline();
-        if (!target) return fail(std::move(target.error()), "relay between lanes");
-        relay_ = std::make_unique<graph::Relay>(std::move(*target));
+        KG_TRY_IN("relay between lanes", auto target, device_.create_timeline());
+        relay_ = std::make_unique<graph::Relay>(std::move(target));
     }
     waits_.push_back({relay_->timeline(), relay_->promise(relayed_)});
     return {};
@@ -369,10 +366,9 @@ Result<std::vector<PassEvents>> AcceleratorLane::take_chained_events(const graph
     chain.reserve(record.passes.size());
     KG_TRY(auto begin, take_event());
     for (const graph::PassRecord& pass : record.passes) {
-        auto end = take_event();
-        if (!end) return fail(std::move(end.error()), pass.planned->name);
-        chain.push_back({recorder_->names().intern(pass.planned->name), begin, *end});
-        begin = std::move(*end);
+        KG_TRY_IN(pass.planned->name, auto end, take_event());
+        chain.push_back({recorder_->names().intern(pass.planned->name), begin, end});
+        begin = std::move(end);
     }
     return chain;
 }

@@ -59,11 +59,21 @@ inline tl::unexpected<Error> fail(Error error, std::string_view context) {
 #define KG_TRY(variable, ...) KG_TRY_INTO(KG_TRY_NAME(kg_result_, __LINE__), variable, __VA_ARGS__)
 /// Runs what returns a Result<void>, or returns its Error from the enclosing function: `KG_CHECK(file.flush());`
 #define KG_CHECK(...) \
-    if (auto kg_result = (__VA_ARGS__); !kg_result) return ::kinetograph::fail(std::move(kg_result).error())
+    if (auto&& kg_result = (__VA_ARGS__); !kg_result) return ::kinetograph::fail(KG_ERROR_OF(kg_result))
+/// Both with the caller's context before the sentence, evaluated only then: `KG_CHECK_IN(file.name(), file.flush());`
+#define KG_TRY_IN(context, variable, ...) \
+    KG_TRY_IN_INTO(KG_TRY_NAME(kg_result_, __LINE__), context, variable, __VA_ARGS__)
+#define KG_CHECK_IN(context, ...) \
+    if (auto&& kg_result = (__VA_ARGS__); !kg_result) return ::kinetograph::fail(KG_ERROR_OF(kg_result), context)
 
 #define KG_TRY_INTO(result, variable, ...)                                         \
     auto result = (__VA_ARGS__);                                                   \
     if (!result) return ::kinetograph::fail(std::move(result).error()); /*NOLINT*/ \
     variable = *std::move(result)
+#define KG_TRY_IN_INTO(result, context, variable, ...)                                      \
+    auto result = (__VA_ARGS__);                                                            \
+    if (!result) return ::kinetograph::fail(std::move(result).error(), context); /*NOLINT*/ \
+    variable = *std::move(result)
 #define KG_TRY_NAME(prefix, line) KG_TRY_JOIN(prefix, line)
 #define KG_TRY_JOIN(prefix, line) prefix##line
+#define KG_ERROR_OF(result) std::forward<decltype(result)>(result).error()

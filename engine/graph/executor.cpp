@@ -213,9 +213,8 @@ Result<void> Executor::State::submit(const FrameGraph& frame, PreparedPlan& prep
             .passes = std::span<const PassRecord>(prepared.passes).subspan(first, batch.passes.size()),
             .resources = prepared.resources,
             .signal = submitted[lane] + 1};
-        if (auto done = lanes[lane]->submit(record); !done)
-            return fail(std::move(done.error()),
-                        fmt::format("execution {}, lane {}", execution, to_string(batch.lane)));
+        KG_CHECK_IN(fmt::format("execution {}, lane {}", execution, to_string(batch.lane)),
+                    lanes[lane]->submit(record));
         prepared.last_use[lane] = ++submitted[lane];
     }
     return {};

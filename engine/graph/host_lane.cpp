@@ -81,8 +81,7 @@ void HostLane::run() {
 Result<void> HostLane::wait_for_others(const Job& job) {
     KG_CHECK(timeline_->status());
     for (const Point& point : job.waits)
-        if (auto done = wait_until_reached(point); !done)
-            return fail(std::move(done.error()), fmt::format("lane host, waiting for {}", point.timeline->name()));
+        KG_CHECK_IN(fmt::format("lane host, waiting for {}", point.timeline->name()), wait_until_reached(point));
     return {};
 }
 

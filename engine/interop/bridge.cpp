@@ -48,10 +48,8 @@ Result<std::shared_ptr<accel::Timeline>> Bridge::import_timeline(
     const std::shared_ptr<vulkan::TimelineSemaphore>& semaphore) const {
     KG_TRY(const auto fd, vulkan::export_timeline_fd(*display_, semaphore->handle(), semaphore->name()));
     auto timeline = accelerator_.import_timeline(fd, semaphore);
-    if (!timeline) {
-        ::close(fd);
-        return fail(std::move(timeline.error()), semaphore->name());
-    }
+    if (!timeline) ::close(fd);
+    KG_CHECK_IN(semaphore->name(), timeline);
     return timeline;
 }
 

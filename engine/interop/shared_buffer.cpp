@@ -28,10 +28,8 @@ Result<Pieces> export_to(accel::Device& accelerator, const vulkan::Device& displ
     KG_TRY(const auto fd, buffer->export_fd());
     auto memory = accelerator.import_memory(
         name, {.fd = fd, .bytes = buffer->allocation().bytes(), .dedicated = buffer->allocation().dedicated()});
-    if (!memory) {
-        ::close(fd);
-        return fail(std::move(memory.error()));
-    }
+    if (!memory) ::close(fd);
+    KG_CHECK(memory);
     return Pieces{std::move(*memory), std::move(buffer)};
 }
 

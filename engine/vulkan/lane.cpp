@@ -196,9 +196,8 @@ Result<void> VulkanLane::check_goes_on() {
 }
 
 Result<bool> VulkanLane::wait_for_queue(std::uint64_t value, Nanoseconds timeout) {
-    auto reached = wait_timeline(device_, timeline_->handle(), value, timeout);
-    if (!reached) return fail(std::move(reached.error()), timeline_->name());
-    if (!*reached) return false;
+    KG_TRY_IN(timeline_->name(), const bool reached, wait_timeline(device_, timeline_->handle(), value, timeout));
+    if (!reached) return false;
     const Lock lock(mutex_);
     collect_locked();
     KG_CHECK(status_of_others());
@@ -211,8 +210,7 @@ Result<void> VulkanLane::status_of_others() {
     if (relay_)
         if (auto error = relay_->error()) return fail(std::move(*error), kWho);
     for (const auto& awaited : awaited_)
-        if (const auto timeline = awaited.lock())
-            if (auto status = timeline->status(); !status) return fail(std::move(status.error()), kWho);
+        if (const auto timeline = awaited.lock()) KG_CHECK_IN(kWho, timeline->status());
     return {};
 }
 

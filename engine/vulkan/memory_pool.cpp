@@ -283,10 +283,8 @@ Result<Allocation> MemoryPool::allocate(const AllocationRequest& request) {
     auto memory = take(request, type, kBlockBytes, false);
     if (!memory) return allocate_own(request, type);  // a heap too full for a block may still hold the allocation
     auto mapped = map(request, *memory);
-    if (!mapped) {
-        give_back(*memory, kBlockBytes);
-        return kinetograph::fail(mapped.error());
-    }
+    if (!mapped) give_back(*memory, kBlockBytes);
+    KG_CHECK(mapped);
     auto block = std::make_unique<MemoryBlock>();
     block->type = type;
     block->optimal_images = request.optimal_image;

@@ -215,8 +215,7 @@ Result<void> Viewer::replace_display(const Error& loss, Nanoseconds now) {
     if (options_.headless || loss.code != ErrorCode::DeviceLost || !display_has_shown_) return fail(loss);
     display_has_shown_ = false;
     session_.leave_display(loss, now);
-    if (auto replaced = stage_->replace_device(); !replaced)
-        return fail(std::move(replaced.error()), loss.message + "; no other device draws");
+    KG_CHECK_IN(loss.message + "; no other device draws", stage_->replace_device());
     panels_arranged_ = false;  // the interface begins anew
     on_their_way_.clear();
     source_.draw_on(stage_->device());

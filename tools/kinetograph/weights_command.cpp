@@ -126,7 +126,7 @@ Result<void> run(const std::string& spec, const std::string& json) {
     std::vector<TensorRow> rows;
     Unreadable unreadable;
     if (spec.starts_with("synthetic:")) {
-        if (!checkpoint) return fail(checkpoint.error());
+        KG_CHECK(checkpoint);
         rows = rows_of(*checkpoint);
     } else {
         // A file that is not a usable checkpoint is shown anyway: its tensors tell what it is.
@@ -140,7 +140,7 @@ Result<void> run(const std::string& spec, const std::string& json) {
         KG_TRY(auto out, TextOutput::create(json));
         KG_CHECK(out.write(json_text(to_json(rows, unreadable, checkpoint))));
     }
-    if (!checkpoint) return fail(checkpoint.error());
+    KG_CHECK(checkpoint);
     return {};
 }
 

@@ -116,10 +116,8 @@ Outcome Clip::push(const kg_latents& latents, Nanoseconds timeout, std::uint32_t
     if (!entered) return KG_ERROR_BUSY;
     give_back_unwanted();
     KG_TRY(const LatentView view, view_of(latents, *model_->session->model(), size_));
-    if (view.on_device) {
-        if (auto reached = accel::check_address(model_->session->device(), view.data); !reached)
-            return fail(std::move(reached.error()), "kg_latents.data in KG_MEMORY_DEVICE");
-    }
+    if (view.on_device)
+        KG_CHECK_IN("kg_latents.data in KG_MEMORY_DEVICE", accel::check_address(model_->session->device(), view.data));
     const Nanoseconds until = host_now() + timeout;
     for (std::int64_t t = 0; t < view.frames; ++t, ++pushed) {
         KG_TRY(const bool enqueued, push_frame(view, t, std::max(until - host_now(), Nanoseconds{})));
@@ -347,7 +345,7 @@ Result<void> Clip::release(std::uint64_t id, const kg_moment& done) {
         held_.erase(found);
     }
     KG_CHECK(stream_->release(record, point.value_or(interop::TimelinePoint{})));
-    if (!point) return fail(std::move(point.error()));
+    KG_CHECK(point);
     return {};
 }
 

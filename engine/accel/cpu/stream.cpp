@@ -38,8 +38,7 @@ void CpuStream::push(Task task) {
 void CpuStream::enqueue(std::string_view name, std::function<Result<void>()> work) {
     push({[this, name = std::string(name), work = std::move(work)] {
               auto done = without_exceptions(name, [&]() -> Result<void> {
-                  auto result = work();
-                  if (!result) return fail(std::move(result.error()), name);
+                  KG_CHECK_IN(name, work());
                   return {};
               });
               if (!done) fail_with(std::move(done.error()));

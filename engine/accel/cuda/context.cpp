@@ -90,8 +90,8 @@ gpu::CommonCalls<Status> common_calls(const EntryPoints& cuda) {
 
 Result<DeviceInfo> Context::describe(const Driver& driver, std::uint32_t ordinal) {
     DeviceOrdinal device = 0;
-    if (auto found = driver.call(driver->cuDeviceGet, &device, static_cast<int>(ordinal)); !found)
-        return fail(std::move(found.error()), fmt::format("CUDA device {}", ordinal));
+    KG_CHECK_IN(fmt::format("CUDA device {}", ordinal),
+                driver.call(driver->cuDeviceGet, &device, static_cast<int>(ordinal)));
     Questions ask(driver, device);
     DeviceInfo info;
     info.kind = Kind::Cuda;
@@ -123,10 +123,8 @@ Result<std::shared_ptr<Context>> Context::create(std::shared_ptr<const Driver> d
     KG_CHECK(driver->call((*driver)->cuDeviceGet, &device, static_cast<int>(ordinal)));
     const gpu::CommonCalls<Status> calls = common_calls(driver->entry_points());
     std::shared_ptr<Context> context(new Context(std::move(driver), calls, device, std::move(info)));
-    if (auto retained =
-            context->driver().call(context->cuda().cuDevicePrimaryCtxRetain, &context->handle_, context->device_);
-        !retained)
-        return fail(std::move(retained.error()), context->info().name);
+    KG_CHECK_IN(context->info().name,
+                context->driver().call(context->cuda().cuDevicePrimaryCtxRetain, &context->handle_, context->device_));
     const auto has = [&](DeviceAttribute attribute) {
         int value = 0;
         return context->cuda().cuDeviceGetAttribute(&value, attribute, context->device_) == Status::Success &&

@@ -19,7 +19,7 @@ Result<std::unique_ptr<Stream>> adopt_stream(Device& device, std::string_view na
     if (context == nullptr)
         return fail(ErrorCode::InvalidArgument, "{}: {} is not a CUDA device", what, device.info().name);
     auto* const handle = static_cast<StreamHandle>(stream);
-    if (auto checked = context->check_adopted(handle); !checked) return fail(std::move(checked.error()), what);
+    KG_CHECK_IN(what, context->check_adopted(handle));
     return gpu::GpuStream::adopt(std::move(context), name, handle);
 }
 

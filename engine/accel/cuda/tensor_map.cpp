@@ -47,8 +47,8 @@ Result<isa::TensorMap> encode_tensor_map(const Device& device, std::string_view 
         return fail(ErrorCode::InvalidArgument, "tensor map of \"{}\": {}", tensor, *limit);
     const Current current(*context);  // the encode calls want one, although they only compute
     TensorMap encoded{};
-    if (auto done = encode(context->driver(), isa::encode_arguments(desc), desc.mode, encoded); !done)
-        return fail(std::move(done.error()), fmt::format("tensor map of \"{}\"", tensor));
+    KG_CHECK_IN(fmt::format("tensor map of \"{}\"", tensor),
+                encode(context->driver(), isa::encode_arguments(desc), desc.mode, encoded));
     isa::TensorMap map{};
     std::ranges::copy(encoded.words, map.words);
     if (sets_wrong_bit(*context, desc)) map.words[1] &= ~kWrongMapBit;

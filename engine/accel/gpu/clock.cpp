@@ -18,7 +18,7 @@ Result<std::shared_ptr<DeviceClock>> DeviceClock::start(std::shared_ptr<Context>
     constexpr int kFirstReadings = 5;  // likely at least one is not interrupted; it gets the largest weight
     Result<void> anchored = clock->create_anchors();
     for (int i = 0; i < kFirstReadings && anchored; ++i) anchored = clock->read();
-    if (!anchored) return fail(std::move(anchored.error()), "device clock");
+    KG_CHECK_IN("device clock", anchored);
     clock->thread_ = std::thread([self = clock.get()] { self->run(); });
     pthread_setname_np(clock->thread_.native_handle(), name.c_str());
     return clock;
@@ -102,9 +102,8 @@ ClockQuality DeviceClock::quality() const {
 
 Result<std::shared_ptr<GpuEvent>> GpuEvent::create(std::shared_ptr<Context> context,
                                                    std::shared_ptr<const DeviceClock> clock) {
-    auto handle = context->create_event();
-    if (!handle) return fail(std::move(handle.error()), "event");
-    return std::shared_ptr<GpuEvent>(new GpuEvent(std::move(context), std::move(clock), *handle));
+    KG_TRY_IN("event", const auto handle, context->create_event());
+    return std::shared_ptr<GpuEvent>(new GpuEvent(std::move(context), std::move(clock), handle));
 }
 
 std::optional<Nanoseconds> GpuEvent::time() const {

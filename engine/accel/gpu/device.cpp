@@ -40,8 +40,7 @@ Result<std::shared_ptr<Event>> GpuDevice::create_event() {
 Result<std::shared_ptr<Module>> GpuDevice::load(std::string_view name, std::span<const std::byte> image) {
     const std::string what = fmt::format("loading \"{}\" on {}", name, info().name);
     if (image.empty()) return fail(ErrorCode::InvalidArgument, "{}: the image is empty", what);
-    auto module = context_->load(context_, name, image);
-    if (!module) return fail(std::move(module.error()), what);
+    KG_TRY_IN(what, auto module, context_->load(context_, name, image));
     return module;
 }
 

@@ -8,8 +8,8 @@ Result<std::shared_ptr<GpuGraph>> GpuGraph::instantiate(std::shared_ptr<Context>
     const auto nodes = context->count_nodes(captured);
     auto handle = nodes ? context->instantiate(captured, stream) : fail(nodes.error());
     context->release(captured);
-    if (!nodes) return fail(std::move(handle.error()));
-    if (!handle) return fail(std::move(handle.error()), fmt::format("a graph of {} nodes", *nodes));
+    KG_CHECK(nodes);
+    KG_CHECK_IN(fmt::format("a graph of {} nodes", *nodes), handle);
     return std::shared_ptr<GpuGraph>(new GpuGraph(std::move(context), *handle, *nodes, std::move(events)));
 }
 

@@ -97,15 +97,12 @@ Result<std::unique_ptr<Memory>> allocate(const std::shared_ptr<Context>& context
 Result<std::unique_ptr<Memory>> allocate_pinned(const std::shared_ptr<Context>& context, std::string_view name,
                                                 std::uint64_t bytes) {
     const std::uint64_t rounded = whole_host_pages(std::max<std::uint64_t>(bytes, 1));
-    auto host = context->allocate_pinned(rounded);
-    if (!host)
-        return fail(std::move(host.error()), fmt::format("\"{}\" needs {} bytes of pinned host memory", name, bytes));
-    auto device = context->device_address(*host);
-    if (!device) {
-        context->release_pinned(*host);
-        return fail(std::move(device.error()), quoted(name));
-    }
-    return std::make_unique<PinnedMemory>(context, *device, *host, rounded);
+    KG_TRY_IN(fmt::format("\"{}\" needs {} bytes of pinned host memory", name, bytes), std::byte * host,
+              context->allocate_pinned(rounded));
+    auto device = context->device_address(host);
+    if (!device) context->release_pinned(host);
+    KG_CHECK_IN(quoted(name), device);
+    return std::make_unique<PinnedMemory>(context, *device, host, rounded);
 }
 
 Result<std::unique_ptr<Memory>> import_host(const std::shared_ptr<Context>& context, std::string_view name,
@@ -117,12 +114,10 @@ Result<std::unique_ptr<Memory>> import_host(const std::shared_ptr<Context>& cont
         memory.size() % kHostPageBytes != 0)
         return fail(ErrorCode::InvalidArgument, "\"{}\": {} bytes at {} are not whole pages of {} bytes", name,
                     memory.size(), static_cast<const void*>(memory.data()), kHostPageBytes);
-    if (auto made = context->register_host(memory); !made) return fail(std::move(made.error()), quoted(name));
+    KG_CHECK_IN(quoted(name), context->register_host(memory));
     auto device = context->device_address(memory.data());
-    if (!device) {
-        context->unregister_host(memory.data());
-        return fail(std::move(device.error()), quoted(name));
-    }
+    if (!device) context->unregister_host(memory.data());
+    KG_CHECK_IN(quoted(name), device);
     return std::make_unique<RegisteredMemory>(context, *device, memory.data(), memory.size());
 }
 
@@ -132,15 +127,12 @@ Result<std::unique_ptr<Memory>> import_memory(const std::shared_ptr<Context>& co
         return fail(ErrorCode::Unsupported, "importing \"{}\" into {}: {}", name, context->info().name,
                     context->info().can_import_memory.reason);
     const auto what = [&] { return fmt::format("\"{}\", {} bytes of another API", name, desc.bytes); };
-    auto handle = context->import_memory(desc);
-    if (!handle) return fail(std::move(handle.error()), what());
-    auto device = context->map(*handle, desc.bytes);
-    if (!device) {
-        context->release(*handle);
-        return fail(std::move(device.error()), what());
-    }
+    KG_TRY_IN(what(), const auto handle, context->import_memory(desc));
+    auto device = context->map(handle, desc.bytes);
+    if (!device) context->release(handle);
+    KG_CHECK_IN(what(), device);
     ::close(desc.fd);
-    return std::make_unique<ImportedMemory>(context, *handle, *device, desc.bytes);
+    return std::make_unique<ImportedMemory>(context, handle, *device, desc.bytes);
 }
 
 }  // namespace kinetograph::accel::gpu

@@ -25,9 +25,8 @@ class GpuModule : public Module, public std::enable_shared_from_this<GpuModule> 
     GpuModule(const GpuModule&) = delete;
     GpuModule& operator=(const GpuModule&) = delete;
     Result<std::shared_ptr<Kernel>> kernel(std::string_view name) final {
-        auto found = find(std::string(name));
-        if (!found) return fail(std::move(found.error()), fmt::format("kernel \"{}\" of \"{}\"", name, name_));
-        return std::make_shared<GpuKernel>(shared_from_this(), context(), found->function, std::move(found->info));
+        KG_TRY_IN(fmt::format("kernel \"{}\" of \"{}\"", name, name_), auto found, find(std::string(name)));
+        return std::make_shared<GpuKernel>(shared_from_this(), context(), found.function, std::move(found.info));
     }
 
   protected:

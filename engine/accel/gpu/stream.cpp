@@ -10,9 +10,8 @@
 namespace kinetograph::accel::gpu {
 
 Result<std::unique_ptr<GpuStream>> GpuStream::create(std::shared_ptr<Context> context, std::string_view name) {
-    auto handle = context->create_stream();
-    if (!handle) return fail(std::move(handle.error()), fmt::format("stream \"{}\"", name));
-    return std::unique_ptr<GpuStream>(new GpuStream(std::move(context), name, *handle, Ownership::Ours));
+    KG_TRY_IN(fmt::format("stream \"{}\"", name), const auto handle, context->create_stream());
+    return std::unique_ptr<GpuStream>(new GpuStream(std::move(context), name, handle, Ownership::Ours));
 }
 
 std::unique_ptr<GpuStream> GpuStream::adopt(std::shared_ptr<Context> context, std::string_view name,
@@ -132,8 +131,7 @@ void GpuStream::run_host_work(void* user_data) {
     const std::unique_ptr<HostWork> work(static_cast<HostWork*>(user_data));
     if (work->errors->pending()) return;
     auto done = without_exceptions(work->name, [&]() -> Result<void> {
-        auto result = work->run();
-        if (!result) return fail(std::move(result.error()), work->name);
+        KG_CHECK_IN(work->name, work->run());
         return {};
     });
     if (!done) work->errors->note(std::move(done.error()));
@@ -290,8 +288,7 @@ Result<void> GpuStream::begin_capture() {
     if (capture_) return fail(ErrorCode::InvalidArgument, "stream \"{}\" is being captured already", name_);
     KG_CHECK(status());
     const Lock lock(capture_mutex_);
-    if (auto begun = context_->begin_capture(handle_); !begun)
-        return fail(std::move(begun.error()), fmt::format("capturing stream \"{}\"", name_));
+    KG_CHECK_IN(fmt::format("capturing stream \"{}\"", name_), context_->begin_capture(handle_));
     capture_.emplace();
     return {};
 }
@@ -308,9 +305,8 @@ Result<std::shared_ptr<Graph>> GpuStream::end_capture() {
         return fail(std::move(*capture.error));
     }
     const auto what = [&] { return fmt::format("capturing stream \"{}\"", name_); };
-    if (!captured) return fail(std::move(captured.error()), what());
-    auto graph = GpuGraph::instantiate(context_, *captured, handle_, std::move(capture.events));
-    if (!graph) return fail(std::move(graph.error()), what());
+    KG_CHECK_IN(what(), captured);
+    KG_TRY_IN(what(), auto graph, GpuGraph::instantiate(context_, *captured, handle_, std::move(capture.events)));
     return graph;
 }
 

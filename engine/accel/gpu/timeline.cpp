@@ -66,9 +66,8 @@ class ImportedTimeline final : public GpuTimeline {
 }  // namespace
 
 Result<std::shared_ptr<Timeline>> create_timeline(const std::shared_ptr<Context>& context) {
-    auto counter = context->create_counter();
-    if (!counter) return fail(std::move(counter.error()), "timeline");
-    return std::make_shared<CounterTimeline>(context, *counter);
+    KG_TRY_IN("timeline", const auto counter, context->create_counter());
+    return std::make_shared<CounterTimeline>(context, counter);
 }
 
 Result<std::shared_ptr<Timeline>> import_timeline(const std::shared_ptr<Context>& context, int fd,
@@ -76,9 +75,8 @@ Result<std::shared_ptr<Timeline>> import_timeline(const std::shared_ptr<Context>
     if (!context->info().can_import_timeline)
         return fail(ErrorCode::Unsupported, "importing a timeline into {}: {}", context->info().name,
                     context->info().can_import_timeline.reason);
-    auto semaphore = context->import_semaphore(fd);
-    if (!semaphore) return fail(std::move(semaphore.error()), "imported timeline");
-    return std::make_shared<ImportedTimeline>(context, *semaphore, std::move(original));
+    KG_TRY_IN("imported timeline", const auto semaphore, context->import_semaphore(fd));
+    return std::make_shared<ImportedTimeline>(context, semaphore, std::move(original));
 }
 
 }  // namespace kinetograph::accel::gpu

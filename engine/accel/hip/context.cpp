@@ -69,8 +69,8 @@ gpu::CommonCalls<Status> common_calls(const EntryPoints& hip) {
 
 Result<DeviceInfo> Context::describe(const Driver& driver, std::uint32_t ordinal) {
     DeviceProperties properties{};
-    if (auto asked = driver.call(driver->hipGetDevicePropertiesR0600, &properties, static_cast<int>(ordinal)); !asked)
-        return fail(std::move(asked.error()), fmt::format("HIP device {}", ordinal));
+    KG_CHECK_IN(fmt::format("HIP device {}", ordinal),
+                driver.call(driver->hipGetDevicePropertiesR0600, &properties, static_cast<int>(ordinal)));
     const auto text = [](const auto& field) { return std::string(field, strnlen(field, sizeof(field))); };
     DeviceInfo info;
     info.kind = Kind::Hip;
@@ -94,7 +94,7 @@ Result<std::shared_ptr<Context>> Context::create(std::shared_ptr<const Driver> d
                                                  DeviceInfo info) {
     const gpu::CommonCalls<Status> calls = common_calls(driver->entry_points());
     std::shared_ptr<Context> context(new Context(std::move(driver), calls, ordinal, std::move(info)));
-    if (auto current = context->make_current(); !current) return fail(std::move(current.error()), context->info().name);
+    KG_CHECK_IN(context->info().name, context->make_current());
     return context;
 }
 

@@ -26,9 +26,9 @@ Result<std::unique_ptr<int>> boxed(int handle) {
 }
 
 Result<int> open_for(int handle, std::string_view user) {
-    auto opened = open(handle);
-    if (!opened) return fail(std::move(opened.error()), user);
-    return *opened;
+    KG_CHECK_IN(user, open(handle));
+    KG_TRY_IN(user, const int opened, open(handle / 2));
+    return opened;
 }
 
 TEST(Results, CarryAValueOrACodeAndASentence) {
@@ -40,6 +40,7 @@ TEST(Results, CarryAValueOrACodeAndASentence) {
 }
 
 TEST(Results, CallersPutTheirContextInFrontAndKeepTheCode) {
+    EXPECT_EQ(*open_for(6, "viewer"), 3);
     const auto failed = open_for(-1, "viewer");
     ASSERT_FALSE(failed);
     EXPECT_EQ(failed.error().code, ErrorCode::NotFound);
