@@ -18,8 +18,10 @@ std::string range(const Access& access) {
 
 void check_access(const Access& access) {
     auto& accesses = access.cta->accesses;
-    std::erase_if(accesses, [](const AccessPtr& other) { return other->settled; });
+    bool any_settled = false;
     for (const auto& other : accesses) {
+        any_settled |= other->settled;
+        if (other->settled) continue;
         if ((!access.writes && !other->writes) || !overlap(access, *other)) continue;
         if (access.stream != nullptr && access.stream == other->stream) continue;
         access.cta->machine.fail(access.who, access.at,
@@ -30,6 +32,7 @@ void check_access(const Access& access) {
                                      " by " + describe(other->at) + " (" + describe(other->who) + ")" +
                                      (other->landed ? ", which has not been waited for" : ""));
     }
+    if (any_settled) std::erase_if(accesses, [](const AccessPtr& other) { return other->settled; });
 }
 
 AccessPtr track(const Access& access) {

@@ -64,8 +64,8 @@ void WaveMachine::check_read(uint32_t dword, const Instruction& at) {
     }
 }
 
-void WaveMachine::check_write(uint32_t dword, bool by_load, const Instruction& at) {
-    const auto refuse = [&](const char* did, uint32_t wave, const LdsAccess& access) {
+void WaveMachine::check_write(uint32_t first, uint32_t dwords, bool by_load, const Instruction& at) {
+    const auto refuse = [&](uint32_t dword, const char* did, uint32_t wave, const LdsAccess& access) {
         const bool waited = access.settled != LdsAccess::kUnsettled;
         fail(at, "overwrites " + lds_place(dword * 4) + ", which " + describe_access(wave, access) + " " + did + ": " +
                      (waited ? "no barrier since that wave waited for it"
@@ -78,16 +78,25 @@ void WaveMachine::check_write(uint32_t dword, bool by_load, const Instruction& a
         }
         return access.settled != LdsAccess::kUnsettled && running_->barriers > access.settled;
     };
-    if (const uint32_t word = writers_[dword]; word != Writer::kNone) {
+    uint32_t good_word = Writer::kNone;  // most dwords have the same writer and readers
+    for (uint32_t dword = first; dword < first + dwords; ++dword) {
+        const uint32_t word = writers_[dword];
+        if (word == Writer::kNone || word == good_word) continue;
         const uint32_t wave = Writer::wave(word);
         const LdsAccess& access = waves_[wave].accesses[Writer::access(word)];
-        if (!ordered(wave, access)) refuse("writes", wave, access);
+        if (!ordered(wave, access)) refuse(dword, "writes", wave, access);
+        good_word = word;
     }
     for (uint32_t wave = 0; wave < waves_.size(); ++wave) {
-        const uint32_t read = readers_[wave][dword];
-        if (read == 0) continue;
-        const LdsAccess& access = waves_[wave].accesses[read];
-        if (!ordered(wave, access)) refuse("reads", wave, access);
+        const uint32_t* const readers = readers_[wave].data();
+        uint32_t good_read = 0;
+        for (uint32_t dword = first; dword < first + dwords; ++dword) {
+            const uint32_t read = readers[dword];
+            if (read == 0 || read == good_read) continue;
+            const LdsAccess& access = waves_[wave].accesses[read];
+            if (!ordered(wave, access)) refuse(dword, "reads", wave, access);
+            good_read = read;
+        }
     }
 }
 
@@ -98,7 +107,8 @@ void WaveMachine::count_conflicts(uint32_t base, const uint32_t* offsets) {
         for (uint32_t i = 0; i < phase.size(); ++i) {
             const uint32_t chunk = (base + offsets[phase[i]]) / 16;
             bool same = false;  // lanes that read the same address share the cycle
-            for (uint32_t j = 0; j < i && !same; ++j) same = (base + offsets[phase[j]]) / 16 == chunk;
+            for (uint32_t j = 0; met[chunk % 16] > 0 && j < i && !same; ++j)
+                same = (base + offsets[phase[j]]) / 16 == chunk;
             if (!same) cycles = std::max(cycles, ++met[chunk % 16]);
         }
         counts_.lds_read_conflicts += cycles - 1;
@@ -151,8 +161,8 @@ void WaveMachine::write_lds(const uint32_t* registers, uint32_t words, uint32_t 
                          std::to_string(words * 4) + " bytes");
         }
         const auto dword = static_cast<uint32_t>(byte / 4);
+        check_write(dword, words, false, at);
         for (uint32_t i = 0; i < words; ++i) {
-            check_write(dword + i, false, at);
             writers_[dword + i] = Writer::of(wave.index, access);
             lds_[dword + i] = registers[i * kWaveLanes + lane];
         }

@@ -178,7 +178,7 @@ VectorOperation& WaveMachine::queue_load(uint32_t place, const Instruction& at) 
     check_place(place, 1024, at);
     if (place % 16 != 0) fail(at, "LDS+" + std::to_string(place) + " is not aligned to 16 bytes");
     Wave& wave = *running_;
-    for (uint32_t dword = place / 4; dword < place / 4 + 256; ++dword) check_write(dword, true, at);
+    check_write(place / 4, 256, true, at);
     const auto access = static_cast<uint32_t>(wave.accesses.size());
     wave.accesses.push_back({.at = at, .by_load = true});
     std::fill_n(writers_.begin() + place / 4, 256, Writer::of(wave.index, access));

@@ -99,7 +99,7 @@ class WaveMachine {
     void land(VectorOperation& operation);
     void check_place(uint64_t begin, uint32_t bytes, const Instruction& at);
     void check_read(uint32_t dword, const Instruction& at);
-    void check_write(uint32_t dword, bool by_load, const Instruction& at);
+    void check_write(uint32_t first, uint32_t dwords, bool by_load, const Instruction& at);
     void count_conflicts(uint32_t base, const uint32_t* offsets);
     std::string describe_access(uint32_t wave, const LdsAccess& access) const;
     uint32_t random(uint32_t below);

@@ -27,15 +27,19 @@ std::string AttentionNumbers::judge(uint32_t queries) const {
     const uint32_t tokens = case_.tokens, channels = case_.channels;
     const double half_step = std::ldexp(1.0, value_ == Element::BF16 ? -8 : -11);
     const double scale = 1 / std::sqrt(static_cast<double>(channels));
-    std::vector<double> weights(tokens), sums(channels), magnitudes(channels);
+    std::vector<double> weights(tokens), sums(channels), magnitudes(channels), qkv(size_t{tokens} * 3 * channels);
     for (size_t row = 0; row < size_t{case_.frames} * queries; ++row) {
         const size_t frame = row / queries;
         const auto query = static_cast<uint32_t>(row % queries);
+        if (query == 0)
+            for (size_t i = 0; i < qkv.size(); ++i) qkv[i] = load_value(value_, qkv_.frame(frame), i);
+        const double* const q = qkv.data() + size_t{query} * 3 * channels;
         double highest = -1e300, total = 0, largest_sum = 0;
         for (uint32_t key = 0; key < tokens; ++key) {
+            const double* const k = qkv.data() + (size_t{key} * 3 + 1) * channels;
             double score = 0, magnitude = 0;
             for (uint32_t c = 0; c < channels; ++c) {
-                const double product = at(frame, query, 0, c) * at(frame, key, 1, c);
+                const double product = q[c] * k[c];
                 score += product;
                 magnitude += std::abs(product);
             }
@@ -48,9 +52,11 @@ std::string AttentionNumbers::judge(uint32_t queries) const {
         std::fill(magnitudes.begin(), magnitudes.end(), 0.0);
         for (uint32_t key = 0; key < tokens; ++key) {
             if (weights[key] < 1e-15 * total) continue;
+            const double weight = weights[key] / total;
+            const double* const v = qkv.data() + (size_t{key} * 3 + 2) * channels;
             for (uint32_t c = 0; c < channels; ++c) {
-                sums[c] += weights[key] / total * at(frame, key, 2, c);
-                magnitudes[c] += weights[key] / total * std::abs(at(frame, key, 2, c));
+                sums[c] += weight * v[c];
+                magnitudes[c] += weight * std::abs(v[c]);
             }
         }
         // fp32 scores: channels additions, which the exponential turns into relative errors of the weights.

@@ -23,10 +23,6 @@ class AttentionNumbers {
     std::string judge(uint32_t queries) const;
 
   private:
-    double at(size_t frame, uint32_t token, uint32_t part, uint32_t c) const {
-        return load_value(value_, qkv_.frame(frame), (size_t{token} * 3 + part) * case_.channels + c);
-    }
-
     AttentionCase case_;
     Element value_;
     Frames qkv_, output_;

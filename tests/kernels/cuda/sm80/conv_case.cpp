@@ -30,10 +30,14 @@ size_t at(int64_t index) { return static_cast<size_t>(index); }
 }  // namespace
 
 double load_value(Element value, const uint8_t* bytes, size_t index) {
-    uint32_t bits = 0;
-    std::memcpy(&bits, bytes + index * element_bytes(value), std::min(element_bytes(value), 4U));
-    if (value == Element::F32) return isa::float_of(bits);
-    return value == Element::BF16 ? isa::float_of(bits << 16) : isa::from_float16(bits);
+    if (value == Element::F32) {
+        float single = 0;
+        std::memcpy(&single, bytes + index * sizeof(single), sizeof(single));
+        return single;
+    }
+    uint16_t bits = 0;
+    std::memcpy(&bits, bytes + index * sizeof(bits), sizeof(bits));
+    return value == Element::BF16 ? isa::float_of(uint32_t{bits} << 16) : isa::from_float16(bits);
 }
 
 void store_value(Element value, uint8_t* bytes, size_t index, double number) {
@@ -182,10 +186,12 @@ void ConvNumbers::sum() {
             const size_t place = at((in_y / scale * p.w + in_x / scale) * p.c_in);
             for (size_t c = 0; c < channels; ++c) {
                 const double value = load_value(stored, frame, place + c);
-                const double* row = by_tap.data() + (at(tap) * channels + c) * filters;
+                const double* const row = by_tap.data() + (at(tap) * channels + c) * filters;
+                double* const sums = sums_.data() + at(pixel) * filters;
+                double* const magnitudes = magnitudes_.data() + at(pixel) * filters;
                 for (size_t k = 0; k < filters; ++k) {
-                    sums_[at(pixel) * filters + k] += value * row[k];
-                    magnitudes_[at(pixel) * filters + k] += std::abs(value * row[k]);
+                    sums[k] += value * row[k];
+                    magnitudes[k] += std::abs(value * row[k]);
                 }
             }
         }
@@ -196,8 +202,20 @@ void ConvNumbers::sum() {
 /// g0 (d0 - d2) + (g0 + g1 + g2)/2 (d1 + d2) + (g0 - g1 + g2)/2 (d2 - d1), and the other one likewise.
 void ConvNumbers::sum_transformed_magnitudes() {
     const ConvProblem& p = problem_;
-    const auto filters = at(p.filter.k), image = at(p.filter.r * p.filter.s);
+    const auto filters = at(p.filter.k), image = at(p.filter.r * p.filter.s), channels = at(p.c_in);
     std::fill(magnitudes_.begin(), magnitudes_.end(), 0.0);
+    std::vector<double> transformed(image * channels * 4 * filters);  // [tap][c_in][|g0|, |g2| and both sums'][c_out]
+    for (size_t row = 0; row < image * channels; ++row) {
+        double* const to = transformed.data() + row * 4 * filters;
+        for (size_t k = 0; k < filters; ++k) {
+            const float* g = filter_.data() + (k * channels + row % channels) * at(p.taps()) + row / channels;
+            const double g0 = g[0], g1 = g[image], g2 = g[2 * image];
+            to[k] = std::abs(g0);
+            to[filters + k] = std::abs(g2);
+            to[2 * filters + k] = std::abs(g0 + g1 + g2);
+            to[3 * filters + k] = std::abs(g0 - g1 + g2);
+        }
+    }
     const auto input_value = [&](int64_t n, int64_t t, int64_t y, int64_t x, size_t c) {
         if (t < 0 || t >= p.d || y < 0 || y >= p.h || x < 0 || x >= p.w) return 0.0;
         return load_value(p.dtype, input.frame(at(n * p.d + t)), at((y * p.w + x) * p.c_in) + c);
@@ -209,18 +227,16 @@ void ConvNumbers::sum_transformed_magnitudes() {
         for (size_t tap = 0; tap < image; ++tap) {
             const int64_t in_y = y - p.pad.top + static_cast<int64_t>(tap) / p.filter.s;
             const int64_t in_x = x - p.pad.left + static_cast<int64_t>(tap) % p.filter.s;
-            for (size_t c = 0; c < at(p.c_in); ++c) {
+            for (size_t c = 0; c < channels; ++c) {
                 double d[4];
                 for (int64_t i = 0; i < 4; ++i) d[i] = input_value(n, d0 + i, in_y, in_x, c);
                 const double outer = std::abs(t % 2 == 0 ? d[0] - d[2] : d[1] - d[3]);
                 const double sum = std::abs(d[1] + d[2]) / 2, difference = std::abs(d[2] - d[1]) / 2;
-                for (size_t k = 0; k < filters; ++k) {
-                    const float* g = filter_.data() + (k * at(p.c_in) + c) * at(p.taps()) + tap;
-                    const double g0 = g[0], g1 = g[image], g2 = g[2 * image];
-                    magnitudes_[at(pixel) * filters + k] += std::abs(t % 2 == 0 ? g0 : g2) * outer +
-                                                            std::abs(g0 + g1 + g2) * sum +
-                                                            std::abs(g0 - g1 + g2) * difference;
-                }
+                const double* const g = transformed.data() + (tap * channels + c) * 4 * filters;
+                const double* const end = g + at(t % 2) * filters;
+                double* const magnitudes = magnitudes_.data() + at(pixel) * filters;
+                for (size_t k = 0; k < filters; ++k)
+                    magnitudes[k] += end[k] * outer + g[2 * filters + k] * sum + g[3 * filters + k] * difference;
             }
         }
     }

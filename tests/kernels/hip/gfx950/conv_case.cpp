@@ -228,7 +228,8 @@ std::vector<double> ConvRun::value_row(int64_t frame, int64_t y, int64_t x) cons
                 const float* weights = weights_.data() + ((q * p.filter.r + r) * p.filter.s + s) * p.c_in * p.filter.k;
                 for (int64_t c = 0; c < p.c_in; ++c, weights += p.filter.k) {
                     const double value = input(t, in_y / scale, in_x / scale, c);
-                    for (int64_t k = 0; k < p.filter.k; ++k) sums[k] += value * static_cast<double>(weights[k]);
+                    double* const sum = sums.data();
+                    for (int64_t k = 0; k < p.filter.k; ++k) sum[k] += value * static_cast<double>(weights[k]);
                 }
             }
         }

@@ -13,25 +13,28 @@ struct Exact {
 /// softmax(q k^T / sqrt(C)) v in double.
 Exact exact(const AttentionProblem& problem, const TestFrames& qkv) {
     const auto tokens = static_cast<size_t>(problem.tokens), channels = static_cast<size_t>(problem.channels);
-    const auto element = [&](size_t token, size_t part, size_t c) {
-        return static_cast<double>(qkv.get(0, (token * 3 + part) * channels + c));
-    };
+    std::vector<double> values(qkv.elements());
+    for (size_t i = 0; i < values.size(); ++i) values[i] = qkv.get(0, i);
+    const auto row = [&](size_t token, size_t part) { return values.data() + (token * 3 + part) * channels; };
     Exact result{std::vector<double>(tokens * channels)};
     std::vector<double> weights(tokens);
     for (size_t query = 0; query < tokens; ++query) {
+        const double* const q = row(query, 0);
+        double* const output = result.output.data() + query * channels;
         double largest = -1e300, sum = 0;
         for (size_t key = 0; key < tokens; ++key) {
+            const double* const k = row(key, 1);
             double score = 0;
-            for (size_t c = 0; c < channels; ++c) score += element(query, 0, c) * element(key, 1, c);
+            for (size_t c = 0; c < channels; ++c) score += q[c] * k[c];
             weights[key] = score / std::sqrt(static_cast<double>(channels));
             largest = std::max(largest, weights[key]);
             result.largest_score = std::max(result.largest_score, std::abs(weights[key]));
         }
         for (double& weight : weights) sum += weight = std::exp(weight - largest);
         for (size_t key = 0; key < tokens; ++key) {
-            for (size_t c = 0; c < channels; ++c) {
-                result.output[query * channels + c] += weights[key] / sum * element(key, 2, c);
-            }
+            const double weight = weights[key] / sum;
+            const double* const v = row(key, 2);
+            for (size_t c = 0; c < channels; ++c) output[c] += weight * v[c];
         }
     }
     return result;
