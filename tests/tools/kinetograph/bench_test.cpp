@@ -137,9 +137,9 @@ TEST(BenchDecode, StatesTheMemoryBeforeItStartsAndKeepsToIt) {
 }
 
 TEST(BenchConv, TimesEveryConvolutionOfAStepOnEveryOpenBackEnd) {
-    const auto json = run_json({"bench", "conv", "--lane", "cpu", "--size", "48x32", "--dim", "32", "--repeats", "2"});
+    const auto json = run_json({"bench", "conv", "--lane", "cpu", "--size", "16x16", "--dim", "16", "--repeats", "2"});
     expect_head(json, "conv");
-    EXPECT_EQ(json.at("dim"), 32);
+    EXPECT_EQ(json.at("dim"), 16);
     std::int64_t launches = 0;
     double step = 0;
     for (const auto& layer : json.at("layers")) {
@@ -343,7 +343,7 @@ TEST(BenchInterop, ComparesStepsWithAndWithoutDrawingInTurnAndSaysTheSpread) {
     double median = 0;
     for (int attempt = 0; attempt < 20 && median <= 0; ++attempt) {
         const auto json = run_json({"bench", "interop", "--lane", "cpu", "--executions", "5", "--weights",
-                                    "synthetic:wan2.1,dim=2", "--size", "128x128", "--decode-steps", "18"});
+                                    "synthetic:wan2.1,dim=2", "--size", "64x64", "--decode-steps", "18"});
         const auto& decode = json.at("decode");
         const auto &drawn = decode.at("seconds_per_step"), &alone = decode.at("seconds_per_step_decoded_only");
         EXPECT_EQ(drawn.at("count"), 3 * 4);
