@@ -105,6 +105,8 @@ struct MatrixLoads {
     bool transposed = false;
 };
 void ldmatrix(const MatrixLoads& loads, const Instruction& at);
+/// Four matrices, of which this lane has words[0..3] and stores 16 bytes at `row`.
+void stmatrix(const uint32_t* words, uint32_t row, const Instruction& at);
 /// m times n instructions, row by row: the products of one row share fragment a, those of one column fragment b.
 struct FragmentProducts {
     float* d;           ///< [m][n][4]

@@ -35,11 +35,12 @@ void load_matrix(Lane& lane, const Slots& slots, uint32_t load, uint32_t matrix,
                              "lane " + std::to_string(matrix * 8 + row) + " gives shared+" +
                                  std::to_string(place.offset) + ", which is not 16-byte aligned or another CTA's");
         }
+        check_access({.cta = &cta, .begin = place.offset, .end = place.offset + 16, .who = lane.who(), .at = at});
         cta.order.read(lane, place.offset, place.offset + 16, at, true);
-        if (!cta.order.written(place.offset, place.offset + 16)) {
+        if (!cta.order.written(place.offset, place.offset + 16) && cta.layout[place.offset / 16] == kNeverWritten) {
             cta.machine.fail(lane.who(), at,
                              "reads shared+" + std::to_string(place.offset) +
-                                 ", which neither cp.async nor store_shared has written");
+                                 ", which neither cp.async, TMA nor store_shared has written");
         }
         std::memcpy(elements[row], cta.memory + place.offset, 16);
         offsets[row] = place.offset;
@@ -130,6 +131,24 @@ void ldmatrix(const MatrixLoads& loads, const Instruction& at) {
             for (uint32_t matrix = 0; matrix < loads.matrices; ++matrix) load_matrix(lane, slots, load, matrix, at);
         }
     });
+}
+
+void stmatrix(const uint32_t* words, uint32_t row, const Instruction& at) {
+    struct Mine {
+        const uint32_t* words;
+        uint32_t row[4];
+    };
+    Lane& lane = Machine::lane();
+    Mine mine{words, {}};
+    lane.cta->machine.gather(lane.cta->warps[lane.warp()], lane.lane(), "warp", at, 0, &mine, [](const Slots& slots) {
+        for (uint32_t l = 0; l < 32; ++l) {
+            for (uint32_t i = 0; i < 4; ++i)
+                static_cast<Mine*>(slots[l])->row[i] = static_cast<const Mine*>(slots[l % 8 * 4 + i])->words[l / 8];
+        }
+    });
+    void* to = shared_pointer(row, sizeof(mine.row), at);
+    check_shared_store(to, sizeof(mine.row), at);
+    std::memcpy(to, mine.row, sizeof(mine.row));
 }
 
 void mma_sync(const FragmentProducts& products, const Instruction& at) {

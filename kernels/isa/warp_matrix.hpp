@@ -53,6 +53,17 @@ KG_DEVICE void load_matrices(uint32_t (&words)[2], uint32_t row KG_SITE) {
 #endif
 }
 
+/// Writes four 8 x 8 matrices of 16-bit elements: load_matrices backwards. sm_90 and later. PTX ISA, stmatrix.
+KG_DEVICE void store_matrices(uint32_t row, const uint32_t (&words)[4] KG_SITE) {
+#if KG_HOST_MODEL
+    host_model::stmatrix(words, row, KG_AT("stmatrix.x4"));
+#else
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(row), "r"(words[0]),
+                 "r"(words[1]), "r"(words[2]), "r"(words[3])
+                 : "memory");
+#endif
+}
+
 /// Fragments of kCount operands of 16 rows each, `stride` bytes apart.
 template <uint32_t kCount>
 KG_DEVICE void load_matrices(uint32_t (&a)[kCount][4], uint32_t row, uint32_t stride KG_SITE) {

@@ -12,7 +12,8 @@
 
 #include "model_run.hpp"
 
-/// Instructions of sm_80: cp.async, ldmatrix, mma.sync, shuffles, and barriers that order plain accesses.
+/// Instructions of sm_80, and stmatrix of sm_90: cp.async, ldmatrix, mma.sync, shuffles, and barriers that order plain
+/// accesses.
 namespace kinetograph::isa {
 namespace {
 
@@ -175,7 +176,7 @@ TEST(LoadMatrices, HandsOutRowsAndColumns) {
 }
 
 TEST(LoadMatrices, MisuseIsNamed) {
-    expect_fault(kWarp, "neither cp.async nor store_shared has written", [] {
+    expect_fault(kWarp, "neither cp.async, TMA nor store_shared has written", [] {
         uint32_t words[4];
         load_matrices(words, word_address(lane_index() * 4));
     });
@@ -188,6 +189,33 @@ TEST(LoadMatrices, MisuseIsNamed) {
         for (uint32_t j = 0; j < 4; ++j) store_shared(shared().words + lane_index() * 4 + j, j);
         uint32_t words[4];
         load_matrices(words, word_address(lane_index() * 4));
+    });
+}
+
+TEST(StoreMatrices, PutsRowsWhereLoadMatricesFindsThem) {
+    expect_runs(kWarp, [] {
+        const uint32_t lane = lane_index();
+        uint32_t words[4], back[4];
+        for (uint32_t matrix = 0; matrix < 4; ++matrix) words[matrix] = 100 * matrix + lane;
+        store_matrices(word_address(lane * 4), words);
+        sync_warp();
+        for (uint32_t j = 0; j < 4; ++j)  // row lane % 8 of matrix lane / 8
+            EXPECT_EQ(load_shared(shared().words + lane * 4 + j), 100 * (lane / 8) + lane % 8 * 4 + j);
+        sync_warp();
+        load_matrices(back, word_address(lane * 4));
+        for (uint32_t matrix = 0; matrix < 4; ++matrix) EXPECT_EQ(back[matrix], words[matrix]);
+    });
+}
+
+TEST(StoreMatrices, MisuseIsNamed) {
+    expect_fault(kWarp, "is not aligned to 16 bytes", [] {
+        const uint32_t words[4] = {};
+        store_matrices(word_address(lane_index() * 4 + 1), words);
+    });
+    expect_fault(kWarp, "with no barrier since", [] {  // its own row, but other lanes' registers
+        const uint32_t words[4] = {};
+        store_matrices(word_address(lane_index() * 4), words);
+        load_shared(shared().words + (lane_index() * 4 + 4) % 128);
     });
 }
 
