@@ -7,6 +7,7 @@
 #include <kinetograph/kernels/isa/math.hpp>
 #include <kinetograph/kernels/isa/shuffle.hpp>
 #include <kinetograph/kernels/isa/tma.hpp>
+#include <kinetograph/kernels/isa/warp_matrix.hpp>
 
 /// From one warpgroup's accumulators to memory: [+ fp32 sums of earlier launches] + bias -> SiLU -> + beta * residual
 /// -> ReLU -> round -> store, and the RMS norm of the rounded values -> SiLU -> store. Block by block through shared
@@ -45,17 +46,18 @@ class EpilogueRole {
         }
     }
 
-    /// `turn`: how many tiles this warpgroup has stored before. `prepare_next` is called by one thread when the buffers
-    /// are free again.
-    template <class PrepareNext>
-    KG_DEVICE void run(Accumulators<kConfig>& sums, const ConvTile& tile, uint32_t turn,
-                       const PrepareNext& prepare_next) {
+    /// `turn`: how many tiles this warpgroup has stored before. `next(tile)`, called by one thread, sets the tile that
+    /// uses the buffers next and returns what its warpgroup waits for, null if there is none.
+    template <class Next>
+    KG_DEVICE void run(Accumulators<kConfig>& sums, const ConvTile& tile, uint32_t turn, const Next& next) {
         if constexpr (kFault != ConvFault::NoStagingWait) isa::mbarrier::wait(ready_, turn & 1u);
         KG_UNROLL
         for (uint32_t block = 0; block < blocks(c); ++block) finish_block(sums[block], tile, block);
         if (!stores()) return;
+        ConvTile next_tile;  // known by the time that the buffers are free again
+        isa::mbarrier::Barrier* ready = next(next_tile);
         if constexpr (kFault != ConvFault::NoStoreWait) isa::tma::wait_stores_read<0>();
-        prepare_next();
+        if (ready != nullptr) prepare(p_, staging_, *ready, next_tile);
     }
 
     /// The one thread of the warpgroup that issues its stores.
@@ -84,18 +86,20 @@ class EpilogueRole {
                  tile.y + static_cast<int32_t>(block / c.blocks_x * kBlockSide)}};
     }
 
-    /// Offset in a piece of this thread's two channels of group 0 (4 bytes), in row lane / 4 of its warp's 16. staged()
-    /// derives the others: the swizzle repeats every 8 rows, and a group is a 16-byte chunk, whose index is XORed in.
-    KG_DEVICE static uint32_t first_word() {
-        const uint32_t row = isa::thread_index() % 128 / 32 * 16 + isa::lane_index() / 4;
-        return isa::recomputed(isa::swizzled(staging_swizzle(c), row * kPieceRow) + isa::lane_index() % 4 * 4);
+    /// Offset in a piece of this lane's row of the four matrices of groups 0 and 1: 16 bytes of a pixel, one of its
+    /// warp's 16. staged() derives the others: the swizzle repeats every 8 rows, and a group is a 16-byte chunk, whose
+    /// index is XORed in.
+    KG_DEVICE static uint32_t first_chunk() {
+        const uint32_t thread = isa::thread_index() % 128, lane = thread % 32;
+        const uint32_t row = thread / 32 * 16 + lane % 16;
+        return isa::recomputed(isa::swizzled(staging_swizzle(c), row * kPieceRow + lane / 16 * 16));
     }
-    /// Accumulators i and i + 1 of this thread in a staging buffer.
-    KG_DEVICE uint32_t* staged(uint32_t buffer, uint32_t first, uint32_t i) {
-        const uint32_t group = i / 4, half = i / 2 % 2;
+    /// Shared-memory address of this lane's row of the matrices of groups `group` and group + 1: of the first group,
+    /// pixels 0 to 7 and 8 to 15 of the warp's, then of the second. Recomputed, because no address may stay in a
+    /// register.
+    KG_DEVICE uint32_t staged(uint32_t buffer, uint32_t first, uint32_t group) {
         const uint32_t chunk = group * 16 % kPieceRow, piece = group * 16 / kPieceRow;
-        return reinterpret_cast<uint32_t*>(staging_[buffer] + (first ^ chunk) + piece * kPieceBytes +
-                                           half * 8 * kPieceRow);
+        return isa::shared_address(staging_[buffer]) + (isa::recomputed(first) ^ chunk) + piece * kPieceBytes;
     }
 
     /// Every step goes over all of the block's values without a branch between them, so that the latencies of its loads
@@ -115,7 +119,7 @@ class EpilogueRole {
         }
         if (has(kConvBias)) add_bias(sums, tile.n);
         if (has(kConvSilu)) activate(sums);
-        const uint32_t first = first_word();
+        const uint32_t first = first_chunk();
         if (has(kConvResidual)) add_residual(sums, block, first);
         if (has(kConvRelu)) scale_below_zero(sums);
         round(sums);
@@ -195,12 +199,17 @@ class EpilogueRole {
 
     KG_DEVICE void add_residual(Sums& sums, uint32_t block, uint32_t first) {
         KG_UNROLL
-        for (uint32_t i = 0; i < c.bn / 2; i += 2) {
-            if (i % (4 * kLoadGroups) == 0) isa::limit_loads_in_flight();
-            float residual[2];
-            isa::unpack_word<kValue>(isa::load_shared(staged(block, first, i)), residual);
-            sums[i] += p_.beta * residual[0];
-            sums[i + 1] += p_.beta * residual[1];
+        for (uint32_t group = 0; group < kGroups; group += 2) {
+            if (group % kLoadGroups == 0) isa::limit_loads_in_flight();
+            uint32_t words[4];
+            isa::load_matrices(words, staged(block, first, group));
+            KG_UNROLL
+            for (uint32_t i = 0; i < 4; ++i) {
+                float residual[2];
+                isa::unpack_word<kValue>(words[i], residual);
+                sums[group * 4 + i * 2] += p_.beta * residual[0];
+                sums[group * 4 + i * 2 + 1] += p_.beta * residual[1];
+            }
         }
     }
 
@@ -212,10 +221,13 @@ class EpilogueRole {
 
     KG_DEVICE void stage(const Sums& sums, uint32_t buffer, uint32_t first) {
         KG_UNROLL
-        for (uint32_t i = 0; i < c.bn / 2; i += 2)
-            isa::store_shared(staged(buffer, first, i), isa::pack_word<kValue>(sums + i));
-        KG_UNROLL
-        for (uint32_t i = c.bn / 2; i < kStaged / 2; i += 2) isa::store_shared(staged(buffer, first, i), 0u);
+        for (uint32_t group = 0; group < kStaged / 8; group += 2) {
+            uint32_t words[4] = {0, 0, 0, 0};
+            KG_UNROLL
+            for (uint32_t i = 0; i < 4 && group < kGroups; ++i)
+                words[i] = isa::pack_word<kValue>(sums + group * 4 + i * 2);
+            isa::store_matrices(staged(buffer, first, group), words);
+        }
     }
 
     /// A pixel's channels lie in the four lanes that share lane / 4.

@@ -66,9 +66,11 @@ struct ConvKernel {
             Accumulators<kConfig> sums;
             multiply.run(sums, k_blocks(params, tile), turn);
             if (next < tiles) multiply.skip(k_blocks(params, tile_at<kConfig>(params, next)));
-            epilogue.run(sums, tile, turn, [&] {
-                const uint32_t stored_next = isa::recomputed(next) + (kOverlap ? step : 0);
-                if (stored_next < tiles) prepare(params, smem, stored_next, next_consumer());
+            epilogue.run(sums, tile, turn, [&](ConvTile& stored_next) -> isa::mbarrier::Barrier* {
+                const uint32_t at = isa::recomputed(next) + (kOverlap ? step : 0);
+                if (at >= tiles) return nullptr;
+                stored_next = tile_at<kConfig>(params, at);
+                return &smem.staging_ready[next_consumer()];
             });
         }
     }

@@ -70,27 +70,29 @@ struct WinogradKernel {
         Multiply multiply(smem, consumer);
         Epilogue epilogue(p, staging_of(smem), smem.staging_ready[consumer], consumer);
         const uint32_t first = isa::block_index().x;
-        if (Epilogue::stores() && (!kInTurn || consumer == 0)) prepare_tile(params, smem, first);
+        if (Epilogue::stores() && (!kInTurn || consumer == 0) && first < tile_count<kClusterCtas>(p))
+            Epilogue::prepare(p, staging_of(smem), smem.staging_ready[consumer], share_of(p, first));
         if (kInTurn && consumer == 1) skip(params, multiply, first);
         uint32_t turn = 0, stored = 0;
         for (uint32_t index = first + (kInTurn ? consumer * isa::grid_size().x : 0);
              index < tile_count<kClusterCtas>(p); index += kStride * isa::grid_size().x, ++turn) {
-            const FramePair& pair = pair_of(params, index);
             typename Multiply::Sums sums[kSums];
-            multiply.run(sums, p.channel_blocks, pair, turn);
+            multiply.run(sums, p.channel_blocks, pair_of(params, index), turn);
             if (kInTurn) skip(params, multiply, index + isa::grid_size().x);
-            const bool alone = pair.outputs == 1;
-            const auto prepare_next_tile = [&] {
-                prepare_tile(params, smem, isa::recomputed(index) + isa::grid_size().x);
+            const bool alone = pair_of(params, isa::recomputed(index)).outputs == 1;
+            const auto next_tile = [&](ConvTile& next) -> isa::mbarrier::Barrier* {
+                const uint32_t at = isa::recomputed(index) + isa::grid_size().x;
+                if (at >= tile_count<kClusterCtas>(p)) return nullptr;
+                next = share_of(p, at);
+                return &smem.staging_ready[kInTurn ? consumer_index() ^ 1u : consumer_index()];
             };
-            epilogue.run(sums[0], share_of(p, index, 0), stored++, [&] {
-                if (alone) {
-                    prepare_next_tile();
-                } else {
-                    prepare(p, smem, isa::recomputed(index), 1, consumer_index());
-                }
+            epilogue.run(sums[0], share_of(p, index), stored++, [&](ConvTile& next) -> isa::mbarrier::Barrier* {
+                if (alone) return next_tile(next);
+                next = second_share_of(p, isa::recomputed(index));
+                return &smem.staging_ready[consumer_index()];
             });
-            if (!alone) epilogue.run(sums[1], share_of(p, isa::recomputed(index), 1), stored++, prepare_next_tile);
+            if (alone) continue;
+            epilogue.run(sums[1], second_share_of(p, isa::recomputed(index)), stored++, next_tile);
         }
     }
 
@@ -109,21 +111,15 @@ struct WinogradKernel {
     KG_DEVICE static uint32_t consumer_index() { return isa::recomputed(isa::thread_index()) / 128 - 1; }
     KG_DEVICE static auto& staging_of(Smem& smem) { return smem.staging[kInTurn ? 0 : consumer_index()]; }
 
-    /// Hands the staging buffers to the warpgroup that stores the first frame of tile `index`, if the tile exists: to
-    /// the other one if they take turns, except for the CTA's first tile.
-    KG_DEVICE static void prepare_tile(const WinogradParams& params, Smem& smem, uint32_t index) {
-        if (index >= tile_count<kClusterCtas>(params.conv)) return;
-        const bool others = kInTurn && index >= isa::grid_size().x;
-        prepare(params.conv, smem, index, 0, others ? consumer_index() ^ 1u : consumer_index());
+    KG_DEVICE static ConvTile second_share_of(const ConvParams& p, uint32_t index) {
+        ConvTile tile = share_of(p, index);
+        ++tile.frame;
+        return tile;
     }
-    KG_DEVICE static void prepare(const ConvParams& p, Smem& smem, uint32_t index, uint32_t frame, uint32_t consumer) {
-        Epilogue::prepare(p, staging_of(smem), smem.staging_ready[consumer], share_of(p, index, frame));
-    }
-
-    /// This warpgroup's share of a tile, in frame 0 or 1 of its pair.
-    KG_DEVICE static ConvTile share_of(const ConvParams& p, uint32_t index, uint32_t frame) {
+    /// This warpgroup's share of a tile, in the first frame of its pair.
+    KG_DEVICE static ConvTile share_of(const ConvParams& p, uint32_t index) {
         ConvTile tile = tile_at<whole(c), kClusterCtas>(p, index);
-        tile.frame = 2 * tile.frame + frame;
+        tile.frame *= 2;
         constexpr uint32_t kRows = rows_between(c), kColumns = columns_between(c);
         if constexpr (kRows > 0) tile.y += static_cast<int32_t>(consumer_index() * kRows);
         if constexpr (kColumns > 0) tile.x += static_cast<int32_t>(consumer_index() * kColumns);
