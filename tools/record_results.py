@@ -74,6 +74,8 @@ WRITERS = {
     "decode_1920x1088_h200.json": ["tools/kinetograph/bench_decode.cpp", BENCH],
     "decode_alone_h200.json": [SELF, "tools/kinetograph/bench_decode.cpp", BENCH],
     "decode_cpu.json": ["tools/compare_pytorch.py"],
+    "decode_exact_1280x704_h200.json": ["tools/kinetograph/bench_decode.cpp", BENCH],
+    "decode_fast_1280x704_h200.json": ["tools/kinetograph/bench_decode.cpp", BENCH],
     "decode_h200.json": ["tools/compare_pytorch.py", "tools/pytorch_decoder.py", "tools/kinetograph/bench_decode.cpp",
                          BENCH],
     "decoder_sm90_h200.json": [SELF, "tests/compute/cuda/decoder_golden_test.cpp"],

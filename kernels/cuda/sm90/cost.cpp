@@ -23,7 +23,7 @@ constexpr double kIssueEfficiency = 0.97;
 constexpr double kLoadedBytesPerClock = 52;
 // Clocks of an epilogue for each filter of a block.
 constexpr double kStoreClocks = 13.5, kNormClocks = 18, kResidualClocks = 3;
-constexpr double kStartSeconds = 2e-6;  // per launch, before its first tile and after its last
+constexpr double kStartSeconds = 2.6e-6;  // per launch, before its first tile and after its last
 
 using conv::ceil_div;
 
