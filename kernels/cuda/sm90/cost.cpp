@@ -94,7 +94,8 @@ double epilogue_clocks(const ConvConfig& c, const conv::ConvProblem& p) {
 double product_clocks(uint32_t filters) { return std::max(filters / 2.0, (kBlockPixels + filters) * 16 * 2 / 128.0); }
 
 double tile_clocks(const ConvConfig& c, const conv::ConvProblem& p) {
-    const auto taps = static_cast<double>(c.side * c.side), steps = taps * (c.channels / 16);
+    const uint32_t steps = c.side * c.side * (c.channels / 16);
+    const double taps = c.side * c.side;
     const double products = steps * blocks(c) * product_clocks(c.bn) / kIssueEfficiency;
     const double loads = (halo_bytes(c) + taps * c.bn * row_bytes(c)) / kLoadedBytesPerClock;
     return static_cast<double>(p.filter.q * ceil_div(p.c_in, c.channels)) * std::max(products, loads);
