@@ -34,13 +34,12 @@ class EpilogueRole {
 
     /// Hands the staging buffers to the warpgroup that waits for `ready`, and starts the load of the residual of
     /// `tile`, if there is one. Called by one thread.
-    KG_DEVICE static void prepare(const ConvParams& p, Staging& staging, isa::mbarrier::Barrier& ready,
-                                  const ConvTile& tile) {
-        if ((p.flags & kConvResidual) == 0) return isa::mbarrier::arrive(ready);
+    KG_DEVICE void prepare(isa::mbarrier::Barrier& ready, const ConvTile& tile) {
+        if (!has(kConvResidual)) return isa::mbarrier::arrive(ready);
         isa::mbarrier::arrive_expect(ready, blocks(c) * staging_bytes(c));
         for (uint32_t block = 0; block < blocks(c); ++block) {
             for (uint32_t piece = 0; piece < staging_pieces(c); ++piece) {
-                isa::tma::load_tiled<5>(staging[block] + piece * kPieceBytes, p.residual[tile.frame],
+                isa::tma::load_tiled<5>(staging_[block] + piece * kPieceBytes, p_.residual[tile.frame],
                                         place(tile, block, piece), ready);
             }
         }
@@ -57,7 +56,7 @@ class EpilogueRole {
         ConvTile next_tile;  // known by the time that the buffers are free again
         isa::mbarrier::Barrier* ready = next(next_tile);
         if constexpr (kFault != ConvFault::NoStoreWait) isa::tma::wait_stores_read<0>();
-        if (ready != nullptr) prepare(p_, staging_, *ready, next_tile);
+        if (ready != nullptr) prepare(*ready, next_tile);
     }
 
     /// The one thread of the warpgroup that issues its stores.

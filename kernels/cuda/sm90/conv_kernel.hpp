@@ -54,13 +54,13 @@ struct ConvKernel {
     KG_DEVICE static void consume(const ConvParams& params, Smem& smem, uint32_t consumer) {
         const uint32_t tiles = tile_count(params), step = isa::grid_size().x, first = isa::block_index().x;
         MultiplyRole<kConfig, kFault> multiply(smem, consumer);
-        Epilogue epilogue(params, staging_of(smem, consumer), smem.staging_ready[consumer], consumer);
-        if (consumer == 0 && Epilogue::stores() && first < tiles) prepare(params, smem, first, 0);
-        if (kOverlap && consumer == 1 && Epilogue::stores() && first + step < tiles)
-            prepare(params, smem, first + step, 1);
+        Epilogue epilogue(params, smem.staging[kOverlap ? consumer : 0], smem.staging_ready[consumer], consumer);
+        const uint32_t first_mine = first + consumer * step;
+        if ((kOverlap || consumer == 0) && Epilogue::stores() && first_mine < tiles)
+            epilogue.prepare(smem.staging_ready[consumer], tile_at<kConfig>(params, first_mine));
         if (consumer == 1 && first < tiles) multiply.skip(k_blocks(params, tile_at<kConfig>(params, first)));
         uint32_t turn = 0;
-        for (uint32_t index = first + consumer * step; index < tiles; index += 2 * step, ++turn) {
+        for (uint32_t index = first_mine; index < tiles; index += 2 * step, ++turn) {
             const ConvTile tile = tile_at<kConfig>(params, index);
             const uint32_t next = index + step;
             Accumulators<kConfig> sums;
@@ -77,13 +77,6 @@ struct ConvKernel {
 
     static constexpr bool kOverlap = c.epilogues == Epilogues::Overlap;
 
-    KG_DEVICE static auto& staging_of(Smem& smem, uint32_t consumer) { return smem.staging[kOverlap ? consumer : 0]; }
-
-    /// Hands staging buffers to tile `index` of warpgroup `consumer`.
-    KG_DEVICE static void prepare(const ConvParams& params, Smem& smem, uint32_t index, uint32_t consumer) {
-        Epilogue::prepare(params, staging_of(smem, consumer), smem.staging_ready[consumer],
-                          tile_at<kConfig>(params, index));
-    }
     /// The warpgroup that uses this one's staging buffers next; recomputed, because the epilogue needs all registers.
     KG_DEVICE static uint32_t next_consumer() {
         const uint32_t warpgroup = isa::recomputed(isa::thread_index()) / 128;

@@ -68,18 +68,19 @@ struct WinogradKernel {
     KG_DEVICE static void consume(const WinogradParams& params, Smem& smem, uint32_t consumer) {
         const ConvParams& p = params.conv;
         Multiply multiply(smem, consumer);
-        Epilogue epilogue(p, staging_of(smem), smem.staging_ready[consumer], consumer);
+        Epilogue epilogue(p, smem.staging[kInTurn ? 0 : consumer_index()], smem.staging_ready[consumer], consumer);
         const uint32_t first = isa::block_index().x;
         if (Epilogue::stores() && (!kInTurn || consumer == 0) && first < tile_count<kClusterCtas>(p))
-            Epilogue::prepare(p, staging_of(smem), smem.staging_ready[consumer], share_of(p, first));
+            epilogue.prepare(smem.staging_ready[consumer], share_of(p, first));
         if (kInTurn && consumer == 1) skip(params, multiply, first);
         uint32_t turn = 0, stored = 0;
         for (uint32_t index = first + (kInTurn ? consumer * isa::grid_size().x : 0);
              index < tile_count<kClusterCtas>(p); index += kStride * isa::grid_size().x, ++turn) {
             typename Multiply::Sums sums[kSums];
-            multiply.run(sums, p.channel_blocks, pair_of(params, index), turn);
+            const FramePair& pair = pair_of(params, index);
+            multiply.run(sums, p.channel_blocks, pair, turn);
             if (kInTurn) skip(params, multiply, index + isa::grid_size().x);
-            const bool alone = pair_of(params, isa::recomputed(index)).outputs == 1;
+            const bool alone = pair.outputs == 1;
             const auto next_tile = [&](ConvTile& next) -> isa::mbarrier::Barrier* {
                 const uint32_t at = isa::recomputed(index) + isa::grid_size().x;
                 if (at >= tile_count<kClusterCtas>(p)) return nullptr;
@@ -109,7 +110,6 @@ struct WinogradKernel {
 
     /// Recomputed, because the epilogue needs all registers.
     KG_DEVICE static uint32_t consumer_index() { return isa::recomputed(isa::thread_index()) / 128 - 1; }
-    KG_DEVICE static auto& staging_of(Smem& smem) { return smem.staging[kInTurn ? 0 : consumer_index()]; }
 
     KG_DEVICE static ConvTile second_share_of(const ConvParams& p, uint32_t index) {
         ConvTile tile = share_of(p, index);
