@@ -1,13 +1,8 @@
 #pragma once
 
+#include <kinetograph/kernels/cuda/sm90/conv_epilogue_steps.hpp>
 #include <kinetograph/kernels/cuda/sm90/conv_multiply.hpp>
 #include <kinetograph/kernels/isa/barrier.hpp>
-#include <kinetograph/kernels/isa/fence.hpp>
-#include <kinetograph/kernels/isa/global_memory.hpp>
-#include <kinetograph/kernels/isa/math.hpp>
-#include <kinetograph/kernels/isa/shuffle.hpp>
-#include <kinetograph/kernels/isa/tma.hpp>
-#include <kinetograph/kernels/isa/warp_matrix.hpp>
 
 /// From one warpgroup's accumulators to memory: [+ fp32 sums of earlier launches] + bias -> SiLU -> + beta * residual
 /// -> ReLU -> round -> store, and the RMS norm of the rounded values -> SiLU -> store. Block by block through shared
@@ -22,27 +17,27 @@
 namespace kinetograph::sm90 {
 
 template <ConvConfig kConfig, ConvFault kFault>
-class EpilogueRole {
+class EpilogueRole : EpilogueSteps<kConfig, kFault> {
+    using Steps = EpilogueSteps<kConfig, kFault>;
+    using Steps::first_chunk, Steps::p_, Steps::staging_, Steps::kGroups, Steps::kLoadGroups;
+    using Steps::has, Steps::apply, Steps::round, Steps::stage, Steps::scale_to_norm, Steps::activate;
+    using typename Steps::Pair, typename Steps::StagingBuffer, typename Steps::Sums;
+
   public:
-    using Staging = uint8_t[staging_buffers(kConfig)][staging_bytes(kConfig)];
     static constexpr ConvConfig c = kConfig;
-    static constexpr Element kValue = c.element;
 
     /// `ready` completes a phase when warpgroup `consumer` may use the buffers.
-    KG_DEVICE EpilogueRole(const ConvParams& params, Staging& staging, isa::mbarrier::Barrier& ready, uint32_t consumer)
-        : p_(params), staging_(staging), ready_(ready), consumer_(consumer) {}
+    KG_DEVICE EpilogueRole(const ConvParams& params, StagingBuffer* staging, isa::mbarrier::Barrier& ready,
+                           uint32_t consumer)
+        : Steps(params, staging), ready_(ready), consumer_(consumer) {}
 
     /// Hands the staging buffers to the warpgroup that waits for `ready`, and starts the load of the residual of
     /// `tile`, if there is one. Called by one thread.
     KG_DEVICE void prepare(isa::mbarrier::Barrier& ready, const ConvTile& tile) {
         if (!has(kConvResidual)) return isa::mbarrier::arrive(ready);
         isa::mbarrier::arrive_expect(ready, blocks(c) * staging_bytes(c));
-        for (uint32_t block = 0; block < blocks(c); ++block) {
-            for (uint32_t piece = 0; piece < staging_pieces(c); ++piece) {
-                isa::tma::load_tiled<5>(staging_[block] + piece * kPieceBytes, p_.residual[tile.frame],
-                                        place(tile, block, piece), ready);
-            }
-        }
+        for (uint32_t block = 0; block < blocks(c); ++block)
+            Steps::load(p_.residual[tile.frame], tile, block, staging_[block], ready);
     }
 
     /// `turn`: how many tiles this warpgroup has stored before. `next(tile)`, called by one thread, sets the tile that
@@ -63,14 +58,8 @@ class EpilogueRole {
     KG_DEVICE static bool stores() { return isa::thread_index() % 128 == 0; }
 
   private:
-    static constexpr uint32_t kPieceRow = piece_channels(c) * 2, kPieceBytes = kBlockPixels * kPieceRow;
-    static constexpr uint32_t kStaged = staging_pieces(c) * piece_channels(c);  ///< channels; TMA clips those past bn
-    static constexpr uint32_t kGroups = c.bn / 8;  ///< groups of 8 channels: four accumulators of a thread
-    static constexpr uint32_t kLoadGroups = 4;     ///< whose bias, gamma or residual is loaded at once
     static constexpr uint32_t kSpare = blocks(c);
-    using Sums = float[c.bn / 2];
 
-    KG_DEVICE bool has(uint32_t flag) const { return (p_.flags & flag) != 0; }
     KG_DEVICE void sync() {
         if (consumer_ == 0) {
             isa::sync_named(1, 128);
@@ -79,30 +68,6 @@ class EpilogueRole {
         }
     }
 
-    KG_DEVICE static isa::tma::Coordinates<5> place(const ConvTile& tile, uint32_t block, uint32_t piece) {
-        return {{static_cast<int32_t>(tile.n + piece * piece_channels(c)), tile.px(),
-                 tile.x + static_cast<int32_t>(block % c.blocks_x * kBlockSide), tile.py(),
-                 tile.y + static_cast<int32_t>(block / c.blocks_x * kBlockSide)}};
-    }
-
-    /// Offset in a piece of this lane's row of the four matrices of groups 0 and 1: 16 bytes of a pixel, one of its
-    /// warp's 16. staged() derives the others: the swizzle repeats every 8 rows, and a group is a 16-byte chunk, whose
-    /// index is XORed in.
-    KG_DEVICE static uint32_t first_chunk() {
-        const uint32_t thread = isa::thread_index() % 128, lane = thread % 32;
-        const uint32_t row = thread / 32 * 16 + lane % 16;
-        return isa::recomputed(isa::swizzled(staging_swizzle(c), row * kPieceRow + lane / 16 * 16));
-    }
-    /// Shared-memory address of this lane's row of the matrices of groups `group` and group + 1: of the first group,
-    /// pixels 0 to 7 and 8 to 15 of the warp's, then of the second. Recomputed, because no address may stay in a
-    /// register.
-    KG_DEVICE uint32_t staged(uint32_t buffer, uint32_t first, uint32_t group) {
-        const uint32_t chunk = group * 16 % kPieceRow, piece = group * 16 / kPieceRow;
-        return isa::shared_address(staging_[buffer]) + (isa::recomputed(first) ^ chunk) + piece * kPieceBytes;
-    }
-
-    /// Every step goes over all of the block's values without a branch between them, so that the latencies of its loads
-    /// and functions overlap.
     KG_DEVICE void finish_block(Sums& sums, const ConvTile& tile, uint32_t block) {
         const bool raw = has(kConvOutput), norm = has(kConvNorm);
         if (raw && norm && block > 0) {  // until the previous raw block, whose buffer normed results take, is read
@@ -116,11 +81,8 @@ class EpilogueRole {
                 return sync();  // all threads have waited for ready_ before the buffers are handed on
             }
         }
-        if (has(kConvBias)) add_bias(sums, tile.n);
-        if (has(kConvSilu)) activate(sums);
         const uint32_t first = first_chunk();
-        if (has(kConvResidual)) add_residual(sums, block, first);
-        if (has(kConvRelu)) scale_below_zero(sums);
+        apply(sums, tile.n, block, first);
         round(sums);
         if (raw) stage(sums, block, first);
         const uint32_t normed = !raw ? block : block == 0 ? kSpare : block - 1;
@@ -132,8 +94,8 @@ class EpilogueRole {
         if constexpr (kFault != ConvFault::NoStagingFence) isa::fence_async_shared();
         if constexpr (kFault != ConvFault::NoStagingBarrier) sync();
         if (!stores()) return;
-        if (raw) store(p_.output[tile.frame], tile, block, block);
-        if (norm) store(p_.normed[tile.frame], tile, block, normed);
+        if (raw) Steps::store(p_.output[tile.frame], tile, block, staging_[block]);
+        if (norm) Steps::store(p_.normed[tile.frame], tile, block, staging_[normed]);
     }
 
     /// Directly between registers and global memory: four lanes have 32 contiguous bytes of a pixel.
@@ -176,97 +138,6 @@ class EpilogueRole {
         return at != nullptr && tile.n + group * 8 < static_cast<const SumConvParams&>(p_).c_out;
     }
 
-    KG_DEVICE void add_bias(Sums& sums, uint32_t n) {
-        KG_UNROLL
-        for (uint32_t group = 0; group < kGroups; ++group) {
-            if (group % kLoadGroups == 0) isa::limit_loads_in_flight();
-            const Pair bias = channels(p_.bias, n, group);
-            KG_UNROLL
-            for (uint32_t i = 0; i < 4; ++i) sums[group * 4 + i] += bias.at[i % 2];
-        }
-    }
-
-    KG_DEVICE static void activate(Sums& sums) {
-        KG_UNROLL
-        for (uint32_t i = 0; i < c.bn / 2; ++i) sums[i] = isa::silu(sums[i]);
-    }
-
-    KG_DEVICE void scale_below_zero(Sums& sums) {
-        KG_UNROLL
-        for (uint32_t i = 0; i < c.bn / 2; ++i) sums[i] = isa::leaky_relu(sums[i], p_.negative_slope);
-    }
-
-    KG_DEVICE void add_residual(Sums& sums, uint32_t block, uint32_t first) {
-        KG_UNROLL
-        for (uint32_t group = 0; group < kGroups; group += 2) {
-            if (group % kLoadGroups == 0) isa::limit_loads_in_flight();
-            uint32_t words[4];
-            isa::load_matrices(words, staged(block, first, group));
-            KG_UNROLL
-            for (uint32_t i = 0; i < 4; ++i) {
-                float residual[2];
-                isa::unpack_word<kValue>(words[i], residual);
-                sums[group * 4 + i * 2] += p_.beta * residual[0];
-                sums[group * 4 + i * 2 + 1] += p_.beta * residual[1];
-            }
-        }
-    }
-
-    /// Rounds as stage() will, so that the norm is that of the stored values.
-    KG_DEVICE static void round(Sums& sums) {
-        KG_UNROLL
-        for (uint32_t i = 0; i < c.bn / 2; i += 2) isa::unpack_word<kValue>(isa::pack_word<kValue>(sums + i), sums + i);
-    }
-
-    KG_DEVICE void stage(const Sums& sums, uint32_t buffer, uint32_t first) {
-        KG_UNROLL
-        for (uint32_t group = 0; group < kStaged / 8; group += 2) {
-            uint32_t words[4] = {0, 0, 0, 0};
-            KG_UNROLL
-            for (uint32_t i = 0; i < 4 && group < kGroups; ++i)
-                words[i] = isa::pack_word<kValue>(sums + group * 4 + i * 2);
-            isa::store_matrices(staged(buffer, first, group), words);
-        }
-    }
-
-    /// A pixel's channels lie in the four lanes that share lane / 4.
-    KG_DEVICE void scale_to_norm(Sums& sums, uint32_t n) {
-        float scale[2] = {0, 0};
-        KG_UNROLL
-        for (uint32_t i = 0; i < c.bn / 2; ++i) scale[i / 2 % 2] += sums[i] * sums[i];
-        KG_UNROLL
-        for (float& sum : scale) {
-            sum += isa::shuffle_xor(sum, 1);
-            sum += isa::shuffle_xor(sum, 2);
-            const float length = isa::square_root(sum);
-            sum = p_.sqrt_c_out / (length > 1e-12f ? length : 1e-12f);
-        }
-        KG_UNROLL
-        for (uint32_t group = 0; group < kGroups; ++group) {
-            if (group % kLoadGroups == 0) isa::limit_loads_in_flight();
-            const Pair gamma = channels(p_.gamma, n, group);
-            KG_UNROLL
-            for (uint32_t i = 0; i < 4; ++i) sums[group * 4 + i] *= scale[i / 2] * gamma.at[i % 2];
-        }
-    }
-
-    struct alignas(8) Pair {
-        float at[2];
-    };
-    /// This thread's two channels of a group.
-    KG_DEVICE static Pair channels(const float* values, uint32_t n, uint32_t group) {
-        return isa::load_global<Pair>(values + n + group * 8 + isa::lane_index() % 4 * 2);
-    }
-
-    KG_DEVICE void store(const isa::TensorMap& map, const ConvTile& tile, uint32_t block, uint32_t buffer) {
-        KG_UNROLL
-        for (uint32_t piece = 0; piece < staging_pieces(c); ++piece)
-            isa::tma::store_tiled<5>(map, place(tile, block, piece), staging_[buffer] + piece * kPieceBytes);
-        isa::tma::commit_stores();
-    }
-
-    const ConvParams& p_;
-    Staging& staging_;
     isa::mbarrier::Barrier& ready_;
     uint32_t consumer_;
 };

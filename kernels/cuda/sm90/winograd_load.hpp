@@ -16,18 +16,25 @@ struct WinogradLoadRole {
 
     KG_DEVICE static void input(const WinogradParams& params, Smem& smem) {
         const ConvParams& p = params.conv;
-        Ring<c.halo_stages> ring{0, kFirstParity};
+        SlotParities empty{kFirstParity * ~0u};
         for (uint32_t index = isa::block_index().x; index < tile_count<kClusterCtas>(p); index += isa::grid_size().x) {
             const ConvTile tile = tile_at<kWhole, kClusterCtas>(p, index);
             const FramePair& pair = params.pairs[tile.frame];
+            const auto load_operand = [&](uint32_t phase, uint32_t block, uint32_t sum, uint32_t sums) {
+                load(p, smem, empty, operand_slot<kConfig>(phase, block * sums + sum), tile,
+                     pair.input[frame_of(phase, sum)], block);
+            };
             KG_ROLLED
-            for (uint32_t phase = 0; phase < kPhases; ++phase) {
+            for (uint32_t phase = 0; phase < (keeps(c) ? 1 : kPhases); ++phase) {
                 KG_ROLLED
                 for (uint32_t block = 0; block < p.channel_blocks; ++block) {
+                    const uint32_t sums = phase == 0 ? pair.outputs : kSums;
                     KG_ROLLED
-                    for (uint32_t i = 0; i < halo_pairs(phase, pair); ++i) {
-                        load(p, smem, ring, tile, pair.input[first_frame(phase, i)], block);
-                        load(p, smem, ring, tile, pair.input[second_frame(phase, i)], block);
+                    for (uint32_t sum = 0; sum < kSums; ++sum) {
+                        if (keeps(c)) load_operand(1, block, sum, kSums);
+                        if (sum >= sums) continue;
+                        if (!keeps(c) && phase == 0) load(p, smem, empty, 0, tile, pair.input[spent_for(sum)], block);
+                        load_operand(phase, block, sum, sums);
                     }
                 }
             }
@@ -73,18 +80,17 @@ struct WinogradLoadRole {
   private:
     /// One frame's halo of a block of channels; zeros outside the image, past the last channel, and for a frame that is
     /// padding, whose box lies above the image.
-    KG_DEVICE static void load(const ConvParams& p, Smem& smem, Ring<c.halo_stages>& ring, const ConvTile& tile,
-                               uint32_t frame, uint32_t block) {
+    KG_DEVICE static void load(const ConvParams& p, Smem& smem, SlotParities& empty, uint32_t slot,
+                               const ConvTile& tile, uint32_t frame, uint32_t block) {
         constexpr uint32_t kMissing =
             kFault == ConvFault::ExpectsTooFewBytes ? halo_columns(kWhole) * row_bytes(kWhole) : 0;
         const bool padding = frame == FramePair::kPadding;
         const int32_t x = tile.x - p.pad_left;
         const int32_t y = padding ? -static_cast<int32_t>(halo_rows(kWhole)) : tile.y - p.pad_top;
-        isa::mbarrier::wait(smem.halo_empty[ring.slot], ring.parity);
-        isa::mbarrier::arrive_expect(smem.halo_full[ring.slot], halo_bytes(kWhole) - kMissing);
-        isa::tma::load_tiled<3>(smem.halo[ring.slot], p.input[padding ? 0 : frame],
-                                {{static_cast<int32_t>(block * kWhole.channels), x, y}}, smem.halo_full[ring.slot]);
-        ring.advance();
+        isa::mbarrier::wait(smem.halo_empty[slot], empty.take(slot));
+        isa::mbarrier::arrive_expect(smem.halo_full[slot], halo_bytes(kWhole) - kMissing);
+        isa::tma::load_tiled<3>(smem.halo[slot], p.input[padding ? 0 : frame],
+                                {{static_cast<int32_t>(block * kWhole.channels), x, y}}, smem.halo_full[slot]);
     }
 };
 

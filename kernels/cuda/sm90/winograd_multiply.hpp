@@ -20,7 +20,7 @@ class WinogradMultiplyRole {
 
     /// Passes over the stages of a tile that the other warpgroup computes.
     KG_DEVICE void skip(uint32_t channel_blocks, const FramePair& pair) {
-        halo_.advance(halos_of(pair, channel_blocks));
+        operands_.skip(pair, channel_blocks);
         filter_.advance(filter_stages_of<kConfig>(pair, channel_blocks));
     }
 
@@ -35,15 +35,12 @@ class WinogradMultiplyRole {
         KG_ROLLED
         for (uint32_t phase = 0; phase < kPhases; ++phase) {
             bool first = true;
+            operands_.start(phase);
             KG_ROLLED
             for (uint32_t block = 0; block < channel_blocks; ++block) {
                 KG_UNROLL
                 for (uint32_t sum = 0; sum < kSums; ++sum) {
                     if (!adds_to(sum, phase, pair)) continue;
-                    if (phase == 0) {  // skip the pair's first halo, which is spent
-                        wait_for_operand();
-                        halo_.advance();
-                    }
                     multiply_operand(sums[sum], phase, first, sum == 1 && phase == 1 && block + 1 == channel_blocks);
                     first = false;
                 }
@@ -51,7 +48,7 @@ class WinogradMultiplyRole {
             if constexpr (kFault != ConvFault::NoFinalWait) isa::wgmma::wait<0>();
             if constexpr (kFault != ConvFault::ReleasesEarly)
                 release_filters(smem_.filter_empty[filter_.slot_before()]);
-            release(smem_.halo_empty[halo_.slot_before()]);
+            release(smem_.halo_empty[operands_.slot_before(phase)]);
             butterfly(sums);
         }
     }
@@ -63,7 +60,7 @@ class WinogradMultiplyRole {
         wait_for_operand();
         constexpr uint32_t kColumns = halo_columns(whole(c));
         constexpr uint32_t kBetween = (rows_between(c) * kColumns + columns_between(c)) * row_bytes(kShare);
-        const uint32_t halo = isa::shared_address(smem_.halo[halo_.slot]) + consumer_ * kBetween;
+        const uint32_t halo = isa::shared_address(smem_.halo[operands_.slot()]) + consumer_ * kBetween;
         KG_UNROLL
         for (uint32_t group = 0; group < tap_groups(kShare); ++group) {
             if constexpr (kFault != ConvFault::NoFilterWait) {
@@ -81,17 +78,16 @@ class WinogradMultiplyRole {
                 isa::wgmma::wait<1>();
                 if (group != 0 || !first) release_filters(smem_.filter_empty[filter_.slot_before()]);
             }
-            // The previous operand: in phase 0 a spent frame lies between the two.
-            if (group == 0 && !first) release(smem_.halo_empty[halo_.slot_before(phase == 0 ? 2 : 1)]);
+            if (group == 0 && !first) release(smem_.halo_empty[operands_.slot_before(phase)]);
             filter_.advance();
         }
-        halo_.advance();
+        operands_.advance(phase);
     }
 
     KG_DEVICE void wait_for_operand() {
         constexpr uint32_t kFlip = kFault == ConvFault::WrongOperandPhase ? 1u : 0u;
         if constexpr (kFault != ConvFault::NoOperandWait)
-            isa::mbarrier::wait(smem_.operand_full[halo_.slot], halo_.parity ^ kFlip);
+            isa::mbarrier::wait(smem_.operand_full[operands_.slot()], operands_.parity() ^ kFlip);
     }
 
     /// (P, Q) becomes (P + Q, P - Q), one register at a time.
@@ -130,7 +126,7 @@ class WinogradMultiplyRole {
 
     Smem& smem_;
     uint32_t consumer_;
-    Ring<c.halo_stages> halo_;
+    OperandSlots<kConfig> operands_;
     Ring<c.filter_stages> filter_;
 };
 

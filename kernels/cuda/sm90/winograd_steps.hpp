@@ -5,39 +5,98 @@
 #include <kinetograph/kernels/cuda/sm90/winograd_smem.hpp>
 
 /// The order in which all roles go through a tile: two phases, in each the blocks of channels, in each of those one or
-/// two pairs of halos.
+/// two operands. The filters and the sums:
 ///
-///   phase   halos loaded   operand            filter             added to
-///   0       d2, d0         d0 - d2            g0 / 2             P
-///           d1, d3         d3 - d1            g2 / 2             Q          not for a frame alone
-///   1       d1, d2         d1 + d2            (g0 + g1 + g2)/2   P
-///                          d2 - d1            (g0 - g1 + g2)/2   Q
+///   phase   operand     of halos   filter             added to
+///   0       d0 - d2     d2, d0     g0 / 2             P
+///           d3 - d1     d1, d3     g2 / 2             Q          not for a frame alone
+///   1       d1 + d2     d1, d2     (g0 + g1 + g2)/2   P
+///           d2 - d1                (g0 - g1 + g2)/2   Q
 ///
-/// The second halo of a pair becomes second - first. The first one is spent in phase 0; in phase 1 it becomes the sum.
 /// After each phase the sums (P, Q) become (P + Q, P - Q). With Pi and Qi for what phase i adds, the results are
 ///
 ///   frame 0 = 2 P0 + P1 + Q1        frame 1 = 2 Q0 + P1 - Q1
+///
+/// Operands take the place of halos. Where they are kept, a block's four frames are loaded once: d0 and d3 become the
+/// operands of phase 0, d1 and d2 those of phase 1, which wait for theirs. Otherwise two frames are loaded for each
+/// phase's pair: in phase 0 the second becomes the operand and the first is spent.
 namespace kinetograph::sm90 {
 
-inline constexpr uint32_t kPhases = 2, kSums = 2;
+inline constexpr uint32_t kPhases = 2;
 
-/// Pairs of halos of one block of channels.
-KG_DEVICE uint32_t halo_pairs(uint32_t phase, const FramePair& pair) { return phase == 0 ? pair.outputs : 1u; }
-/// Which of the four input frames is loaded first and second.
-KG_DEVICE uint32_t first_frame(uint32_t phase, uint32_t of_block) { return phase == 0 && of_block == 0 ? 2u : 1u; }
-KG_DEVICE uint32_t second_frame(uint32_t phase, uint32_t of_block) { return phase == 1 ? 2u : of_block == 0 ? 0u : 3u; }
+/// Which of the four input frames becomes a phase's operand, and which is spent for one of phase 0.
+KG_DEVICE uint32_t frame_of(uint32_t phase, uint32_t sum) { return phase == 1 ? 1 + sum : 3 * sum; }
+KG_DEVICE uint32_t spent_for(uint32_t sum) { return 2 - sum; }
 /// Whether a block of channels adds to that sum.
 KG_DEVICE bool adds_to(uint32_t sum, uint32_t phase, const FramePair& pair) {
     return sum == 0 || phase == 1 || pair.outputs == 2;
 }
 
-/// Stages of the two rings that a tile takes.
-KG_DEVICE uint32_t halos_of(const FramePair& pair, uint32_t channel_blocks) {
-    return 2 * (halo_pairs(0, pair) + halo_pairs(1, pair)) * channel_blocks;
+/// The slot of a tile's n-th operand of a phase. Where operands are kept, both phases have slots of their own.
+/// Otherwise slot 0 is for the spent frames of phase 0: a frame on its way to an operand's slot then waits for the
+/// operand before the last one, not for the last.
+template <WinogradConfig kConfig>
+KG_DEVICE uint32_t operand_slot(uint32_t phase, uint32_t n) {
+    constexpr WinogradConfig c = kConfig;
+    if constexpr (keeps(c)) return phase == 0 ? n % c.halo_stages : c.halo_stages + n;
+    return phase == 0 ? 1 + n % (c.halo_stages - 1) : n % c.halo_stages;
 }
+
+/// How often a role has waited for each slot's barrier: its parity, a bit a slot.
+struct SlotParities {
+    uint32_t bits = 0;
+    /// The parity to wait for, once a turn.
+    KG_DEVICE uint32_t take(uint32_t slot) {
+        const uint32_t parity = bits >> slot & 1u;
+        bits ^= 1u << slot;
+        return parity;
+    }
+};
+
+/// Where a consumer stands among the operands.
+template <WinogradConfig kConfig>
+class OperandSlots {
+  public:
+    static constexpr WinogradConfig c = kConfig;
+
+    KG_DEVICE void start(uint32_t phase) { slot_ = operand_slot<kConfig>(phase, 0); }
+    KG_DEVICE uint32_t slot() const { return slot_; }
+    KG_DEVICE uint32_t parity() const { return parities_ >> slot_ & 1u; }
+    KG_DEVICE void advance(uint32_t phase) {
+        parities_ ^= 1u << slot_;
+        if (++slot_ == end(phase)) slot_ = operand_slot<kConfig>(phase, 0);
+    }
+    KG_DEVICE uint32_t slot_before(uint32_t phase) const {
+        return (slot_ == operand_slot<kConfig>(phase, 0) ? end(phase) : slot_) - 1;
+    }
+    /// Passes over a tile of kept operands.
+    KG_DEVICE void skip(const FramePair& pair, uint32_t channel_blocks) {
+        const uint32_t of_phase_0 = (1u << pair.outputs * channel_blocks) - 1;
+        const uint32_t of_phase_1 = (1u << kSums * channel_blocks) - 1;
+        const uint32_t slots = (1u << c.halo_stages) - 1;
+        parities_ ^= (of_phase_0 & slots) ^ of_phase_0 >> c.halo_stages ^ of_phase_1 << c.halo_stages;
+    }
+
+  private:
+    KG_DEVICE static uint32_t end(uint32_t phase) { return phase == 0 ? c.halo_stages : halos(c); }
+
+    uint32_t slot_ = 0, parities_ = 0;
+};
+
+/// Stages of the filter ring that a tile takes.
 template <WinogradConfig kConfig>
 KG_DEVICE uint32_t filter_stages_of(const FramePair& pair, uint32_t channel_blocks) {
     return (pair.outputs + kSums) * channel_blocks * tap_groups(whole(kConfig));
+}
+
+/// A warpgroup's share of a tile, in the first frame of its pair.
+template <WinogradConfig kConfig>
+KG_DEVICE ConvTile share_of(const ConvParams& p, uint32_t index, uint32_t consumer) {
+    ConvTile tile = tile_at<whole(kConfig), kClusterCtas>(p, index);
+    tile.frame *= 2;
+    tile.y += static_cast<int32_t>(consumer * rows_between(kConfig));
+    tile.x += static_cast<int32_t>(consumer * columns_between(kConfig));
+    return tile;
 }
 
 }  // namespace kinetograph::sm90

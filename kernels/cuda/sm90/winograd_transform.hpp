@@ -17,66 +17,116 @@ class TransformRole {
 
     KG_DEVICE static void run(const WinogradParams& params, Smem& smem) {
         const ConvParams& p = params.conv;
-        Ring<c.halo_stages> ring;
+        SlotParities full{0};
         for (uint32_t index = isa::block_index().x; index < tile_count<kClusterCtas>(p); index += isa::grid_size().x) {
-            const FramePair& pair = params.pairs[tile_at<whole(c), kClusterCtas>(p, index).frame];
-            KG_ROLLED
-            for (uint32_t i = 0; i < p.channel_blocks * halo_pairs(0, pair); ++i) transform<0>(smem, ring);
-            KG_ROLLED
-            for (uint32_t i = 0; i < p.channel_blocks * halo_pairs(1, pair); ++i) transform<1>(smem, ring);
+            const uint32_t outputs = params.pairs[tile_at<whole(c), kClusterCtas>(p, index).frame].outputs;
+            if constexpr (keeps(c)) {
+                KG_ROLLED
+                for (uint32_t block = 0; block < p.channel_blocks; ++block) of_both_phases(smem, full, block, outputs);
+            } else {
+                KG_ROLLED
+                for (uint32_t n = 0; n < outputs * p.channel_blocks; ++n) of_phase_0(smem, full, n);
+                KG_ROLLED
+                for (uint32_t block = 0; block < p.channel_blocks; ++block) of_phase_1(smem, full, block);
+            }
         }
     }
 
   private:
     using Chunk = isa::Words<4>;
-    static constexpr uint32_t kChunks = halo_bytes(whole(c)) / sizeof(Chunk), kLanes = kTransformWarps * 32;
+    static constexpr uint32_t kChunks = halo_bytes(whole(c)) / sizeof(Chunk), kLanes = transform_warps(c) * 32;
 
-    template <uint32_t kPhase>
-    KG_DEVICE static void transform(Smem& smem, Ring<c.halo_stages>& ring) {
-        wait(smem, ring);
-        const uint32_t first = ring.slot_before();
-        wait(smem, ring);
-        const uint32_t second = ring.slot_before();
-        rewrite<kPhase>(smem.halo[first], smem.halo[second]);
+    /// Of the transform's. The warps are the last two of the first and, where there are four, of the last warpgroup.
+    KG_DEVICE static uint32_t lane() {
+        const uint32_t thread = isa::recomputed(isa::thread_index());
+        return thread % 64 + thread / 384 * 64;
+    }
+
+    /// A block's operands where they are kept.
+    KG_DEVICE static void of_both_phases(Smem& smem, SlotParities& full, uint32_t block, uint32_t outputs) {
+        const bool pair = outputs == 2;
+        const uint32_t d1 = wait(smem, full, operand_slot<kConfig>(1, kSums * block));
+        const uint32_t d0 = wait(smem, full, operand_slot<kConfig>(0, outputs * block));
+        const uint32_t d2 = wait(smem, full, operand_slot<kConfig>(1, kSums * block + 1));
+        const uint32_t d3 = pair ? wait(smem, full, operand_slot<kConfig>(0, outputs * block + 1)) : d0;
+        KG_ROLLED
+        for (uint32_t i = lane(); i < kChunks; i += kLanes) {
+            const Chunk a = read(smem, d0, i), b = read(smem, d1, i), e = read(smem, d2, i);
+            if (pair) write(smem, d3, i, difference(read(smem, d3, i), b));
+            write(smem, d0, i, difference(a, e));
+            write(smem, d1, i, sum(b, e));
+            write(smem, d2, i, difference(e, b));
+        }
+        const uint32_t slots[] = {d0, d1, d2, d3};
+        publish(smem, slots, pair ? 4 : 3);
+    }
+
+    /// The n-th of a tile.
+    KG_DEVICE static void of_phase_0(Smem& smem, SlotParities& full, uint32_t n) {
+        const uint32_t spent = wait(smem, full, 0), operand = wait(smem, full, operand_slot<kConfig>(0, n));
+        KG_ROLLED
+        for (uint32_t i = lane(); i < kChunks; i += kLanes)
+            write(smem, operand, i, difference(read(smem, operand, i), read(smem, spent, i)));
+        const uint32_t slots[] = {operand};
+        publish(smem, slots, 1);
+        // halo_empty counts one arrival per consumer warp; for a spent frame the transform warps make as many.
+        const uint32_t released = kFault == ConvFault::ReleasesOperand ? operand : spent;
+        if (isa::lane_index() < 4 * sharers(c) / transform_warps(c)) isa::mbarrier::arrive(smem.halo_empty[released]);
+    }
+
+    KG_DEVICE static void of_phase_1(Smem& smem, SlotParities& full, uint32_t block) {
+        const uint32_t d1 = wait(smem, full, operand_slot<kConfig>(1, kSums * block));
+        const uint32_t d2 = wait(smem, full, operand_slot<kConfig>(1, kSums * block + 1));
+        KG_ROLLED
+        for (uint32_t i = lane(); i < kChunks; i += kLanes) {
+            const Chunk a = read(smem, d1, i), b = read(smem, d2, i);
+            write(smem, d1, i, sum(a, b));
+            write(smem, d2, i, difference(b, a));
+        }
+        const uint32_t slots[] = {d1, d2};
+        publish(smem, slots, 2);
+    }
+
+    /// The slot, whose halo has arrived.
+    KG_DEVICE static uint32_t wait(Smem& smem, SlotParities& full, uint32_t slot) {
+        const uint32_t parity = full.take(slot);
+        if constexpr (kFault != ConvFault::NoInputWait) isa::mbarrier::wait(smem.halo_full[slot], parity);
+        return slot;
+    }
+
+    /// Hands operands to the consumers.
+    template <uint32_t kCount>
+    KG_DEVICE static void publish(Smem& smem, const uint32_t (&slots)[kCount], uint32_t count) {
         if constexpr (kFault != ConvFault::NoTransformFence) isa::fence_async_shared();
         isa::sync_warp();
-        if (isa::lane_index() == 0) {
-            isa::mbarrier::arrive(smem.operand_full[second]);
-            isa::mbarrier::arrive(smem.operand_full[first]);
-        }
-        if constexpr (kPhase == 0) release(smem, kFault == ConvFault::ReleasesOperand ? second : first);
+        if (isa::lane_index() != 0) return;
+        KG_UNROLL
+        for (uint32_t i = 0; i < kCount; ++i)
+            if (i < count) isa::mbarrier::arrive(smem.operand_full[slots[i]]);
     }
 
-    KG_DEVICE static void wait(Smem& smem, Ring<c.halo_stages>& ring) {
-        if constexpr (kFault != ConvFault::NoInputWait) isa::mbarrier::wait(smem.halo_full[ring.slot], ring.parity);
-        ring.advance();
+    KG_DEVICE static Chunk* chunk(Smem& smem, uint32_t slot, uint32_t index) {
+        return reinterpret_cast<Chunk*>(smem.halo[slot] + index * sizeof(Chunk));
     }
-
-    /// halo_empty counts one arrival per consumer warp; for a spent frame the transform warps make as many.
-    KG_DEVICE static void release(Smem& smem, uint32_t slot) {
-        if (isa::lane_index() < 4 * sharers(c) / kTransformWarps) isa::mbarrier::arrive(smem.halo_empty[slot]);
+    KG_DEVICE static Chunk read(Smem& smem, uint32_t slot, uint32_t index) {
+        return isa::load_shared(chunk(smem, slot, index));
     }
-
-    template <uint32_t kPhase>
-    KG_DEVICE static void rewrite(uint8_t* first, uint8_t* second) {
-        KG_ROLLED
-        for (uint32_t i = isa::recomputed(isa::thread_index()) % kLanes; i < kChunks; i += kLanes) {
-            const Chunk a = isa::load_shared(chunk(first, i)), b = isa::load_shared(chunk(second, i));
-            Chunk sum, difference;
-            KG_UNROLL
-            for (uint32_t word = 0; word < 4; ++word) {
-                sum.at[word] = isa::add_values<c.element>(a.at[word], b.at[word]);
-                difference.at[word] = kFault == ConvFault::WrongTransformSign
-                                          ? isa::subtract_values<c.element>(a.at[word], b.at[word])
-                                          : isa::subtract_values<c.element>(b.at[word], a.at[word]);
-            }
-            if constexpr (kPhase == 1) isa::store_shared(chunk(first, i), sum);
-            isa::store_shared(chunk(second, i), difference);
-        }
+    KG_DEVICE static void write(Smem& smem, uint32_t slot, uint32_t index, const Chunk& value) {
+        isa::store_shared(chunk(smem, slot, index), value);
     }
-
-    KG_DEVICE static Chunk* chunk(uint8_t* halo, uint32_t index) {
-        return reinterpret_cast<Chunk*>(halo + index * sizeof(Chunk));
+    KG_DEVICE static Chunk sum(const Chunk& a, const Chunk& b) {
+        Chunk result;
+        KG_UNROLL
+        for (uint32_t i = 0; i < 4; ++i) result.at[i] = isa::add_values<c.element>(a.at[i], b.at[i]);
+        return result;
+    }
+    KG_DEVICE static Chunk difference(const Chunk& a, const Chunk& b) {
+        constexpr bool kWrong = kFault == ConvFault::WrongTransformSign;
+        Chunk result;
+        KG_UNROLL
+        for (uint32_t i = 0; i < 4; ++i)
+            result.at[i] = isa::subtract_values<c.element>(kWrong ? b.at[i] : a.at[i], kWrong ? a.at[i] : b.at[i]);
+        return result;
     }
 };
 

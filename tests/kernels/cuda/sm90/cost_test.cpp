@@ -121,7 +121,7 @@ TEST(Sm90Cost, EveryTileThatFitsIsThereByNameCheapestFirst) {
         return kernels.size();
     };
     EXPECT_EQ(kernels_of("implicit-gemm-sm90"), 5U);
-    EXPECT_EQ(kernels_of("winograd-time-sm90"), 4U);
+    EXPECT_EQ(kernels_of("winograd-time-sm90"), 3U);
     EXPECT_EQ(kernels_of("q-slice-sm90"), 3U);
 }
 

@@ -34,7 +34,7 @@ std::string run_winograd(std::string_view kernel, const ModelConv& conv, uint64_
 #undef KG_RUN
     if (kernel == "sm90_winograd_f16_n96_16x8")
         return conv
-            .run<WinogradKernel<winograd_config(Element::F16, 96, 2, 1, Consumers::InTurn, 3, 8)>, WinogradParams>(
+            .run<WinogradKernel<winograd_config(Element::F16, 96, 2, 1, Consumers::InTurn, 3, 4, 6)>, WinogradParams>(
                 seed);
     return "the tests compile no kernel " + std::string(kernel);
 }
