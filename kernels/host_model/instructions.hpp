@@ -117,6 +117,7 @@ struct FragmentProducts {
 };
 void mma_sync(const FragmentProducts& products, const Instruction& at);
 uint32_t shuffle_xor(uint32_t value, uint32_t mask, const Instruction& at);
+uint32_t rotate_lanes(uint32_t value, uint32_t lanes, const Instruction& at);
 void check_global(const void* address, uint32_t bytes, const Instruction& at);
 
 // wgmma.hpp

@@ -55,6 +55,21 @@ void load_matrix(Lane& lane, const Slots& slots, uint32_t load, uint32_t matrix,
     }
 }
 
+/// Each lane gets the value that lane `source(lane)` passes. `operand` is the instruction's, the same in all lanes.
+template <class Source>
+uint32_t exchange(uint32_t value, uint32_t operand, const Instruction& at, const Source& source) {
+    struct Exchange {
+        uint32_t value, result;
+    } mine{value, 0};
+    Lane& lane = Machine::lane();
+    lane.cta->machine.gather(
+        lane.cta->warps[lane.warp()], lane.lane(), "warp", at, operand, &mine, [source](const Slots& slots) {
+            for (uint32_t l = 0; l < 32; ++l)
+                static_cast<Exchange*>(slots[l])->result = static_cast<const Exchange*>(slots[source(l)])->value;
+        });
+    return mine.result;
+}
+
 float value_of(uint32_t word, uint32_t half, bool bfloat16) {
     const uint32_t bits = half == 0 ? word & 0xffffu : word >> 16;
     return bfloat16 ? isa::float_of(bits << 16) : isa::from_float16(bits);
@@ -161,18 +176,15 @@ void mma_sync(const FragmentProducts& products, const Instruction& at) {
 }
 
 uint32_t shuffle_xor(uint32_t value, uint32_t mask, const Instruction& at) {
-    struct Exchange {
-        uint32_t value, result;
-    } mine{value, 0};
-    Lane& lane = Machine::lane();
-    Machine& machine = lane.cta->machine;
-    if (mask == 0 || mask >= 32) machine.fail(lane.who(), at, "mask " + std::to_string(mask) + " is outside 1..31");
-    machine.gather(lane.cta->warps[lane.warp()], lane.lane(), "warp", at, mask, &mine, [mask](const Slots& slots) {
-        for (uint32_t l = 0; l < 32; ++l) {
-            static_cast<Exchange*>(slots[l])->result = static_cast<const Exchange*>(slots[l ^ mask])->value;
-        }
-    });
-    return mine.result;
+    if (mask == 0 || mask >= 32) {
+        Lane& lane = Machine::lane();
+        lane.cta->machine.fail(lane.who(), at, "mask " + std::to_string(mask) + " is outside 1..31");
+    }
+    return exchange(value, mask, at, [mask](uint32_t lane) { return lane ^ mask; });
+}
+
+uint32_t rotate_lanes(uint32_t value, uint32_t lanes, const Instruction& at) {
+    return exchange(value, lanes, at, [lanes](uint32_t lane) { return (lane + lanes) % 32; });
 }
 
 void check_global(const void* address, uint32_t bytes, const Instruction& at) {

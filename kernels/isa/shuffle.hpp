@@ -15,4 +15,13 @@ KG_DEVICE float shuffle_xor(float value, uint32_t mask KG_SITE) {
 #endif
 }
 
+/// The value passed by the lane `lanes` after this one; lane 0 follows lane 31.
+KG_DEVICE float rotate_lanes(float value, uint32_t lanes KG_SITE) {
+#if KG_HOST_MODEL
+    return float_of(host_model::rotate_lanes(bits_of(value), lanes, KG_AT("shfl.sync.idx")));
+#else
+    return __shfl_sync(0xffffffffu, value, threadIdx.x + lanes);  // the source's index is taken modulo 32
+#endif
+}
+
 }  // namespace kinetograph::isa

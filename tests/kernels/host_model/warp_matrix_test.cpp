@@ -313,6 +313,16 @@ TEST(Shuffle, ExchangesAcrossTheMask) {
     expect_fault(kWarp, "mask 32 is outside 1..31", [] { shuffle_xor(0.0f, 32); });
 }
 
+TEST(Shuffle, RotatesAWarpsLanes) {
+    expect_runs(kTwoWarps, [] {
+        const uint32_t warp = thread_index() / 32 * 32;
+        for (const uint32_t lanes : {1U, 4U, 31U}) {
+            EXPECT_EQ(rotate_lanes(static_cast<float>(thread_index()), lanes),
+                      static_cast<float>(warp + (thread_index() + lanes) % 32));
+        }
+    });
+}
+
 TEST(GlobalMemory, WordsMoveWhenAligned) {
     alignas(16) uint32_t memory[256] = {};
     expect_runs(kWarp, [&] {
