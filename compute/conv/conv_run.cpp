@@ -119,7 +119,7 @@ struct Bound {
         };
         for (const Wanted& wanted :
              {Wanted{bound.input, "input", problem.n * problem.d, problem.h * problem.w * problem.c_in, problem.dtype},
-              Wanted{bound.residual, "residual", problem.residual ? output_frames : 0, outputs, problem.output_dtype},
+              Wanted{bound.residual, "residual", problem.residual_frames(), outputs, problem.output_dtype},
               Wanted{bound.output, "output", problem.norm == Norm::Instead ? 0 : output_frames, outputs,
                      problem.output_dtype},
               Wanted{bound.normed, "normed", problem.norm == Norm::None ? 0 : output_frames, outputs,

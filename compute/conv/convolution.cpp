@@ -189,7 +189,7 @@ Result<void> Convolution::enqueue(accel::Stream& stream, std::string_view pass_n
     const auto inputs = static_cast<std::uint64_t>(problem_.n * problem_.d);
     const auto frames = static_cast<std::uint64_t>(problem_.n * problem_.d_out());
     const std::uint64_t outputs = problem_.norm == Norm::Instead ? 0 : frames;
-    const std::uint64_t residuals = problem_.residual ? frames : 0;
+    const auto residuals = static_cast<std::uint64_t>(problem_.residual_frames());
     const std::uint64_t normed = problem_.norm == Norm::None ? 0 : frames;
     if (tensors.input.size() != inputs || tensors.output.size() != outputs || tensors.residual.size() != residuals ||
         tensors.normed.size() != normed) {

@@ -184,7 +184,16 @@ constexpr Candidate kCpu[] = {
      onednn::create, false, false},
     {"onednn-f32-cpu", "bf16 widened to float32 frame by frame, then generated float32 code", kWidenedGates, nullptr,
      onednn::create_widened, false, false},
-    {"reference-cpu", "plain loops, sums in fp64", kReferenceGates, nullptr, reference::create, false},
+    {"reference-cpu",
+     "plain loops, sums in fp64",
+     kReferenceGates,
+     nullptr,
+     reference::create,
+     false,
+     true,
+     Rounding::Once,
+     {},
+     true},
 };
 
 std::vector<Candidate> all_candidates() {
@@ -192,7 +201,7 @@ std::vector<Candidate> all_candidates() {
     for (const ChipKernels& chip : chips())
         for (const ConvMethod& method : chip.methods())
             all.push_back({method.name, method.summary, method.gates, method.plan, nullptr, true, true, method.rounding,
-                           method.choice});
+                           method.choice, method.carries});
     all.insert(all.end(), std::begin(kCpu), std::end(kCpu));
     return all;
 }
@@ -218,10 +227,20 @@ bool allows(Sums sums, Rounding rounding) {
     return rounding == Rounding::Once || (sums == Sums::Fast && rounding != Rounding::Between);
 }
 
+constexpr Gate kNothingCarried{"sums that begin and end with a call",
+                               [](const Subject& s) { return !s.problem.carried; },
+                               [](const Subject&) { return std::string("carried ones"); }};
+
+/// Why the candidate is closed; "" if it is open.
+std::string closed(const Candidate& candidate, const Subject& subject) {
+    std::vector<Gate> gates(candidate.gates.begin(), candidate.gates.end());
+    if (!candidate.carries) gates.push_back(kNothingCarried);
+    return reasons(gates, subject);
+}
+
 double seconds_a_frame(const Candidate& candidate, const Chip& chip, const ConvProblem& problem, double seconds) {
     const ConvProblem frame = of_one_frame(problem);
-    if (frame.d_out() == 1 && reasons(candidate.gates, {frame, chip}).empty())
-        return candidate.plan(frame, chip).seconds;
+    if (frame.d_out() == 1 && closed(candidate, {frame, chip}).empty()) return candidate.plan(frame, chip).seconds;
     return seconds / static_cast<double>(std::max<std::int64_t>(1, problem.frames_out()));
 }
 
@@ -232,7 +251,7 @@ std::vector<DispatchRow> explain(const Chip& chip, const ConvProblem& problem, S
     std::vector<DispatchRow> rows;
     for (const Candidate& candidate : candidates()) {
         DispatchRow row{
-            .candidate = candidate.name, .reason = reasons(candidate.gates, subject), .rounding = candidate.rounding};
+            .candidate = candidate.name, .reason = closed(candidate, subject), .rounding = candidate.rounding};
         row.open = row.reason.empty();
         row.allowed = allows(sums, row.rounding) || row.candidate == preferred;
         if (row.open) row.error = expected_error(row.rounding, problem.dtype);

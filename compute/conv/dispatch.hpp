@@ -26,6 +26,7 @@ struct Candidate {
     bool upsamples = true;  ///< upsamples as it reads its input; if not, a pass that doubles the input is added
     Rounding rounding = Rounding::Once;
     KernelChoice choice = {};
+    bool carries = false;  ///< takes problems with carried sums; the others are closed to those
 };
 
 /// All candidates: the chips' methods, then the CPU's, best first. The last one, the reference, takes every valid

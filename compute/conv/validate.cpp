@@ -67,6 +67,16 @@ Result<void> validate(const ConvProblem& p) {
                     "convolution: the filter of {}x{}x{} taps does not fit the padded input, output would be {}x{}x{}",
                     p.filter.q, p.filter.r, p.filter.s, p.d_out(), p.h_out(), p.w_out());
     }
+    const bool carries = p.n == 1 && p.filter.q > 1 && p.stride.d == 1 && p.dilation.d == 1 &&
+                         p.pad.front == p.filter.q - 1 && p.pad.back == p.filter.q - 1 &&
+                         p.output_dtype == Element::F32 && !p.residual && p.activation == Activation::None &&
+                         p.norm == Norm::None;
+    if (p.carried && !carries) {
+        return fail(ErrorCode::InvalidArgument,
+                    "convolution {}: carried sums want one sample, taps in time without stride and dilation, one frame "
+                    "of padding fewer than taps before and after, float32 sums and no other epilogue than a bias",
+                    p.to_string());
+    }
     const auto frame = [](std::int64_t a, std::int64_t b, std::int64_t c) {
         return static_cast<double>(a) * static_cast<double>(b) * static_cast<double>(c);
     };

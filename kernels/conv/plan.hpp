@@ -110,6 +110,7 @@ struct ConvMethod {
     ConvPlan (*plan)(const ConvProblem&, const Chip&);
     Rounding rounding = Rounding::Once;
     KernelChoice choice = {};
+    bool carries = false;  ///< takes problems with carried sums
 };
 
 }  // namespace kinetograph::conv

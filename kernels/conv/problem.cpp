@@ -64,6 +64,7 @@ std::string ConvProblem::to_string() const {
     if (activation != Activation::None) text += fmt::format(", {}", conv::to_string(activation));
     if (activation == Activation::Relu && negative_slope != 0) text += fmt::format(" {}", negative_slope);
     if (residual) text += fmt::format(", + {} * residual", beta);
+    if (carried) text += ", carried sums";
     if (norm != Norm::None) {
         text += norm_activation == Activation::Silu ? ", norm, silu" : ", norm";
         if (norm == Norm::Beside) text += " beside";

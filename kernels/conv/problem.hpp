@@ -72,6 +72,11 @@ struct ConvProblem {
     float negative_slope = 0;  ///< of Relu, 0 to 1: 0.2 makes it PyTorch's LeakyReLU(0.2)
     Norm norm = Norm::None;
     Activation norm_activation = Activation::Silu;
+    /// The frames go on from those of the call before, of which filter.q - 1 frames of sums are known. As many output
+    /// frames, the first, add them as their residual; as many, the last, are such sums for the next call: without bias.
+    /// One sample, stride and dilation 1 in time, filter.q - 1 frames of padding before and after, float32 sums, and
+    /// no other residual, activation or norm.
+    bool carried = false;
 
     /// 0 if the padded input is smaller than the dilated filter, or an input size is below 1.
     std::int64_t d_out() const;
@@ -81,6 +86,7 @@ struct ConvProblem {
     std::int64_t w_seen() const { return upsample ? 2 * w : w; }
     std::int64_t frames_in() const { return n * d; }
     std::int64_t frames_out() const { return n * d_out(); }
+    std::int64_t residual_frames() const { return carried ? filter.q - 1 : residual ? frames_out() : 0; }
     std::int64_t pixels_out() const { return h_out() * w_out(); }  ///< of one output frame
     std::int64_t taps() const { return filter.q * filter.r * filter.s; }
     /// Nothing to compute: no pixel or no filter.

@@ -33,11 +33,11 @@ struct ParameterAddresses {
 /// The data of one call. Frames are addressed one by one, so that a causal history ring is read in place and
 /// interleaved frames are written directly to their final addresses. Frame (i, t) is pointer i * d + t (i * d_out + t
 /// for outputs), a dense [H, W, C] block, fastest when 64-byte aligned. Output frames overlap neither each other nor
-/// any input; a residual frame may be the output frame itself.
+/// any input; a residual frame may be the output frame itself, and carried sums may be replaced where they lie.
 struct ConvTensors {
     std::span<const std::byte* const> input;     ///< n * d frames [h, w, c_in]
     std::span<std::byte* const> output;          ///< n * d_out frames [h_out, w_out, k]; empty with Norm::Instead
-    std::span<const std::byte* const> residual;  ///< n * d_out frames [h_out, w_out, k]; empty without residual
+    std::span<const std::byte* const> residual;  ///< residual_frames() of [h_out, w_out, k]
     std::byte* workspace =
         nullptr;  ///< kWorkspaceAlignment aligned; may be reused once the stream has completed this call
     std::span<std::byte* const> normed = {};  ///< n * d_out frames [h_out, w_out, k]; empty without norm

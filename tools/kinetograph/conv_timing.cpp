@@ -138,7 +138,7 @@ class Row {
         };
         for (const Wanted& wanted :
              {Wanted{input_, "input", inputs, problem.input_frame_bytes(), problem.dtype},
-              Wanted{residual_, "residual", problem.residual ? outputs : 0, problem.output_frame_bytes(),
+              Wanted{residual_, "residual", problem.residual_frames(), problem.output_frame_bytes(),
                      problem.output_dtype},
               Wanted{output_, "output", stored * frame_step_, problem.output_frame_bytes(), problem.output_dtype},
               Wanted{normed_, "normed", problem.norm == conv::Norm::None ? 0 : outputs, problem.output_frame_bytes(),
@@ -191,12 +191,11 @@ Result<ConvTiming> time_convolution(accel::Device& device, const ConvProblem& pr
 
 std::uint64_t least_traffic(const ConvProblem& problem) {
     const auto input = static_cast<std::uint64_t>(problem.n * problem.d) * problem.input_frame_bytes();
-    const auto output = static_cast<std::uint64_t>(problem.n * problem.d_out()) * problem.output_frame_bytes();
+    const std::int64_t stored = problem.frames_out() * (problem.norm == conv::Norm::Beside ? 2 : 1);
     const auto filter =
         static_cast<std::uint64_t>(problem.filter_elements()) * tensor::bytes_per_element(problem.dtype);
     return input + filter +
-           static_cast<std::uint64_t>((problem.residual ? 2 : 1) + (problem.norm == conv::Norm::Beside ? 1 : 0)) *
-               output;
+           static_cast<std::uint64_t>(stored + problem.residual_frames()) * problem.output_frame_bytes();
 }
 
 }  // namespace kinetograph::cli

@@ -34,6 +34,7 @@ std::string epilogue_text(const conv::ConvProblem& problem, std::int64_t frame_s
     if (!problem.bias) add("without bias");
     if (problem.activation != conv::Activation::None) add(conv::to_string(problem.activation));
     if (problem.residual) add("residual");
+    if (problem.carried) add("carried sums");
     if (problem.norm == conv::Norm::Beside) add("norm beside");
     if (problem.norm == conv::Norm::Instead) add("norm instead");
     if (frame_step > 1) add(fmt::format("one frame of {}", frame_step));

@@ -64,16 +64,17 @@ class ReferenceConvolution final : public Convolution {
 
     void run(const Frames& frames) const {
         const ConvProblem& p = problem();
-        const std::int64_t rows = p.n * p.d_out() * p.h_out();
 #pragma omp parallel
         {
             std::vector<double> sums(p.filter.k);
+            // In order: carried sums are read by the first frames and written, in the same place, by the last.
+            for (std::int64_t frame = 0; frame < p.frames_out(); ++frame) {
 #pragma omp for schedule(dynamic)
-            for (std::int64_t row = 0; row < rows; ++row) {
-                for (std::int64_t x = 0; x < p.w_out(); ++x) {
-                    const std::int64_t frame = row / p.h_out(), y = row % p.h_out();
-                    sum_pixel(frames, frame, y, x, sums);
-                    finish_pixel(frames, frame, y, x, sums);
+                for (std::int64_t y = 0; y < p.h_out(); ++y) {
+                    for (std::int64_t x = 0; x < p.w_out(); ++x) {
+                        sum_pixel(frames, frame, y, x, sums);
+                        finish_pixel(frames, frame, y, x, sums);
+                    }
                 }
             }
         }
@@ -120,9 +121,11 @@ class ReferenceConvolution final : public Convolution {
         const ConvProblem& p = problem();
         const std::int64_t pixel = (y * p.w_out() + x) * p.filter.k;
         for (std::int64_t k = 0; k < p.filter.k; ++k) {
-            double value = p.alpha * (p.channel_scales ? scales_[k] : 1.0F) * sums[k] + (p.bias ? bias_[k] : 0.0F);
+            double value = p.alpha * (p.channel_scales ? scales_[k] : 1.0F) * sums[k];
+            if (p.bias && !(p.carried && frame >= p.d)) value += bias_[k];
             if (p.activation == Activation::Silu) value = silu(value);
-            if (p.residual) value += p.beta * load_element(frames.residual[frame], pixel + k, p.output_dtype);
+            if (frame < p.residual_frames())
+                value += p.beta * load_element(frames.residual[frame], pixel + k, p.output_dtype);
             if (p.activation == Activation::Relu && value < 0) value *= p.negative_slope;
             store_element(frames.output[frame], pixel + k, p.output_dtype, value);
         }

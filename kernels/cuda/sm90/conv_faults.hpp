@@ -33,6 +33,10 @@ enum class ConvFault : uint8_t {
 
     ReleasesOwnStage,  ///< filters are released in the consumer's own CTA only
     EveryCtaLoads,     ///< each CTA of a cluster loads each stage for all
+
+    WrongTapOrder,   ///< sums that a frame has begun move on to the wrong output
+    KeepsSums,       ///< the sums of a complete output are not cleared
+    BiasOnKeptSums,  ///< sums that are kept for the next call have a bias
 };
 
 }  // namespace kinetograph::sm90

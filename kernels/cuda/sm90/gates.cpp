@@ -1,7 +1,8 @@
 #include <kinetograph/kernels/conv/winograd_time.hpp>
 #include <kinetograph/kernels/cuda/fat_binaries.hpp>
 #include <kinetograph/kernels/cuda/sm80/upsample.hpp>
-#include <kinetograph/kernels/cuda/sm90/conv_params.hpp>
+#include <kinetograph/kernels/cuda/sm90/frame_walk_kernel.hpp>
+#include <kinetograph/kernels/cuda/sm90/frame_walk_plan.hpp>
 #include <kinetograph/kernels/cuda/sm90/gates.hpp>
 #include <kinetograph/kernels/cuda/sm90/volume_passes.hpp>
 
@@ -107,18 +108,30 @@ constexpr Gate kNarrowGemm[] = {
     conv::kUngrouped,
     conv::kNoUpsampling,
     kInputChannels,
-    {"taps of the image times output channels at most 32, or 3x3 taps and 4, 8 or 12 channels",
+    {"up to 4, 8 or 12 output channels under 3x3 taps, or up to 32 under one",
      [](const Subject& s) {
-         const int64_t k = s.problem.filter.k, taps = s.problem.filter.r * s.problem.filter.s;
-         return taps * k <= 32 || (taps == 9 && (k == 4 || k == 8 || k == 12));
+         const int64_t k = s.problem.filter.k;
+         return s.problem.filter.r == 1 ? k <= 32 : k <= 4 || k == 8 || k == 12;
      },
-     [](const Subject& s) { return std::to_string(s.problem.filter.r * s.problem.filter.s * s.problem.filter.k); }},
+     [](const Subject& s) { return std::to_string(s.problem.filter.k); }},
+    {"at most 256 input channels for fewer than 4 output channels under 3x3 taps",
+     [](const Subject& s) {
+         return s.problem.filter.r == 1 || s.problem.filter.k >= 4 || s.problem.c_in <= kWalkInputs;
+     },
+     [](const Subject& s) { return std::to_string(s.problem.c_in); }},
     conv::kStride1,
     conv::kDilation1,
     kTaps,
     kTemporalTaps,
     {"no norm", [](const Subject& s) { return s.problem.norm == conv::Norm::None; },
      [](const Subject&) { return std::string("a norm"); }},
+    {"carried sums of up to 4 channels and 6 frames, those that are kept included",
+     [](const Subject& s) {
+         return !s.problem.carried || (walks_frames(s.problem) && s.problem.d_out() <= kMaxOutputs);
+     },
+     [](const Subject& s) {
+         return std::to_string(s.problem.filter.k) + " channels, " + std::to_string(s.problem.d_out()) + " frames";
+     }},
 };
 
 constexpr Gate kQSlice[] = {

@@ -34,18 +34,16 @@ KG_HOST_DEVICE uint32_t shared_bytes(const NarrowConfig& c) {
            1024;  // the barriers
 }
 
-/// For up to 3 output channels under 3x3 taps (a decoder's last layer), or up to 32 under one tap.
-KG_HOST_DEVICE NarrowConfig narrow_config(Element element, uint32_t side) { return {element, side, 32, 16, 32}; }
+/// For up to 32 output channels under one tap.
+KG_HOST_DEVICE NarrowConfig narrow_config(Element element) { return {element, 1, 32, 16, 32}; }
 /// For 4, 8 or 12 output channels under 3x3 taps. Fewer pixels, because all their sums must fit into shared memory.
 KG_HOST_DEVICE NarrowConfig wide_narrow_config(Element element) { return {element, 3, 112, 16, 16}; }
 
 // Every instance that is built. X(kernel, its NarrowConfig)
 #define KG_SM90_NARROW_INSTANCES(X)                               \
-    X(sm90_narrow_bf16_3, narrow_config(Element::BF16, 3))        \
-    X(sm90_narrow_bf16_1, narrow_config(Element::BF16, 1))        \
+    X(sm90_narrow_bf16_1, narrow_config(Element::BF16))           \
     X(sm90_narrow_bf16_3_wide, wide_narrow_config(Element::BF16)) \
-    X(sm90_narrow_f16_3, narrow_config(Element::F16, 3))          \
-    X(sm90_narrow_f16_1, narrow_config(Element::F16, 1))          \
+    X(sm90_narrow_f16_1, narrow_config(Element::F16))             \
     X(sm90_narrow_f16_3_wide, wide_narrow_config(Element::F16))
 
 }  // namespace kinetograph::sm90

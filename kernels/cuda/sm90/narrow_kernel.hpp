@@ -2,17 +2,15 @@
 
 #include <kinetograph/kernels/cuda/sm90/conv_tiles.hpp>
 #include <kinetograph/kernels/cuda/sm90/narrow_config.hpp>
-#include <kinetograph/kernels/cuda/sm90/narrow_params.hpp>
+#include <kinetograph/kernels/cuda/sm90/narrow_epilogue.hpp>
 #include <kinetograph/kernels/isa/barrier.hpp>
 #include <kinetograph/kernels/isa/fence.hpp>
-#include <kinetograph/kernels/isa/global_memory.hpp>
-#include <kinetograph/kernels/isa/math.hpp>
 #include <kinetograph/kernels/isa/tma.hpp>
 #include <kinetograph/kernels/isa/wgmma.hpp>
 
 /// A convolution with so few output channels that the taps of the image become columns of the matrix product: a pixel's
-/// channels are read once instead of once per tap. 96 -> 3 channels under 3 x 3 taps are a product with 27 columns, and
-/// an output value is the sum of 9 of its elements, one from each pixel under the taps:
+/// channels are read once instead of once per tap. 256 -> 12 channels under 3 x 3 taps are a product with 108 columns,
+/// and an output value is the sum of 9 of its elements, one from each pixel under the taps:
 ///
 ///   Y[pixel][tap, k] = sum over q, c of input[t + q][pixel][c] * filter[k][c][q][tap]        wgmma, N = columns
 ///   output[y, x][k]  = sum over taps (r, s) of Y[y + r, x + s][(r, s), k]                    shared memory
@@ -170,61 +168,17 @@ struct NarrowConvKernel {
                         const uint32_t pixel = (y + tap / c.side) * c.row_pixels + x + tap % c.side + kShift;
                         sums[j] += isa::load_shared(&smem.y[tap * p.c_out + k + j][pixel]);
                     }
-                    if (p.silu != 0) sums[j] = isa::silu(sums[j]);
                 }
-                if (p.residual[at.frame] != nullptr) {
-                    load(p, p.residual[at.frame], first + k, residual);
-                    KG_UNROLL
-                    for (uint32_t j = 0; j < kTogether; ++j) sums[j] += p.beta * residual[j];
-                }
-                KG_UNROLL
-                for (float& sum : sums) sum = p.relu != 0 ? isa::leaky_relu(sum, p.negative_slope) : sum;
-                store(p, p.output[at.frame], first + k, sums);
+                Epilogue::load(p, p.residual[at.frame], first + k, residual);
+                Epilogue::finish(p, residual, sums);
+                Epilogue::store(p, p.output[at.frame], first + k, sums);
             }
         }
     }
 
     /// Output channels that move at once; c_out is a multiple.
     static constexpr uint32_t kTogether = channels_together(c);
-    using Values = float[kTogether];
-    struct alignas(sizeof(Values)) Floats {
-        Values at;
-    };
-    struct alignas(2 * kTogether) Elements {
-        uint16_t at[kTogether];
-    };
-
-    KG_DEVICE static void load(const NarrowConvParams& p, const void* from, size_t element, Values& values) {
-        if (p.float32 != 0) {
-            const Floats all = isa::load_global<Floats>(static_cast<const float*>(from) + element);
-            KG_UNROLL
-            for (uint32_t j = 0; j < kTogether; ++j) values[j] = all.at[j];
-            return;
-        }
-        const Elements all = isa::load_global<Elements>(static_cast<const uint16_t*>(from) + element);
-        KG_UNROLL
-        for (uint32_t j = 0; j < kTogether; ++j) {
-            float both[2];
-            isa::unpack_word<kElement>(all.at[j], both);
-            values[j] = both[0];
-        }
-    }
-
-    KG_DEVICE static void store(const NarrowConvParams& p, void* to, size_t element, const Values& values) {
-        if (p.float32 != 0) {
-            Floats all;
-            KG_UNROLL
-            for (uint32_t j = 0; j < kTogether; ++j) all.at[j] = values[j];
-            return isa::store_global(static_cast<float*>(to) + element, all);
-        }
-        Elements all;
-        KG_UNROLL
-        for (uint32_t j = 0; j < kTogether; ++j) {
-            const float both[2] = {values[j], 0};
-            all.at[j] = static_cast<uint16_t>(isa::pack_word<kElement>(both));
-        }
-        isa::store_global(static_cast<uint16_t*>(to) + element, all);
-    }
+    using Epilogue = NarrowEpilogue<kElement, kTogether>;
 };
 
 }  // namespace kinetograph::sm90

@@ -6,8 +6,7 @@
 #include <kinetograph/kernels/cuda/sm80/cost.hpp>
 #include <kinetograph/kernels/cuda/sm80/pack.hpp>
 #include <kinetograph/kernels/cuda/sm90/cost.hpp>
-#include <kinetograph/kernels/cuda/sm90/frame_runs.hpp>
-#include <kinetograph/kernels/cuda/sm90/narrow_params.hpp>
+#include <kinetograph/kernels/cuda/sm90/frame_walk_plan.hpp>
 #include <kinetograph/kernels/cuda/sm90/narrow_plan.hpp>
 #include <kinetograph/kernels/isa/convert.hpp>
 
@@ -46,10 +45,8 @@ TensorMapDesc filter_map(const NarrowConfig& c, const ConvProblem& p, const std:
 int64_t tiles_x(const NarrowConfig& c, const ConvProblem& p) { return ceil_div(p.w_out(), tile_columns(c)); }
 int64_t tiles_y(const NarrowConfig& c, const ConvProblem& p) { return ceil_div(p.h_out(), tile_rows(c)); }
 
-/// A tile's pixels are read from the L2 once per temporal tap, at this rate on an H200.
-constexpr double kCacheBytesPerSecond = 8.5e12;
 /// Sums of a tile that are stored to or gathered from shared memory in one clock. Nothing overlaps this.
-/// Fitted to the head in bench/results/conv_h200_*.json.
+/// Fitted to 96 > 3 channels in 32 columns on an H200.
 constexpr double kSumsAClock = 7.6;
 
 }  // namespace
@@ -87,9 +84,8 @@ std::vector<std::byte> pack_narrow_filter(const NarrowConfig& config, const Conv
         for (int64_t c = 0; c < p.c_in; ++c) {
             for (int64_t q = 0; q < p.filter.q; ++q) {
                 for (int64_t tap = 0; tap < taps; ++tap) {
-                    const float value = filter[u64(((k * p.c_in + c) * p.filter.q + q) * taps + tap)];
-                    const auto bits = static_cast<uint16_t>(p.dtype == Element::BF16 ? isa::bfloat16_bits(value)
-                                                                                     : isa::float16_bits(value));
+                    const uint16_t bits =
+                        narrow_bits(p.dtype, filter[u64(((k * p.c_in + c) * p.filter.q + q) * taps + tap)]);
                     const int64_t row = q * config.columns + tap * p.filter.k + k;
                     std::memcpy(packed.data() + (row * channels + c) * 2, &bits, 2);
                 }
@@ -99,24 +95,82 @@ std::vector<std::byte> pack_narrow_filter(const NarrowConfig& config, const Conv
     return packed;
 }
 
-conv::ConvPlan plan_narrow_gemm(const ConvProblem& problem, const conv::Chip& chip) {
+namespace {
+
+/// `make`: the launches from tensors, parameters and maps.
+template <class Make>
+conv::ConvPlan plan_launches(std::string_view kernel, double seconds, conv::ParameterPacking packing,
+                             const Make& make) {
     conv::ConvPlan plan;
-    const NamedNarrowConfig& named = *choose_narrow_config(problem);
-    plan.kernels = {{std::string(named.kernel), "narrow_conv"}};
-    plan.seconds = narrow_seconds(named.config, problem, chip);
-    plan.packing.layout = std::string("taps as columns ") + element_name(problem.dtype);
-    plan.packing.pack = [problem, config = named.config](const conv::ConvParameters& parameters) {
-        return conv::packed_with(pack_narrow_filter(config, problem, parameters.filter), parameters);
-    };
-    plan.steps = [problem, config = named.config, sms = chip.compute_units](const conv::ConvTensors& tensors,
-                                                                            const conv::ParameterAddresses& parameters,
-                                                                            const conv::EncodeMap& encode) {
-        std::vector<conv::ConvStep> steps;
-        for (const ConvLaunch& launch : narrow_launches(config, problem, tensors, parameters, sms, encode))
-            steps.emplace_back(launch);
-        return steps;
+    plan.kernels = {{std::string(kernel), "narrow_conv"}};
+    plan.seconds = seconds;
+    plan.packing = std::move(packing);
+    plan.steps = [make](const conv::ConvTensors& tensors, const conv::ParameterAddresses& parameters,
+                        const conv::EncodeMap& encode) {
+        const std::vector<ConvLaunch> launches = make(tensors, parameters, encode);
+        return std::vector<conv::ConvStep>(launches.begin(), launches.end());
     };
     return plan;
+}
+
+}  // namespace
+
+conv::ConvPlan plan_narrow_gemm(const ConvProblem& problem, const conv::Chip& chip) {
+    using conv::ConvTensors, conv::EncodeMap, conv::ParameterAddresses;
+    const uint32_t sms = chip.compute_units;
+    const std::string element(element_name(problem.dtype));
+    if (walks_frames(problem))
+        return plan_launches(
+            frame_walk_kernel(problem.dtype), frame_walk_seconds(problem, chip),
+            {"columns of all temporal taps " + element,
+             [problem](const conv::ConvParameters& parameters) {
+                 return conv::packed_with(pack_frame_walk_filter(problem, parameters.filter), parameters);
+             }},
+            [=](const ConvTensors& tensors, const ParameterAddresses& parameters, const EncodeMap& encode) {
+                return frame_walk_launches(problem, tensors, parameters, sms, encode);
+            });
+    const NamedNarrowConfig& named = *choose_narrow_config(problem);
+    return plan_launches(named.kernel, narrow_seconds(named.config, problem, chip),
+                         {"taps as columns " + element,
+                          [problem, config = named.config](const conv::ConvParameters& parameters) {
+                              return conv::packed_with(pack_narrow_filter(config, problem, parameters.filter),
+                                                       parameters);
+                          }},
+                         [=, config = named.config](const ConvTensors& tensors, const ParameterAddresses& parameters,
+                                                    const EncodeMap& encode) {
+                             return narrow_launches(config, problem, tensors, parameters, sms, encode);
+                         });
+}
+
+NarrowOutput narrow_output(const ConvProblem& problem, const conv::ParameterAddresses& parameters) {
+    NarrowOutput output{};
+    output.bias = problem.bias ? parameters.bias : nullptr;
+    output.channel_blocks = u32(ceil_div(problem.c_in, kNarrowChannels));
+    output.c_out = u32(problem.filter.k);
+    output.h_out = u32(problem.h_out());
+    output.w_out = u32(problem.w_out());
+    output.pad_top = static_cast<int32_t>(problem.pad.top);
+    output.pad_left = static_cast<int32_t>(problem.pad.left);
+    output.silu = problem.activation == conv::Activation::Silu ? 1 : 0;
+    output.relu = problem.activation == conv::Activation::Relu ? 1 : 0;
+    output.float32 = problem.output_dtype == Element::F32 ? 1 : 0;
+    output.beta = problem.beta;
+    output.negative_slope = problem.negative_slope;
+    return output;
+}
+
+void place_outputs(NarrowOutput& to, const ConvProblem& problem, const conv::ConvTensors& tensors,
+                   const FrameRun& run) {
+    to.frames = u32(run.count);
+    for (int64_t i = 0; i < run.count; ++i) {
+        const int64_t frame = run.first_output + i;
+        to.output[i] = tensors.output[u64(frame)];
+        if (frame < problem.residual_frames()) to.residual[i] = tensors.residual[u64(frame)];
+    }
+}
+
+uint16_t narrow_bits(Element element, float value) {
+    return static_cast<uint16_t>(element == Element::BF16 ? isa::bfloat16_bits(value) : isa::float16_bits(value));
 }
 
 std::vector<ConvLaunch> narrow_launches(const NarrowConfig& config, const ConvProblem& problem,
@@ -125,31 +179,16 @@ std::vector<ConvLaunch> narrow_launches(const NarrowConfig& config, const ConvPr
     std::vector<ConvLaunch> launches;
     if (problem.empty()) return launches;
     NarrowConvParams common{};
+    static_cast<NarrowOutput&>(common) = narrow_output(problem, parameters);
     common.filter = encode(filter_map(config, problem, parameters.filter));
-    common.bias = problem.bias ? parameters.bias : nullptr;
     common.tiles_x = u32(tiles_x(config, problem));
     common.tiles_y = u32(tiles_y(config, problem));
-    common.channel_blocks = u32(ceil_div(problem.c_in, kNarrowChannels));
-    common.c_out = u32(problem.filter.k);
-    common.h_out = u32(problem.h_out());
-    common.w_out = u32(problem.w_out());
-    common.pad_top = static_cast<int32_t>(problem.pad.top);
-    common.pad_left = static_cast<int32_t>(problem.pad.left);
-    common.silu = problem.activation == conv::Activation::Silu ? 1 : 0;
-    common.relu = problem.activation == conv::Activation::Relu ? 1 : 0;
-    common.float32 = problem.output_dtype == Element::F32 ? 1 : 0;
-    common.beta = problem.beta;
-    common.negative_slope = problem.negative_slope;
     for (const FrameRun& run : frame_runs(problem)) {
         NarrowConvParams params = common;
-        params.frames = u32(run.count);
+        place_outputs(params, problem, tensors, run);
         std::copy(run.taps.begin(), run.taps.end(), params.taps);
         for (int64_t i = 0; i < run.inputs; ++i)
             params.input[i] = encode(input_map(config, problem, tensors.input[u64(run.first_input + i)]));
-        for (int64_t i = 0; i < run.count; ++i) {
-            params.output[i] = tensors.output[u64(run.first_output + i)];
-            if (problem.residual) params.residual[i] = tensors.residual[u64(run.first_output + i)];
-        }
         launches.push_back({.grid = {std::min(params.tiles_x * params.tiles_y * params.frames, sms), 1, 1},
                             .threads = kThreads,
                             .shared_bytes = shared_bytes(config),

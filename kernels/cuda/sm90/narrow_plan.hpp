@@ -1,12 +1,17 @@
 #pragma once
 
 #include <kinetograph/kernels/conv/plan.hpp>
+#include <kinetograph/kernels/cuda/sm90/frame_runs.hpp>
 #include <kinetograph/kernels/cuda/sm90/narrow_config.hpp>
+#include <kinetograph/kernels/cuda/sm90/narrow_params.hpp>
 
 namespace kinetograph::sm90 {
 
+/// Tiles' pixels are read from the L2 at this rate on an H200.
+inline constexpr double kCacheBytesPerSecond = 8.5e12;
+
 struct NamedNarrowConfig {
-    std::string_view kernel;  ///< entry point in the fat binary: "sm90_narrow_bf16_3"
+    std::string_view kernel;  ///< entry point in the fat binary: "sm90_narrow_bf16_1"
     NarrowConfig config;
 };
 /// An instance of the problem's element and taps that has room for its columns; null if there is none.
@@ -16,8 +21,16 @@ const NamedNarrowConfig* choose_narrow_config(const conv::ConvProblem& problem);
 /// traffic if that takes longer.
 double narrow_seconds(const NarrowConfig& config, const conv::ConvProblem& problem, const conv::Chip& chip);
 
-/// narrow-gemm-sm90: NarrowConvKernel, one launch per run of frames (frame_runs.hpp).
+/// narrow-gemm-sm90: one launch per run of frames (frame_runs.hpp), of FrameWalkKernel if it takes the problem
+/// (frame_walk_plan.hpp), otherwise of NarrowConvKernel.
 conv::ConvPlan plan_narrow_gemm(const conv::ConvProblem& problem, const conv::Chip& chip);
+
+/// What both kernels read: of the problem, without tiles; of a run, its frames.
+NarrowOutput narrow_output(const conv::ConvProblem& problem, const conv::ParameterAddresses& parameters);
+void place_outputs(NarrowOutput& to, const conv::ConvProblem& problem, const conv::ConvTensors& tensors,
+                   const FrameRun& run);
+/// A weight in the problem's element.
+uint16_t narrow_bits(Element element, float value);
 
 /// One launch per run of frames. Arguments: NarrowConvParams, whose maps `encode` makes; `sms` CTAs share the tiles.
 std::vector<conv::ConvLaunch> narrow_launches(const NarrowConfig& config, const conv::ConvProblem& problem,

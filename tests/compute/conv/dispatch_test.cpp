@@ -332,6 +332,17 @@ TEST(ConvDispatch, NamesAllClosedGatesOfACandidateAtOnce) {
               "wants AVX-512, met avx2; wants AVX512_BF16 for bf16, met avx2; wants groups 1, met 2");
 }
 
+TEST(ConvDispatch, LeavesCarriedSumsToWhatCarriesThem) {
+    ConvProblem problem = easy_problem();
+    problem.pad.front = problem.pad.back = 2;
+    problem.output_dtype = DType::F32;
+    problem.carried = true;
+    ASSERT_TRUE(validate(problem));
+    EXPECT_EQ(row_of("implicit-gemm-sm80", h200(), problem).reason,
+              "wants sums that begin and end with a call, met carried ones");
+    EXPECT_EQ(explain(capable_cpu(), problem).front().candidate, "reference-cpu");
+}
+
 TEST(ConvDispatch, PrintsOneLineACandidate) {
     const DispatchRow rows[] = {{"direct-cpu", false, "wants groups 1, met 2", {}},
                                 {"implicit-gemm-sm80", true, "", 1.25e-3, 1.25e-3, Rounding::Once, 2.3e-3},

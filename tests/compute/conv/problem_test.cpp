@@ -78,6 +78,16 @@ const Mistake kMistakes[] = {
      [](ConvProblem& p) { p.dtype = p.output_dtype = DType::F8E4M3; }},
     {"convolution: output_dtype is BF16, wanted F32", ErrorCode::InvalidArgument,
      [](ConvProblem& p) { p.dtype = DType::F32; }},
+    {"convolution 1x6x36x64x128 bf16 * 64x3x3x3 pad 2,1,1,1,1,1 + bias, carried sums -> 1x7x36x64x64 f32: carried sums "
+     "want one sample, taps in time without stride and dilation, one frame of padding fewer than taps before and "
+     "after, float32 sums and no other epilogue than a bias",
+     ErrorCode::InvalidArgument,
+     [](ConvProblem& p) {
+         p.carried = true;
+         p.output_dtype = DType::F32;
+         p.pad.front = 2;
+         p.pad.back = 1;
+     }},
     {"convolution: the filter of 9x3x3 taps does not fit the padded input, output would be 0x36x64",
      ErrorCode::InvalidArgument, [](ConvProblem& p) { p.filter.q = 9; }},
 };
@@ -92,6 +102,20 @@ TEST(ConvProblemTest, RefusesEveryMistakeInItsOwnWords) {
         EXPECT_EQ(valid.error().message, mistake.sentence);
         EXPECT_EQ(valid.error().code, mistake.code);
     }
+}
+
+TEST(ConvProblemTest, CarriesSumsOfOneFrameFewerThanTaps) {
+    ConvProblem p = causal_problem();
+    EXPECT_EQ(p.residual_frames(), 0);
+    p.residual = true;
+    EXPECT_EQ(p.residual_frames(), 4);
+    p.residual = false;
+    p.carried = true;
+    p.pad.front = p.pad.back = 2;
+    p.output_dtype = DType::F32;
+    EXPECT_TRUE(validate(p));
+    EXPECT_EQ(p.d_out(), 6 + 2);
+    EXPECT_EQ(p.residual_frames(), 2);
 }
 
 TEST(ConvProblemTest, RefusesFramesOfMoreThanTwoBillionElements) {

@@ -125,7 +125,8 @@ Result<TestConvolution::Output> TestConvolution::run(accel::Device& device, acce
         KG_TRY(on_device[i], DeviceFrames::upload(device, stream, *host[i]));
     }
     const auto inputs = on_device[0].readable();
-    const auto residuals = p.residual ? on_device[1].readable() : std::vector<const std::byte*>{};
+    auto residuals = on_device[1].readable();
+    residuals.resize(static_cast<std::size_t>(p.residual_frames()));
     const std::span<std::byte* const> nowhere;
     KG_CHECK(convolution.enqueue(stream, "test",
                                  {.input = inputs,

@@ -176,6 +176,46 @@ TEST_P(Sm90VolumeProperty, TakesEveryNumberFromItsOwnPlace) {
     EXPECT_GE(tested, least());
 }
 
+/// A head's sums that go on from call to call.
+class Sm90CarriedProperty : public Sm90ConvProperty {
+  protected:
+    std::vector<ConvShape> shapes(std::uint64_t seed) const {
+        std::vector<ConvShape> all;
+        append_valid(all, seed, on_gpu() ? 150 : 3, [](ConvShape shape) {
+            shape = narrow(in_time(std::move(shape)));
+            ConvProblem& p = shape.problem;
+            p.n = 1;
+            p.d = std::min<std::int64_t>(p.d, 4);
+            shape.seam %= p.d;
+            p.filter.k = std::min<std::int64_t>(p.filter.k, 4);
+            p.pad.front = p.pad.back = 2;
+            p.activation = Activation::None;
+            p.carried = true;
+            return shape;
+        });
+        return all;
+    }
+    int least() const { return on_gpu() ? 100 : 2; }
+};
+
+TEST_P(Sm90CarriedProperty, AgreesWithTheFp64ReferenceOnAwkwardShapes) {
+    const int tested = expect_agreement(*device_, GetParam(), shapes(17));
+    RecordProperty("problems", tested);
+    EXPECT_GE(tested, least());
+}
+
+TEST_P(Sm90CarriedProperty, IsExactOnSmallIntegersWithOneRoundingAtTheEnd) {
+    const int tested = expect_exactness(*device_, GetParam(), shapes(19));
+    RecordProperty("problems", tested);
+    EXPECT_GE(tested, least());
+}
+
+TEST_P(Sm90CarriedProperty, TakesEveryNumberFromItsOwnPlace) {
+    const int tested = expect_places(*device_, GetParam(), shapes(21));
+    RecordProperty("problems", tested);
+    EXPECT_GE(tested, least());
+}
+
 /// Methods add in different orders: a decoder's bits would depend on how many latent frames a step takes.
 TEST(Sm90Dispatch, DoesNotDependOnTheNumberOfFrames) {
     const accel::DeviceInfo device = describe_known_device("sm_90").value();
@@ -203,6 +243,11 @@ INSTANTIATE_TEST_SUITE_P(Hopper, Sm90ConvProperty,
 
 INSTANTIATE_TEST_SUITE_P(Hopper, Sm90VolumeProperty,
                          testing::Values(Combination{"winograd-volume-sm90", DType::BF16, DType::BF16}), name_of);
+
+INSTANTIATE_TEST_SUITE_P(Hopper, Sm90CarriedProperty,
+                         testing::Values(Combination{"narrow-gemm-sm90", DType::BF16, DType::F32},
+                                         Combination{"narrow-gemm-sm90", DType::F16, DType::F32}),
+                         name_of);
 
 INSTANTIATE_TEST_SUITE_P(Hopper, Sm90InTimeProperty,
                          testing::Values(Combination{"winograd-time-sm90", DType::BF16, DType::BF16},

@@ -142,11 +142,11 @@ void ConvNumbers::draw() {
                   bytes = static_cast<int64_t>(out_elements_) * element_bytes(value_);
     if (conv_.epilogue.norm != Norm::Instead) output = Frames(frames, bytes, conv_.seed + 1);
     if (conv_.epilogue.norm != Norm::None) normed = Frames(frames, bytes, conv_.seed + 2);
-    if (conv_.residual) residual = Frames(frames, bytes, conv_.seed + 3);
+    residual = Frames(p.residual_frames(), bytes, conv_.seed + 3);
     if (conv_.addend) addend = Frames(frames, static_cast<int64_t>(out_elements_) * 4, conv_.seed + 4);
     for (size_t frame = 0; frame < at(frames); ++frame) {
         for (size_t i = 0; i < out_elements_; ++i) {
-            if (conv_.residual) store_value(value_, residual.frame(frame), i, number());
+            if (frame < residual.size()) store_value(value_, residual.frame(frame), i, number());
             if (conv_.addend) store_value(Element::F32, addend.frame(frame), i, number());
         }
     }
@@ -320,10 +320,11 @@ void ConvNumbers::finish() {
         const size_t frame = i / out_elements_, element = i % out_elements_;
         double value = sums_[i];
         if (conv_.addend) value += load_value(Element::F32, addend.frame(frame), element);
-        if (conv_.bias) value += bias_[i % at(p.filter.k)];
+        if (conv_.bias && !(p.carried && frame >= at(p.d))) value += bias_[i % at(p.filter.k)];
         const double before = value;
         if (conv_.epilogue.silu) value = silu(value);
-        if (conv_.residual) value += double{conv_.epilogue.beta} * load_value(value_, residual.frame(frame), element);
+        if (frame < residual.size())
+            value += double{conv_.epilogue.beta} * load_value(value_, residual.frame(frame), element);
         if (conv_.epilogue.relu && value < 0) value *= conv_.epilogue.negative_slope;
         expected_[i] = value;
         // 1.1: the largest slope of SiLU.

@@ -23,7 +23,6 @@ using conv::ceil_div;
 
 constexpr const char* kPage = "docs/kernels-sm90.md";
 constexpr double kClock = 1.58e9, kIssueFlops = 4096;  // of an SM and clock: a wgmma of 64 x bn x 16 in bn / 2 clocks
-constexpr double kCacheBytesPerSecond = 8.5e12;        // of the second-level cache, as narrow_plan.cpp has it
 
 /// One method's time for one layer of the decoder.
 struct Measured {

@@ -113,8 +113,16 @@ TEST(Sm90Gates, EachOfQSliceClosesAlone) {
 TEST(Sm90Gates, EachOfTheNarrowProductClosesAlone) {
     expect_closed(narrow_gemm_gates(), head(),
                   {{[](ConvProblem& p, conv::Chip&) { p.filter.k = 5; },
-                    "wants taps of the image times output channels at most 32, or 3x3 taps and 4, 8 or 12 channels, "
-                    "met 45"},
+                    "wants up to 4, 8 or 12 output channels under 3x3 taps, or up to 32 under one, met 5"},
+                   {[](ConvProblem& p, conv::Chip&) { p.c_in = 264; },
+                    "wants at most 256 input channels for fewer than 4 output channels under 3x3 taps, met 264"},
+                   {[](ConvProblem& p, conv::Chip&) {
+                        p.d = 5;
+                        p.pad.front = p.pad.back = 2;
+                        p.carried = true;
+                    },
+                    "wants carried sums of up to 4 channels and 6 frames, those that are kept included, met 3 "
+                    "channels, 7 frames"},
                    {[](ConvProblem& p, conv::Chip&) { p.norm = Norm::Beside; }, "wants no norm, met a norm"},
                    {[](ConvProblem& p, conv::Chip&) { p.upsample = true; },
                     "wants an input as it lies in memory, met one to upsample"}});

@@ -165,8 +165,28 @@ std::string winograd_disagreement(const ConvCase& conv, std::string_view kernel,
                               [&](uint64_t seed) { return run_winograd(tile->kernel, model, seed); });
 }
 
+ModelConv frame_walk(const ConvProblem& problem, const conv::ConvParameters& given, const TensorAddresses& addresses,
+                     uint32_t sms) {
+    return {conv::packed_with(pack_frame_walk_filter(problem, given.filter), given),
+            [&](const conv::ParameterAddresses& parameters, const conv::EncodeMap& encode) {
+                return frame_walk_launches(problem, addresses.tensors(), parameters, sms, encode);
+            }};
+}
+
+std::string run_frame_walk(Element element, const ModelConv& walk, uint64_t seed) {
+    return element == Element::BF16 ? walk.run<FrameWalkKernel<Element::BF16>, FrameWalkParams>(seed)
+                                    : walk.run<FrameWalkKernel<Element::F16>, FrameWalkParams>(seed);
+}
+
 std::string narrow_disagreement(const ConvCase& conv, uint64_t schedules) {
-    const NamedNarrowConfig* named = choose_narrow_config(conv.problem());
+    const ConvProblem problem = conv.problem();
+    if (walks_frames(problem)) {
+        ConvNumbers numbers(conv);
+        const ModelConv model = frame_walk(problem, numbers.parameters(), numbers.addresses());
+        return numbers.judge_runs(frame_walk_kernel(problem.dtype), schedules,
+                                  [&](uint64_t seed) { return run_frame_walk(problem.dtype, model, seed); });
+    }
+    const NamedNarrowConfig* named = choose_narrow_config(problem);
     if (named == nullptr) return "no instance fits";
     ConvNumbers numbers(conv);
     const ModelConv model(numbers, named->config);

@@ -3,6 +3,8 @@
 #include <deque>
 #include <kinetograph/kernels/cuda/sm90/conv_kernel.hpp>
 #include <kinetograph/kernels/cuda/sm90/cost.hpp>
+#include <kinetograph/kernels/cuda/sm90/frame_walk_kernel.hpp>
+#include <kinetograph/kernels/cuda/sm90/frame_walk_plan.hpp>
 #include <kinetograph/kernels/cuda/sm90/narrow_kernel.hpp>
 #include <kinetograph/kernels/cuda/sm90/narrow_plan.hpp>
 #include <kinetograph/kernels/cuda/sm90/winograd_kernel.hpp>
@@ -77,7 +79,13 @@ std::string tile_disagreement(const ConvCase& conv, std::string_view kernel = ""
 /// The same for WinogradKernel's tiles.
 std::string winograd_disagreement(const ConvCase& conv, std::string_view kernel = "", uint64_t schedules = kSchedules);
 
-/// The same for NarrowConvKernel.
+/// With FrameWalkKernel.
+ModelConv frame_walk(const ConvProblem& problem, const conv::ConvParameters& given, const TensorAddresses& addresses,
+                     uint32_t sms = 3);
+/// Runs it, by the problem's element.
+std::string run_frame_walk(Element element, const ModelConv& walk, uint64_t seed);
+
+/// The same for FrameWalkKernel or NarrowConvKernel, whichever takes the case.
 std::string narrow_disagreement(const ConvCase& conv, uint64_t schedules = kSchedules);
 
 /// A case run by q-slice-sm90, with the chosen tile or the one called `kernel`; its norm, if any, fits the tile.
