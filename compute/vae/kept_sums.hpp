@@ -19,9 +19,11 @@ namespace kinetograph::vae {
 ///   x0 x1 ...  this step                                     out2 = w0 x0 + w1 x1 + w2 x2
 ///
 /// A sum in two parts is rounded differently from one. So a step of several latent frames runs in groups, each of the
-/// frames of one latent frame, and a frame's bits do not depend on the number of latent frames that a step takes.
+/// frames of one latent frame, and a frame's bits do not depend on the number of latent frames that a step takes. A
+/// method that carries sums makes a group in one run; others in three.
 struct SummedRun {
     enum class Kind : std::uint8_t {
+        Group,  ///< a group's output frames, with the kept sums, and the sums that are kept for the next group
         Begun,  ///< output frames that the kept sums begin
         Whole,  ///< output frames from input frames alone: as many before `first` as the convolution has history
         Keep,   ///< the sums that these last input frames of a group begin, kept for the next group
@@ -31,20 +33,25 @@ struct SummedRun {
     friend bool operator==(const SummedRun&, const SummedRun&) = default;
 };
 
+/// The convolution that keeps sums.
+struct Summed {
+    const nn::primitive::Conv* conv = nullptr;  ///< null: none
+    bool in_groups = false;                     ///< its method carries sums
+};
+
 /// The runs of a step of `frames` frames, in order. A first group of fewer than `group` frames is a clip's first: it
 /// follows zeros.
-std::vector<SummedRun> summed_runs(std::int64_t frames, std::int64_t group, std::int64_t history);
+std::vector<SummedRun> summed_runs(std::int64_t frames, std::int64_t group, std::int64_t history, bool in_groups);
 
-/// The convolution that a run computes. `whole`: that of all frames at once. Begun: its residual are the kept sums.
-/// Keep: `history` frames of sums; the convolution of the last frames and of zeros after them.
+/// The convolution that a run computes. `whole`: that of all frames at once. Begun, Group: its residual are the kept
+/// sums. Keep: `history` frames of sums; the convolution of the last frames and of zeros after them.
 conv::ConvProblem summed_problem(conv::ConvProblem whole, const SummedRun& run, std::int64_t history);
 
-/// The convolution of `passes` that keeps sums, or null: the last pass, if it makes float32 frames and nothing else,
-/// its sums take less memory than its frames, a latent frame makes at least twice the frames of its history (`extents`:
-/// of a step of one latent frame that is not a clip's first), and dispatch (`method_of`) chooses the same method for
-/// each of its runs as for the convolution in one piece.
-const nn::primitive::Conv* find_summed(std::span<const nn::Pass> passes, std::span<const nn::Extent> extents,
-                                       tensor::DType dtype,
-                                       const std::function<std::string_view(const conv::ConvProblem&)>& method_of);
+/// The convolution of `passes` that keeps sums: the last pass, if it makes float32 frames and nothing else, its sums
+/// take less memory than its frames, a latent frame makes at least twice the frames of its history (`extents`: of a
+/// step of one latent frame that is not a clip's first), and dispatch (`method_of`) chooses the same method for each of
+/// its runs as for the convolution in one piece.
+Summed find_summed(std::span<const nn::Pass> passes, std::span<const nn::Extent> extents, tensor::DType dtype,
+                   const std::function<std::string_view(const conv::ConvProblem&)>& method_of);
 
 }  // namespace kinetograph::vae

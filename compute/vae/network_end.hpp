@@ -26,7 +26,7 @@ struct NetworkEnd {
 
 /// The end of the network, at or after pass `begin`. From `first` on all passes are convolutions over as many frames as
 /// the output has. What one of them keeps is made by the pass before it and read by no other; `summed` keeps sums
-/// (kept_sums.hpp), not frames.
+/// (kept_sums.hpp), not frames: it runs whole, after the last tail.
 NetworkEnd find_end(std::span<const nn::Pass> passes, std::span<const nn::Extent> extents, std::size_t begin,
                     const nn::primitive::Conv* summed);
 

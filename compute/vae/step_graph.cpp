@@ -66,7 +66,7 @@ class StepDeclaration {
     /// Declares the passes from `begin` on.
     void declare_from(const std::vector<nn::Pass>& passes, std::size_t begin) {
         const bool whole = trace_ != nullptr || network_.one_step;
-        end_ = whole ? NetworkEnd{.first = passes.size()} : find_end(passes, extents_, begin, summed_);
+        end_ = whole ? NetworkEnd{.first = passes.size()} : find_end(passes, extents_, begin, summed_.conv);
         for (std::size_t i = begin; i < end_.first && !error_; ++i)
             std::visit([this](const auto& each) { declare(each); }, passes[i]);
         for (std::size_t i = end_.first; i < passes.size() && !error_; ++i) {
@@ -152,7 +152,10 @@ class StepDeclaration {
     /// Named by its parameters' key. A time shuffle of factor n makes it n convolutions, each of which writes every
     /// n-th frame.
     void declare(const nn::ConvPass& fused, Part part = Part::Whole) {
-        if (fused.conv == summed_) return declare_summed(fused, part);
+        if (fused.conv == summed_.conv) {
+            if (part != Part::Head) declare_summed(fused);
+            return;
+        }
         const std::string key = named(fused.conv->key);
         const Tensor x = part_of(fused.input, part);
         const conv::ConvProblem whole = nn::conv_problem(fused, {x.frames, x.height, x.width, x.channels}, x.dtype);
@@ -202,44 +205,37 @@ class StepDeclaration {
         if (data.out.buffer) made(fused.output, part, data.out);
     }
 
-    /// A convolution that keeps sums: kept_sums.hpp.
-    void declare_summed(const nn::ConvPass& fused, Part part) {
+    /// A convolution that keeps sums (kept_sums.hpp), whole: at a network's end after the tail of the pass before it.
+    void declare_summed(const nn::ConvPass& fused) {
         const std::string key = named(fused.conv->key);
         const std::int64_t history = fused.conv->history(), frames = extents_[fused.output].frames;
-        const Tensor x = part_of(fused.input, part);
-        const Tensor before = part == Part::Tail ? frames_before(fused, x, part) : Tensor{};
+        const Tensor x = tensors_[fused.input], tail = tails_[fused.input];
         const conv::ConvProblem whole = nn::conv_problem(fused, {frames, x.height, x.width, x.channels}, x.dtype);
-        Tensor out = tensor_of(extents_[fused.output], whole.output_dtype), kept = out;
-        out.frames = x.frames;
+        const Tensor out = tensor_of(extents_[fused.output], whole.output_dtype);
+        Tensor kept = out;
         kept.frames = history;
-        const std::int64_t first = part == Part::Tail ? frames - x.frames : 0, end = first + x.frames;
         struct Run {
             SummedRun frames;
             const conv::Convolution* conv = nullptr;
         };
         std::vector<Run> runs;
-        for (SummedRun run : summed_runs(frames, frames_a_latent_, history)) {
-            if (run.first >= end || run.first + run.count <= first) continue;
-            const std::int64_t last = std::min(run.first + run.count, end);
-            run.first = std::max(run.first, first);
-            run.count = last - run.first;
+        for (const SummedRun& run : summed_runs(frames, frames_a_latent_, history, summed_.in_groups))
             runs.push_back({run, convolution(*fused.conv, summed_problem(whole, run, history),
                                              whole_[fused.input].height, {}, {})});
-        }
         if (error_) return;
-        if (!sums_) sums_ = import_kept(key, history, kept);
+        kept.buffer = import_kept(key, history, kept);
         struct Data {
-            Tensor before, in, sums, out;
+            Tensor in, tail, sums, out;
             graph::Buffer workspace;
         };
         const Data& data = frame_.add_pass<Data>(
-            part == Part::Tail ? key + ".tail" : key, Lane::Accelerator,
+            key, Lane::Accelerator,
             [&](graph::PassBuilder& pass, Data& d) {
                 d.in = read(pass, x);
-                if (before.buffer) d.before = read(pass, before);
-                d.out = place(pass, key, fused.output, part, out);
+                if (tail.buffer) d.tail = read(pass, tail);
+                d.out = create(pass, key, out);
                 d.sums = kept;
-                d.sums.buffer = pass.write(pass.read(sums_, Access::KernelRead), Access::KernelWrite);
+                d.sums.buffer = pass.write(pass.read(kept.buffer, Access::KernelRead), Access::KernelWrite);
                 std::uint64_t bytes = 0;
                 std::vector<const conv::Convolution*> convolutions;
                 for (const Run& run : runs) {
@@ -249,32 +245,31 @@ class StepDeclaration {
                 d.workspace = workspace(pass, key, bytes);
                 pass.describe_work(work_of(convolutions));
             },
-            [runs, first, history](const Data& d, accel::PassContext& lane) {
+            [runs, history](const Data& d, accel::PassContext& lane) {
                 using Kind = SummedRun::Kind;
-                const auto input = read_only(addresses(lane, d.before, d.in));
+                const auto input = read_only(addresses(lane, d.in, d.tail));
                 const auto stored = addresses(lane, d.out), sums = addresses(lane, d.sums);
                 const auto begun = read_only(sums);
                 std::byte* scratch = d.workspace ? lane.address(d.workspace) : nullptr;
                 for (const auto& [run, conv] : runs) {
-                    const std::int64_t reach = run.kind == Kind::Whole ? history : 0;
-                    const auto at = static_cast<std::size_t>(run.first - first),
-                               count = static_cast<std::size_t>(run.count);
-                    const auto from = static_cast<std::size_t>(run.first - first + d.before.frames - reach);
-                    conv::ConvTensors tensors{
-                        .input = std::span(input).subspan(from, count + static_cast<std::size_t>(reach)),
-                        .output = run.kind == Kind::Keep ? std::span(sums) : std::span(stored).subspan(at, count),
-                        .residual = {},
-                        .workspace = scratch};
+                    const auto first = static_cast<std::size_t>(run.first), count = static_cast<std::size_t>(run.count);
+                    const std::size_t reach = run.kind == Kind::Whole ? static_cast<std::size_t>(history) : 0;
+                    std::vector<std::byte*> output;
+                    if (run.kind != Kind::Keep)
+                        output.assign(stored.begin() + run.first, stored.begin() + run.first + run.count);
+                    if (run.kind == Kind::Keep || run.kind == Kind::Group)
+                        output.insert(output.end(), sums.begin(), sums.end());
+                    conv::ConvTensors tensors{.input = std::span(input).subspan(first - reach, count + reach),
+                                              .output = output,
+                                              .residual = {},
+                                              .workspace = scratch};
                     if (run.kind == Kind::Begun) tensors.residual = std::span(begun).first(count);
+                    if (run.kind == Kind::Group) tensors.residual = begun;
                     report(lane, conv->enqueue(lane.stream(), lane.pass_name(), tensors));
                 }
             });
-        sums_ = data.sums.buffer;
-        if (part != Part::Head) {
-            frame_.export_contents(sums_);
-            sums_ = {};
-        }
-        made(fused.output, part, data.out);
+        frame_.export_contents(data.sums.buffer);
+        made(fused.output, data.out);
     }
 
     /// The convolutions of a pass: one, or one for each part that a time shuffle stores as frames.
@@ -549,9 +544,8 @@ class StepDeclaration {
     std::vector<Tensor> tails_;        ///< [nn::Value], of those made in parts
     std::vector<graph::Buffer> kept_for_;  ///< [nn::Value], where a tail is kept for the next step
     NetworkEnd end_;
-    const nn::primitive::Conv* summed_ = nullptr;  ///< the convolution that keeps sums; null: none
-    std::int64_t frames_a_latent_ = 1;             ///< that one latent frame makes, unless it is a clip's first
-    graph::Buffer sums_;                           ///< as the summed convolution's head has left them
+    Summed summed_;
+    std::int64_t frames_a_latent_ = 1;  ///< that one latent frame makes, unless it is a clip's first
     struct DeclaredBand {
         Band band;
         nn::Value cut = 0;  ///< the value of which it reads rows

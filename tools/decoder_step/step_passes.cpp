@@ -27,7 +27,7 @@ class StepWalk {
         const auto later = extents(size, {.first = false});
         frames_a_latent_ = later.back().frames;
         summed_ = find_summed(passes_, later, network.dtype, method_of);
-        end_ = find_end(passes_, extents_, 0, summed_);
+        end_ = find_end(passes_, extents_, 0, summed_.conv);
     }
 
     StepPasses run() {
@@ -77,7 +77,7 @@ class StepWalk {
     void add(const nn::ConvPass& pass) {
         const std::string& key = pass.conv->key;
         const nn::Extent x = extents_[pass.input];
-        if (pass.conv == summed_) return add_summed(pass, key, 0, x.frames);
+        if (pass.conv == summed_.conv) return add_summed(pass);
         convolve(pass, key, x.frames);
         const std::int64_t history = pass.conv->history();
         if (history == 0 || network_.one_step) return;
@@ -91,21 +91,18 @@ class StepWalk {
         const auto& pass = std::get<nn::ConvPass>(passes_[at]);
         const std::string name = pass.conv->key + (tail ? ".tail" : "");
         const std::int64_t frames = extents_[pass.input].frames, head = frames - end_.tail_frames;
-        if (pass.conv == summed_) return add_summed(pass, name, tail ? head : 0, tail ? end_.tail_frames : head);
+        if (pass.conv == summed_.conv) return tail ? add_summed(pass) : void();
         convolve(pass, name, tail ? end_.tail_frames : head);
     }
 
-    /// Adds one pass with the runs that make frames [first, first + count).
-    void add_summed(const nn::ConvPass& pass, const std::string& name, std::int64_t first, std::int64_t count) {
+    /// Adds one pass with all its runs.
+    void add_summed(const nn::ConvPass& pass) {
+        const std::string& name = pass.conv->key;
         const std::int64_t history = pass.conv->history(), frames = extents_[pass.output].frames;
         const conv::ConvProblem whole = problem_of(pass, frames);
         double operations = 0;
-        for (SummedRun run : summed_runs(frames, frames_a_latent_, history)) {
-            const std::int64_t end = std::min(run.first + run.count, first + count);
-            run.first = std::max(run.first, first);
-            run.count = end - run.first;
-            if (run.count > 0) operations += launch(pass, name, summed_problem(whole, run, history));
-        }
+        for (const SummedRun& run : summed_runs(frames, frames_a_latent_, history, summed_.in_groups))
+            operations += launch(pass, name, summed_problem(whole, run, history));
         step_.passes.push_back({name, operations});
     }
 
@@ -145,8 +142,8 @@ class StepWalk {
     std::uint64_t bytes_;  ///< of a value
     std::vector<nn::Extent> extents_;
     std::vector<nn::Pass> passes_;
-    const nn::primitive::Conv* summed_ = nullptr;  ///< the convolution that keeps sums; null: none
-    std::int64_t frames_a_latent_ = 1;             ///< of each latent frame but a clip's first
+    Summed summed_;
+    std::int64_t frames_a_latent_ = 1;  ///< of each latent frame but a clip's first
     NetworkEnd end_;
     std::uint64_t last_bytes_;  ///< of a value of the last convolution's output
     StepPasses step_;

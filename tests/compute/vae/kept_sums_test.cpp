@@ -14,14 +14,16 @@ namespace {
 using Kind = SummedRun::Kind;
 
 TEST(KeptSums, AreTakenUpInTheFirstFramesOfEveryLatentFrame) {
-    EXPECT_EQ(summed_runs(4, 4, 2),
+    EXPECT_EQ(summed_runs(4, 4, 2, false),
               (std::vector<SummedRun>{{Kind::Begun, 0, 2}, {Kind::Whole, 2, 2}, {Kind::Keep, 2, 2}}));
     const std::vector<SummedRun> first{{Kind::Begun, 0, 1}, {Kind::Keep, 0, 1}};
-    EXPECT_EQ(summed_runs(1, 4, 2), first);
+    EXPECT_EQ(summed_runs(1, 4, 2, false), first);
     std::vector<SummedRun> longer = first;
     for (const std::int64_t at : {1, 5})
         longer.insert(longer.end(), {{Kind::Begun, at, 2}, {Kind::Whole, at + 2, 2}, {Kind::Keep, at + 2, 2}});
-    EXPECT_EQ(summed_runs(9, 4, 2), longer);
+    EXPECT_EQ(summed_runs(9, 4, 2, false), longer);
+    EXPECT_EQ(summed_runs(9, 4, 2, true),
+              (std::vector<SummedRun>{{Kind::Group, 0, 1}, {Kind::Group, 1, 4}, {Kind::Group, 5, 4}}));
 }
 
 /// One latent frame makes four, of which the first three parts of a clip's first are dropped; the last convolution
@@ -47,7 +49,8 @@ struct Decoded {
 };
 
 /// Seven latent frames in steps of these many; a one-step network's first step makes all frames of a clip at once.
-Decoded decode(const std::vector<std::int64_t>& cut, std::int64_t channels = 8, bool one_step = false) {
+Decoded decode(const std::vector<std::int64_t>& cut, std::int64_t channels = 8, bool one_step = false,
+               const std::string& backend = "") {
     const auto device = accel::cpu::create_device();
     const auto load = [&](const std::string& name) {
         const auto k = static_cast<std::size_t>(name.starts_with("four")   ? 4 * channels
@@ -59,7 +62,9 @@ Decoded decode(const std::vector<std::int64_t>& cut, std::int64_t channels = 8, 
             values[i] = 0.2F * std::sin(1.7F * static_cast<float>(i + name.size()));
         return values;
     };
-    const auto model = Model::create(*device, "a network", network(channels, one_step), load).value();
+    NetworkDesc desc = network(channels, one_step);
+    desc.preferred_backend = backend;
+    const auto model = Model::create(*device, "a network", std::move(desc), load).value();
     const auto decoder = Decoder::create(model, {5, 6}, {.max_frames = 7}).value();
     Decoded decoded{.frames = {}, .histories = decoder->runner().clip().memory().histories};
     std::int64_t next = 0;
@@ -87,6 +92,15 @@ TEST(KeptSums, GiveTheFramesOfAClipThatIsOneStep) {
         SCOPED_TRACE(cut.size());
         expect_near(decode(cut).frames, wanted);
     }
+}
+
+/// The reference carries sums, so each latent frame is one call.
+TEST(KeptSums, OfAMethodThatCarriesThemGiveAFrameItsBitsInEveryStep) {
+    const std::string reference = "reference-cpu";
+    const std::vector<float> wanted = decode({7}, 8, false, reference).frames;
+    expect_near(wanted, decode({7}, 8, true).frames);
+    for (const std::vector<std::int64_t>& cut : std::vector<std::vector<std::int64_t>>{{1, 1, 1, 1, 1, 1, 1}, {3, 4}})
+        EXPECT_EQ(decode(cut, 8, false, reference).frames, wanted);
 }
 
 TEST(KeptSums, TakeLessMemoryThanTheFrames) {

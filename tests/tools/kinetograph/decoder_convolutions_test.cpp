@@ -2,11 +2,13 @@
 #include <gtest/gtest.h>
 
 #include <kinetograph/compute/conv/dispatch.hpp>
+#include <kinetograph/compute/conv/known_devices.hpp>
 #include <kinetograph/engine/accel/cpu/device.hpp>
 #include <kinetograph/tools/kinetograph/decoder_convolutions.hpp>
 
 #include <algorithm>
 #include <map>
+#include <span>
 
 namespace kinetograph::cli {
 namespace {
@@ -81,11 +83,24 @@ TEST(DeclaredConvolutions, TakeAlongWhatADecoderStores) {
     EXPECT_FALSE(half.in_place);
 
     // The head begins with kept sums, then makes its last frames and the sums that it keeps.
-    const DeclaredConvolution begun = of("decoder.head.2"), whole = of("decoder.head.2.tail");
-    EXPECT_TRUE(begun.problem.residual && !begun.in_place);
-    EXPECT_FALSE(whole.problem.residual);
-    EXPECT_FALSE(launches.back().problem.bias);
-    for (const DeclaredConvolution& launch : {begun, whole, launches.back()}) EXPECT_EQ(launch.epilogue, "");
+    const std::span<const DeclaredConvolution> head = std::span(launches).last(3);
+    EXPECT_TRUE(head[0].problem.residual && !head[0].in_place);
+    EXPECT_FALSE(head[1].problem.residual);
+    EXPECT_FALSE(head[2].problem.bias);
+    for (const DeclaredConvolution& launch : head)
+        EXPECT_EQ(std::pair(launch.pass, launch.epilogue), std::pair(std::string("decoder.head.2"), std::string()));
+}
+
+TEST(DeclaredConvolutions, OfAHeadWhoseMethodCarriesSumsAreOne) {
+    const accel::DeviceInfo device = conv::describe_known_device("sm_90").value();
+    const families::Family& family = *families::find("wan2.1");
+    const vae::NetworkDesc network{.network = family.decoder(family.published)};
+    const DeclaredConvolution head = declared_convolutions(network, {60, 104}, device).value().back();
+    if (conv::explain(device, head.problem).front().candidate != "narrow-gemm-sm90")
+        GTEST_SKIP() << "this build has no kernels for sm_90a";
+    EXPECT_TRUE(head.problem.carried);
+    EXPECT_EQ(head.problem.d_out(), 4 + 2);  // frames and sums
+    EXPECT_EQ(std::pair(head.pass, head.launches), std::pair(std::string("decoder.head.2"), 1L));
 }
 
 }  // namespace
