@@ -104,9 +104,14 @@ float latent_value(const UnpackLatent& work, std::int64_t index) {
 
 void unpack_pixel(const UnpackLatent& work, std::int64_t pixel) {
     for (std::int64_t c = 0; c < work.channels; ++c) {
-        const float scale = work.scale != nullptr ? work.scale[c] : 1.0F;
-        const float shift = work.shift != nullptr ? work.shift[c] : 0.0F;
-        float value = latent_value(work, c * work.pixels + pixel) * scale + shift;
+        float value = 0;
+        if (work.map == nullptr) {
+            value = latent_value(work, c * work.pixels + pixel);
+        } else {
+            value = work.map[work.channels * work.channels + c];
+            for (std::int64_t i = 0; i < work.channels; ++i)
+                value += latent_value(work, i * work.pixels + pixel) * work.map[i * work.channels + c];
+        }
         if (work.soft_limit != 0) value = work.soft_limit * std::tanh(value / work.soft_limit);
         const std::int64_t index = pixel * work.channels + c;
         if (work.dtype == DType::F32) {

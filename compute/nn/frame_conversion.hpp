@@ -9,14 +9,13 @@
 
 namespace kinetograph::nn {
 
-/// out[pixel][c] = soft(latent[c][pixel] * scale[c] + shift[c]), rounded once to dtype; soft(x) = soft_limit *
-/// tanh(x / soft_limit).
+/// out[pixel][c] = soft(sum over i of latent[i][pixel] * map[i][c] + map[channels][c]), rounded once to dtype; soft(x)
+/// = soft_limit * tanh(x / soft_limit).
 struct UnpackLatent {
     const std::byte* latent = nullptr;  ///< [channels, pixels], read when the stream gets there
     std::byte* output = nullptr;        ///< [pixels, channels]
     std::int64_t pixels = 0, channels = 0;
-    const float* scale = nullptr;                     ///< [channels], on the device; null: 1
-    const float* shift = nullptr;                     ///< [channels], on the device; null: 0
+    const float* map = nullptr;                       ///< [channels + 1, channels], on the device; null: out is latent
     tensor::DType dtype = tensor::DType::BF16;        ///< of the output, F32 or BF16; on a GPU also F16
     float soft_limit = 0;                             ///< 0: none
     tensor::DType latent_dtype = tensor::DType::F32;  ///< F32, F16 or BF16

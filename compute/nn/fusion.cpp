@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 
 namespace kinetograph::nn {
 
@@ -10,7 +11,11 @@ namespace {
 class Fusion {
   public:
     Fusion(const Network& network, const FusionOptions& options)
-        : nodes_(network.nodes()), made_(nodes_.size() + 1), users_(nodes_.size() + 1), taken_(nodes_.size()) {
+        : nodes_(network.nodes()),
+          input_map_(input_map(network)),
+          made_(nodes_.size() + 1),
+          users_(nodes_.size() + 1),
+          taken_(nodes_.size()) {
         for (std::size_t i = 0; i < nodes_.size(); ++i) {
             const Node& node = nodes_[i];
             taken_[i] = !runs(node.steps, options.first_step);
@@ -43,6 +48,7 @@ class Fusion {
     // ---- one method a primitive: the pass that it begins -----------------------------------------------------------
 
     void begin(std::size_t i, const primitive::Conv& conv) {
+        if (&conv == input_map_) return;
         ConvPass pass{.conv = &conv, .input = input_of(i), .output = i + 1};
         std::size_t place = i;
         if (const auto doubled = doubled_.find(pass.input); doubled != doubled_.end()) {
@@ -178,6 +184,7 @@ class Fusion {
     }
 
     const std::vector<Node>& nodes_;
+    const primitive::Conv* input_map_;
     std::vector<Value> made_;                      ///< [Value] -> the same; for a skipped primitive, its input
     std::vector<std::vector<std::size_t>> users_;  ///< [Value] -> primitives that read it
     std::vector<bool> taken_;                      ///< [primitive] belongs to a pass, or is skipped
@@ -203,8 +210,24 @@ float input_limit(const Network& network) {
     return first != nullptr ? first->limit : 0.0F;
 }
 
+const primitive::Conv* input_map(const Network& network) {
+    const std::vector<Node>& nodes = network.nodes();
+    const auto* map = nodes.size() < 2 ? nullptr : std::get_if<primitive::Conv>(&nodes.front().primitive);
+    const std::int64_t channels = network.input_channels();
+    if (map == nullptr || map->filter != conv::Filter{channels, 1, 1, 1} || nodes.front().steps != Steps::All)
+        return nullptr;
+    const Value made = Network::input() + 1;
+    for (const Node& node : std::span(nodes).subspan(1)) {
+        const bool adds = std::holds_alternative<primitive::Add>(node.primitive);
+        for (const Value read : {node.input, adds ? node.other : node.input})
+            if (read == Network::input() || (read == made && !std::holds_alternative<primitive::Conv>(node.primitive)))
+                return nullptr;
+    }
+    return map;
+}
+
 Value stored_input(const Network& network) {
-    return input_limit(network) != 0 ? Network::input() + 1 : Network::input();
+    return input_limit(network) != 0 || input_map(network) != nullptr ? Network::input() + 1 : Network::input();
 }
 
 conv::ConvProblem conv_problem(const ConvPass& pass, const Extent& input, tensor::DType dtype) {

@@ -73,8 +73,8 @@ struct FusionOptions {
 /// The passes of one step in order. They point into `network`. A convolution's pass includes, in this order: the
 /// doubling before it, if it is 2-D and the only reader of the doubled value; a time shuffle after it; an activation;
 /// without a shuffle also the sum whose first operand it makes, a ReLU of that, and a norm, which replaces the output
-/// if that is no sum and nothing else reads it. For example, Conv, Add, Norm and SiLU at the end of a residual block
-/// become one pass, which stores the sum and, beside it, its activated norm.
+/// if that is no sum and nothing else reads it. The network's input_map has no pass. For example, Conv, Add, Norm and
+/// SiLU at the end of a residual block become one pass, which stores the sum and, beside it, its activated norm.
 ///
 /// Values in passes are values that the step makes: a skipped primitive makes nothing, and its readers read its input.
 /// Errors: Unsupported, naming the primitive: an activation, sum or shuffle that follows no convolution (an activation:
@@ -84,7 +84,10 @@ Result<std::vector<Pass>> fuse(const Network& network, const FusionOptions& opti
 
 /// The soft limit that is applied as a step stores the network's input; 0: none.
 float input_limit(const Network& network);
-/// The network's input after that limit, as a step stores it.
+/// The 1x1x1 convolution that is applied as a step stores the network's input: the first primitive, if it keeps the
+/// number of channels and only convolutions read what it makes. Null: none.
+const primitive::Conv* input_map(const Network& network);
+/// The network's input after that limit or map, as a step stores it.
 Value stored_input(const Network& network);
 
 /// The convolution of the pass on `input`, before a time shuffle, without residual and norm. Frames kept from the step

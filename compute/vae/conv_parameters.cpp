@@ -1,5 +1,6 @@
 #include <kinetograph/compute/vae/conv_parameters.hpp>
 
+#include <algorithm>
 #include <cstddef>
 
 namespace kinetograph::vae {
@@ -40,6 +41,27 @@ std::vector<float> product(const std::vector<float>& filter, const std::vector<f
 }
 
 }  // namespace
+
+std::vector<float> pixel_map(const std::vector<float>& scale, const std::vector<float>& shift, const Conv* conv,
+                             const LoadTensor& load) {
+    const auto all = [](const std::vector<float>& values, float value) {
+        return std::ranges::all_of(values, [value](float each) { return each == value; });
+    };
+    if (conv == nullptr && all(scale, 1) && all(shift, 0)) return {};
+    const std::size_t channels = conv != nullptr ? static_cast<std::size_t>(conv->c_in) : scale.size();
+    const auto parameters = conv != nullptr ? load_parameters(*conv, {}, "", load) : conv::HostParameters{};
+    std::vector<float> map((channels + 1) * channels);
+    float* const added = map.data() + channels * channels;
+    for (std::size_t c = 0; c < channels; ++c) {
+        if (!parameters.bias.empty()) added[c] = parameters.bias[c];
+        for (std::size_t i = 0; i < channels; ++i) {
+            const float weight = conv != nullptr ? parameters.filter[c * channels + i] : i == c ? 1.0F : 0.0F;
+            map[i * channels + c] = scale.empty() ? weight : weight * scale[i];
+            if (!shift.empty()) added[c] += weight * shift[i];
+        }
+    }
+    return map;
+}
 
 conv::HostParameters load_parameters(const Conv& conv, OutputChannels channels, const std::string& norm_key,
                                      const LoadTensor& load) {

@@ -20,6 +20,12 @@ struct OutputChannels {
 /// A tensor as float32 in PyTorch's shape order; the name is known to exist.
 using LoadTensor = std::function<std::vector<float>(const std::string& name)>;
 
+/// A pixel's channels z become A z + b: [channels + 1, channels], the columns of A, then b. Empty: z stays as it is.
+/// `scale` and `shift` (one value a channel, or empty) come before `conv` (primitive or null), whose product is summed
+/// in float32.
+std::vector<float> pixel_map(const std::vector<float>& scale, const std::vector<float>& shift,
+                             const nn::primitive::Conv* conv, const LoadTensor& load);
+
 /// Filter [k, c_in, q, r, s] and bias [k] of those output channels of `conv` as it computes them: temporal taps on
 /// their own axis, multiplied by the convolution that grows its input, scaled and shifted. Products are summed in
 /// float32. `norm_key`.gamma too, if there is such a key.

@@ -67,18 +67,25 @@ std::uint64_t Parameters::bytes_to_pack() const {
 
 Result<const float*> Parameters::gamma(const std::string& key) {
     const std::string name = key + ".gamma";
-    if (const auto found = constants_.find(name); found != constants_.end())
-        return reinterpret_cast<const float*>(found->second->data());
-    return constant(name, load_(name));
+    return constant(name, [&] { return load_(name); });
 }
 
-Result<const float*> Parameters::constant(const std::string& name, std::span<const float> values) {
-    if (values.empty()) return nullptr;
-    auto& memory = constants_[name];
-    if (!memory) {
-        KG_TRY(memory, accel::upload(device_, name, std::as_bytes(values)));
+Result<const float*> Parameters::latent_map(const std::vector<float>& scale, const std::vector<float>& shift,
+                                            const nn::primitive::Conv* conv) {
+    return constant("latents.map", [&] { return pixel_map(scale, shift, conv, load_); });
+}
+
+Result<const float*> Parameters::constant(const std::string& name, const std::function<std::vector<float>()>& make) {
+    auto found = constants_.find(name);
+    if (found == constants_.end()) {
+        const std::vector<float> values = make();
+        std::unique_ptr<accel::Memory> memory;
+        if (!values.empty()) {
+            KG_TRY(memory, accel::upload(device_, name, std::as_bytes(std::span(values))));
+        }
+        found = constants_.emplace(name, std::move(memory)).first;
     }
-    return reinterpret_cast<const float*>(memory->data());
+    return found->second ? reinterpret_cast<const float*>(found->second->data()) : nullptr;
 }
 
 }  // namespace kinetograph::vae

@@ -7,7 +7,6 @@
 
 #include <map>
 #include <memory>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -35,14 +34,18 @@ class Parameters {
     Result<void> pack(const CallLimits& limits = {});
     /// `key`.gamma as one value a channel, on the device. Errors: those of accel::upload.
     Result<const float*> gamma(const std::string& key);
-    /// `values` on the device under a name of their own; null if there are none. Errors: those of accel::upload.
-    Result<const float*> constant(const std::string& name, std::span<const float> values);
+    /// pixel_map() of a network's input, on the device; null if there is none. The same arguments every time. Errors:
+    /// those of accel::upload.
+    Result<const float*> latent_map(const std::vector<float>& scale, const std::vector<float>& shift,
+                                    const nn::primitive::Conv* conv);
     accel::Device& device() const { return device_; }
     /// Bytes of all filters that are packed or will be, estimated from their element counts.
     std::uint64_t bytes() const;
     std::uint64_t bytes_to_pack() const;  ///< what pack() will take, about
 
   private:
+    /// The values that `make` returns the first time, on the device; null if there are none.
+    Result<const float*> constant(const std::string& name, const std::function<std::vector<float>()>& make);
     struct Made {
         conv::ConvProblem whole;
         std::unique_ptr<conv::Convolution> convolution;

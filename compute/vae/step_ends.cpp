@@ -28,8 +28,8 @@ Result<Tensor> unpack_latents(const StepContext& step, const LatentBuffer& laten
     const std::uint64_t frame_bytes =
         static_cast<std::uint64_t>(out.pixels() * out.channels) * tensor::bytes_per_element(latents.dtype);
     KG_CHECK(check_latents(step.frame, latents.buffer, static_cast<std::uint64_t>(out.frames) * frame_bytes));
-    KG_TRY(const auto* scale, step.parameters.constant("latents.scale", step.network.scale));
-    KG_TRY(const auto* shift, step.parameters.constant("latents.shift", step.network.shift));
+    const NetworkDesc& network = step.network;
+    KG_TRY(const auto* map, step.parameters.latent_map(network.scale, network.shift, nn::input_map(network.network)));
     struct Data {
         graph::Buffer in;
         Tensor out;
@@ -41,13 +41,13 @@ Result<Tensor> unpack_latents(const StepContext& step, const LatentBuffer& laten
             d.out = create(pass, "unpack_latents", out);
             if (anew) pass.run_anew();
         },
-        [operators = &step.operators, scale, shift, soft_limit = nn::input_limit(step.network.network),
-         dtype = latents.dtype, frame_bytes](const Data& d, accel::PassContext& lane) {
+        [operators = &step.operators, map, soft_limit = nn::input_limit(step.network.network), dtype = latents.dtype,
+         frame_bytes](const Data& d, accel::PassContext& lane) {
             const std::byte* source = lane.address(d.in);
             for (std::byte* frame : addresses(lane, d.out)) {
-                report(lane, operators->unpack_latent(lane.stream(), lane.pass_name(),
-                                                      {source, frame, d.out.pixels(), d.out.channels, scale, shift,
-                                                       d.out.dtype, soft_limit, dtype}));
+                report(lane, operators->unpack_latent(
+                                 lane.stream(), lane.pass_name(),
+                                 {source, frame, d.out.pixels(), d.out.channels, map, d.out.dtype, soft_limit, dtype}));
                 source += frame_bytes;
             }
         });

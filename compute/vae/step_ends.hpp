@@ -28,8 +28,8 @@ struct Written {
     graph::Buffer not_finite;
 };
 
-/// Adds the pass that unpacks `latents` to an activation of that shape. `anew`: their address changes from step to
-/// step. Errors: InvalidArgument (too few bytes), those of Parameters.
+/// Adds the pass that unpacks `latents` to nn::stored_input, an activation of that shape. `anew`: their address changes
+/// from step to step. Errors: InvalidArgument (too few bytes), those of Parameters.
 Result<Tensor> unpack_latents(const StepContext& step, const LatentBuffer& latents, const nn::Extent& shape, bool anew);
 /// Called before anything is written of a step that makes `shape`. Errors: InvalidArgument, as of declare_step().
 Result<Written> begin_output(const StepContext& step, const nn::Extent& shape, const StepOutput& output);

@@ -83,14 +83,14 @@ class CudaOperators final : public Operators {
         KG_TRY(auto kernel, kernel_for(unpack_, work.dtype, pass_name, 1, 1));
         launch_frames(stream, pass_name, *kernel,
                       sm80::UnpackLatentParams{.frames = {},
-                                               .scale = work.scale,
-                                               .shift = work.shift,
+                                               .map = work.map,
                                                .pixels = u32(work.pixels),
                                                .channels = u32(work.channels),
                                                .soft_limit = work.soft_limit,
                                                .latent = work.latent_dtype},
-                      std::span(&work.latent, 1), std::span(&work.output, 1),
-                      [&](std::uint32_t frames) { return sm80::elements_launch(u32(work.pixels), frames); });
+                      std::span(&work.latent, 1), std::span(&work.output, 1), [&](std::uint32_t frames) {
+                          return sm80::unpack_latent_launch(u32(work.pixels), u32(work.channels), frames);
+                      });
         return {};
     }
 

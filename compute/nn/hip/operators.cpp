@@ -22,16 +22,15 @@ class HipOperators final : public Operators {
                                const UnpackLatent& work) const override {
         KG_CHECK(check_latent_dtype(pass_name, work.latent_dtype));
         KG_TRY(auto storage, storage_of(work.dtype, pass_name));
-        return launch_in_parts(*kernels_, stream, pass_name,
-                               gfx950::UnpackLatentProblem{.pixels = work.pixels,
-                                                           .channels = work.channels,
-                                                           .storage = storage,
-                                                           .soft_limit = work.soft_limit,
-                                                           .latent = work.latent_dtype},
-                               std::span(&work.latent, 1), std::span(&work.output, 1),
-                               [&](const auto& problem, const auto& frames) {
-                                   return gfx950::make_params(problem, frames, work.scale, work.shift);
-                               });
+        return launch_in_parts(
+            *kernels_, stream, pass_name,
+            gfx950::UnpackLatentProblem{.pixels = work.pixels,
+                                        .channels = work.channels,
+                                        .storage = storage,
+                                        .soft_limit = work.soft_limit,
+                                        .latent = work.latent_dtype},
+            std::span(&work.latent, 1), std::span(&work.output, 1),
+            [&](const auto& problem, const auto& frames) { return gfx950::make_params(problem, frames, work.map); });
     }
 
     Result<void> rms_norm(accel::Stream& stream, std::string_view pass_name, const RmsNorm& work) const override {

@@ -212,7 +212,8 @@ struct DepthToSpaceKernel {
     }
 };
 
-/// A thread takes one pixel, so that neighbouring threads read neighbouring values of each channel's plane.
+/// A thread makes kUnpackedChannels channels of a pixel, and the next thread those of the next pixel, so that
+/// neighbouring threads read neighbouring values of each channel's plane.
 template <Element kValue>
 struct UnpackLatentKernel {
     KG_DEVICE static float load(const void* latent, Element type, size_t index) {
@@ -221,17 +222,35 @@ struct UnpackLatentKernel {
         return load_element<Element::F32>(latent, index);
     }
     KG_DEVICE static void run(const UnpackLatentParams& params) {
-        const uint32_t pixel = thread_of_row();
-        if (pixel >= params.pixels) return;
-        const void* latent = params.frames.input[isa::block_index().y];
+        const uint32_t thread = thread_of_row(), channels = params.channels, pixel = thread % params.pixels;
+        const uint32_t first = thread / params.pixels * kUnpackedChannels;
+        if (first >= channels) return;
+        const uint32_t count = channels - first < kUnpackedChannels ? channels - first : kUnpackedChannels;
+        const auto latent = [&](uint32_t c) {
+            return load(params.frames.input[isa::block_index().y], params.latent,
+                        static_cast<size_t>(c) * params.pixels + pixel);
+        };
+        const auto map = [&](uint32_t i, uint32_t c) {
+            return isa::load_global<float>(params.map + i * channels + first + c);
+        };
+        float values[kUnpackedChannels] = {};
+        KG_UNROLL
+        for (uint32_t c = 0; c < kUnpackedChannels; ++c) {
+            if (c < count) values[c] = params.map == nullptr ? latent(first + c) : map(channels, c);
+        }
+        for (uint32_t i = 0; params.map != nullptr && i < channels; ++i) {
+            const float value = latent(i);
+            KG_UNROLL
+            for (uint32_t c = 0; c < kUnpackedChannels; ++c) {
+                if (c < count) values[c] += value * map(i, c);
+            }
+        }
         void* output = params.frames.output[isa::block_index().y];
-        for (uint32_t c = 0; c < params.channels; ++c) {
-            const float scale = params.scale != nullptr ? isa::load_global<float>(params.scale + c) : 1.0f;
-            const float shift = params.shift != nullptr ? isa::load_global<float>(params.shift + c) : 0.0f;
-            const float latent_value = load(latent, params.latent, static_cast<size_t>(c) * params.pixels + pixel);
-            float value = latent_value * scale + shift;
-            if (params.soft_limit != 0) value = params.soft_limit * isa::tanh(value / params.soft_limit);
-            store_element<kValue>(output, static_cast<size_t>(pixel) * params.channels + c, value);
+        KG_UNROLL
+        for (uint32_t c = 0; c < kUnpackedChannels; ++c) {
+            if (c >= count) continue;
+            if (params.soft_limit != 0) values[c] = params.soft_limit * isa::tanh(values[c] / params.soft_limit);
+            store_element<kValue>(output, static_cast<size_t>(pixel) * channels + first + c, values[c]);
         }
     }
 };

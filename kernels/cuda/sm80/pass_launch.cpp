@@ -15,6 +15,10 @@ PassLaunch rms_norm_launch(uint32_t pixels, uint32_t frames) {
     return {.grid = {ceil_div(pixels, kPassThreads / kNormLanes), frames, 1}, .threads = kPassThreads};
 }
 
+PassLaunch unpack_latent_launch(uint32_t pixels, uint32_t channels, uint32_t frames) {
+    return elements_launch(pixels * ceil_div(channels, kUnpackedChannels), frames);
+}
+
 PassLaunch elements_launch(uint32_t count, uint32_t frames) {
     return {.grid = {ceil_div(count, kPassThreads), frames, 1}, .threads = kPassThreads};
 }

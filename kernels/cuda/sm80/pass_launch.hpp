@@ -16,9 +16,13 @@ struct PassLaunch {
 
 /// sm80_rms_norm_<type>
 PassLaunch rms_norm_launch(uint32_t pixels, uint32_t frames);
-/// sm80_unpack_latent_<type> and sm80_store_picture_<type> of pixels; sm80_keep_frames of units;
-/// sm80_store_float_<type>, sm80_add_slice_<type> and sm80_finish_slices_<type> of elements, sm80_im2col_<unit> of
-/// units of the widest slab times rows; `frames` are its slabs.
+/// Channels of a pixel that a thread of sm80_unpack_latent_<type> makes.
+inline constexpr uint32_t kUnpackedChannels = 4;
+/// sm80_unpack_latent_<type>
+PassLaunch unpack_latent_launch(uint32_t pixels, uint32_t channels, uint32_t frames);
+/// sm80_store_picture_<type> of pixels; sm80_keep_frames of units; sm80_store_float_<type>, sm80_add_slice_<type> and
+/// sm80_finish_slices_<type> of elements, sm80_im2col_<unit> of units of the widest slab times rows; `frames` are its
+/// slabs.
 PassLaunch elements_launch(uint32_t count, uint32_t frames);
 /// Bytes of the unit in which pixels of `pixel_bytes` are moved: 16, 4 or 2, as in sm80_upsample_<unit> and
 /// sm80_im2col_<unit>. Frames are aligned to it.

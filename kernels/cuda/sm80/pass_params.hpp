@@ -50,11 +50,10 @@ struct DepthToSpaceParams {
     conv::PixelOrder order;
 };
 
-/// out[pixel][c] = latent[c][pixel] * scale[c] + shift[c], rounded once.
+/// out[pixel][c] = sum over i of latent[i][pixel] * map[i][c] + map[channels][c], rounded once.
 struct UnpackLatentParams {
-    FrameTable frames;   ///< [channels, pixels] to [pixels, channels]
-    const float* scale;  ///< [channels]; null: 1
-    const float* shift;  ///< [channels]; null: 0
+    FrameTable frames;  ///< [channels, pixels] to [pixels, channels]
+    const float* map;   ///< [channels + 1, channels]; null: out is latent
     uint32_t pixels, channels;
     float soft_limit = 0;           ///< limit * tanh(value / limit) is stored; 0: the value
     Element latent = Element::F32;  ///< F32, F16 or BF16

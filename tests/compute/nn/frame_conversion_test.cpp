@@ -29,39 +29,40 @@ class FrameConversionTest : public testing::Test {
     std::unique_ptr<accel::Stream> stream_ = device_->create_stream("test").value();
 };
 
-TEST_F(FrameConversionTest, UnpackedLatentsAreScaledShiftedAndMovedToChannelsLast) {
+TEST_F(FrameConversionTest, UnpackedLatentsAreMappedPixelByPixelAndMovedToChannelsLast) {
     constexpr std::int64_t kChannels = 16, kPixels = 35;
     std::vector<float> latent(kChannels * kPixels);
     for (std::size_t i = 0; i < latent.size(); ++i) latent[i] = static_cast<float>(i) * 0.37F - 90;
-    std::vector<float> scale(kChannels), shift(kChannels);
-    for (std::size_t c = 0; c < kChannels; ++c) {
-        scale[c] = 1 + static_cast<float>(c);
-        shift[c] = static_cast<float>(c) - 8;
-    }
+    std::vector<float> map((kChannels + 1) * kChannels);
+    for (std::size_t i = 0; i < map.size(); ++i) map[i] = static_cast<float>(i * 7 % 19) - 8;
     for (const DType dtype : {DType::F32, DType::BF16}) {
         TestFrames output(1, 1, kChannels * kPixels, dtype, FrameLayout::Dense);
         ASSERT_TRUE(enqueue_unpack_latent(
-            *stream_, "unpack",
-            {bytes_of(latent), output.writable()[0], kPixels, kChannels, scale.data(), shift.data(), dtype}));
+            *stream_, "unpack", {bytes_of(latent), output.writable()[0], kPixels, kChannels, map.data(), dtype}));
         ASSERT_TRUE(stream_->synchronize());
         const auto values = output.values();
         for (std::int64_t pixel = 0; pixel < kPixels; ++pixel) {
             for (std::int64_t c = 0; c < kChannels; ++c) {
-                const double wanted =
-                    static_cast<double>(latent[c * kPixels + pixel]) * scale[c] + static_cast<double>(shift[c]);
-                // float32: product and sum may round once or twice; bf16: half a unit of 8 bits.
-                const double limit = std::abs(wanted) * (dtype == DType::F32 ? 0x1p-22 : 0x1p-8) + 1e-4;
+                double wanted = map[kChannels * kChannels + c], size = std::abs(wanted);
+                for (std::int64_t i = 0; i < kChannels; ++i) {
+                    const double term = static_cast<double>(latent[i * kPixels + pixel]) * map[i * kChannels + c];
+                    wanted += term;
+                    size += std::abs(term);
+                }
+                // Each of the terms may round twice in float32; bf16: half a unit of 8 bits.
+                const double limit =
+                    2 * (kChannels + 1) * size * 0x1p-24 + (dtype == DType::F32 ? 0 : std::abs(wanted) * 0x1p-8);
                 EXPECT_NEAR(values[pixel * kChannels + c], wanted, limit);
             }
         }
     }
 }
 
-TEST_F(FrameConversionTest, UnpackingWithoutScaleAndShiftKeepsTheNumbers) {
+TEST_F(FrameConversionTest, UnpackingWithoutAMapKeepsTheNumbers) {
     const std::vector<float> latent{1, 2, 3, 4, 5, 6};  // two channels of three pixels
     TestFrames output(1, 1, 6, DType::F32, FrameLayout::Dense);
-    ASSERT_TRUE(enqueue_unpack_latent(*stream_, "unpack",
-                                      {bytes_of(latent), output.writable()[0], 3, 2, nullptr, nullptr, DType::F32}));
+    ASSERT_TRUE(
+        enqueue_unpack_latent(*stream_, "unpack", {bytes_of(latent), output.writable()[0], 3, 2, nullptr, DType::F32}));
     ASSERT_TRUE(stream_->synchronize());
     EXPECT_EQ(output.values(), (std::vector<float>{1, 4, 2, 5, 3, 6}));
 }
@@ -90,8 +91,8 @@ TEST_F(FrameConversionTest, LatentsOfTwoBytesAreWidenedExactlyAndOtherTypesAreRe
 TEST_F(FrameConversionTest, RefusesALatentWithoutChannelsNamingThePass) {
     TestFrames output(1, 1, 6, DType::F32, FrameLayout::Dense);
     const std::vector<float> latent(6);
-    const auto enqueued = enqueue_unpack_latent(
-        *stream_, "unpack", {bytes_of(latent), output.writable()[0], 3, 0, nullptr, nullptr, DType::F32});
+    const auto enqueued =
+        enqueue_unpack_latent(*stream_, "unpack", {bytes_of(latent), output.writable()[0], 3, 0, nullptr, DType::F32});
     ASSERT_FALSE(enqueued);
     EXPECT_EQ(enqueued.error().message, "pass \"unpack\": a latent of 3 pixels and 0 channels");
 }

@@ -149,6 +149,32 @@ TEST(Fusion, LeavesTheSoftLimitToWhatStoresTheInputAndDropsFramesWithoutAPass) {
     EXPECT_EQ(extents(network, {4, 1, 1, 8}, false).back().frames, 4);
 }
 
+TEST(Fusion, LeavesAFirstPointwiseConvolutionThatOnlyConvolutionsReadToWhatStoresTheInput) {
+    Network network(8);
+    const Value x = network.append(Network::input(), pointwise("map"));
+    const Value y = network.append(x, pointwise("a"));
+    network.add(network.append(x, pointwise("b")), y);
+    EXPECT_EQ(passes_of(network), "a | b +2");
+    EXPECT_EQ(input_map(network), std::get_if<Conv>(&network.nodes().front().primitive));
+    EXPECT_EQ(std::get<ConvPass>(fuse(network, {})->front()).input, stored_input(network));
+    network.append(x, Norm{"n", 8});
+    EXPECT_EQ(input_map(network), nullptr);
+    EXPECT_EQ(stored_input(network), Network::input());
+    EXPECT_EQ(passes_of(network), "map & n | a | b +2");
+
+    Network wider(8);
+    wider.append(wider.append(Network::input(), Conv{.key = "map", .c_in = 8, .filter = {16, 1, 1, 1}}),
+                 Conv{.key = "a", .c_in = 16, .filter = {8, 1, 1, 1}});
+    EXPECT_EQ(passes_of(wider), "map | a");
+    Network read_again(8);
+    const Value z = read_again.append(Network::input(), pointwise("map"));
+    read_again.add(read_again.append(z, pointwise("a")), Network::input());
+    EXPECT_EQ(passes_of(read_again), "map | a +0");
+    Network alone(8);
+    alone.append(Network::input(), pointwise("map"));
+    EXPECT_EQ(passes_of(alone), "map");
+}
+
 TEST(Fusion, RefusesASumAfterARelu) {
     Network network(8);
     const Value x = network.append(Network::input(), pointwise("a"));

@@ -145,20 +145,20 @@ void expect_depth_to_space(accel::Device& device) {
     }
 }
 
-/// Latents of `latent_dtype`, with a soft limit or without.
-void expect_ends(accel::Device& device, DType latent_dtype, float soft_limit) {
+/// Latents of `latent_dtype`, with a soft limit and a map or without.
+void expect_ends(accel::Device& device, DType latent_dtype, float soft_limit, std::int64_t channels, bool mapped) {
     const auto run = [&](Side& side, DType dtype) {
-        constexpr std::int64_t kChannels = 16, kPixels = 35;
+        const std::int64_t kChannels = channels, kPixels = 35;
         const Frames latent(side.device, 1, kChannels * kPixels, latent_dtype, random_values(kChannels * kPixels, 1));
-        const Frames scale(side.device, 1, kChannels, DType::F32, random_values(kChannels, 2));
-        const Frames shift(side.device, 1, kChannels, DType::F32, random_values(kChannels + 1, 1));
+        const Frames map(side.device, 1, (kChannels + 1) * kChannels, DType::F32,
+                         random_values((kChannels + 1) * kChannels, 0.5F));
         const Frames frame(side.device, 1, kChannels * kPixels, dtype, std::vector<float>(kChannels * kPixels, -77));
         const Frames stored(side.device, 1, kChannels * kPixels, DType::F32,
                             std::vector<float>(kChannels * kPixels, -77));
-        const auto floats = [](const Frames& frames) { return reinterpret_cast<float*>(frames.memory->data()); };
-        EXPECT_TRUE(side.operators->unpack_latent(*side.stream, "unpack",
-                                                  {latent.memory->data(), frame.memory->data(), kPixels, kChannels,
-                                                   floats(scale), floats(shift), dtype, soft_limit, latent_dtype}));
+        const auto* const maps = mapped ? reinterpret_cast<const float*>(map.memory->data()) : nullptr;
+        EXPECT_TRUE(side.operators->unpack_latent(
+            *side.stream, "unpack",
+            {latent.memory->data(), frame.memory->data(), kPixels, kChannels, maps, dtype, soft_limit, latent_dtype}));
         const auto frames = frame.readable();
         EXPECT_TRUE(side.operators->store_float(*side.stream, "store",
                                                 {frames, stored.memory->data(), kChannels * kPixels, dtype, 1.5F}));
@@ -184,7 +184,9 @@ void expect_halves(accel::Device& device) {
 
 void expect_both_ends(accel::Device& device) {
     for (const DType latent_dtype : kAll)
-        for (const float soft_limit : {0.0F, 1.2F}) expect_ends(device, latent_dtype, soft_limit);
+        for (const float soft_limit : {0.0F, 1.2F})
+            for (const std::int64_t channels : {16, 5}) expect_ends(device, latent_dtype, soft_limit, channels, true);
+    expect_ends(device, DType::F32, 0, 16, false);
     expect_halves(device);
 }
 

@@ -199,10 +199,9 @@ void add_im2col(ProblemWriter& writer, Element storage, size_t channels) {
 void add_unpack_latent(ProblemWriter& writer, Element storage, size_t pixels, size_t channels,
                        Element latent_element = Element::F32) {
     Frames latent(latent_element, 2, pixels * channels), output(element_of(storage), 2, pixels * channels);
-    Frames scale(Element::F32, 1, channels), shift(Element::F32, 1, channels);
+    Frames map(Element::F32, 1, (channels + 1) * channels);
     latent.fill_normal(7);
-    scale.fill_normal(8);
-    shift.fill_normal(9);
+    map.fill_normal(8);
     const gfx950::UnpackLatentProblem problem{.frames = 2,
                                               .pixels = static_cast<int64_t>(pixels),
                                               .channels = static_cast<int64_t>(channels),
@@ -210,14 +209,16 @@ void add_unpack_latent(ProblemWriter& writer, Element storage, size_t pixels, si
                                               .latent = latent_element};
     auto reference = output.reference([&](size_t frame, size_t e) {
         const size_t c = e % channels;
-        return latent.get(frame, c * pixels + e / channels) * scale.get(0, c) + shift.get(0, c);
+        double sum = map.get(0, channels * channels + c);
+        for (size_t i = 0; i < channels; ++i)
+            sum += latent.get(frame, i * pixels + e / channels) * map.get(0, i * channels + c);
+        return sum;
     });
     add(writer, fmt::format("latents of {} channels, {} pixels, {}", channels, pixels, element_name(latent_element)),
         launch_shape(problem),
         make_params(problem, gfx950::frame_table(latent.inputs(), output.outputs()),
-                    reinterpret_cast<const float*>(scale.inputs()[0]),
-                    reinterpret_cast<const float*>(shift.inputs()[0])),
-        {{"latent", latent.bytes()}, {"output", output.bytes()}, {"scale", scale.bytes()}, {"shift", shift.bytes()}},
+                    reinterpret_cast<const float*>(map.inputs()[0])),
+        {{"latent", latent.bytes()}, {"output", output.bytes()}, {"map", map.bytes()}},
         {"output", output.element(), rounding(storage), std::move(reference), rounding(storage)});
 }
 

@@ -19,17 +19,25 @@ KG_DEVICE void unpack_latent(const UnpackLatentParams& params) {
     const uint32_t latent_bytes = params.latent == Element::F32 ? 4 : 2;
     const amd::Buffer from = amd::make_buffer(params.frames.input[frame], elements * latent_bytes);
     const amd::Buffer to = amd::make_buffer(params.frames.output[frame], elements * kBytes);
-    const amd::Buffer scales = amd::make_buffer(params.scale, params.channels * 4);
-    const amd::Buffer shifts = amd::make_buffer(params.shift, params.channels * 4);
+    const amd::Buffer maps = amd::make_buffer(params.map, (params.channels + 1) * params.channels * 4);
     const Lanes<uint32_t> lane = lane_of_grid(), pixel = lane % params.pixels, first = lane / params.pixels * kPer;
+    const auto latent = [&](const Lanes<uint32_t>& c) {
+        return load_latent(from, params.latent,
+                           only_if(c < params.channels, (c * params.pixels + pixel) * latent_bytes));
+    };
+    const auto map = [&](uint32_t i, uint32_t e) {
+        return widen<Element::F32>(amd::load_4(maps, (first + (i * params.channels + e)) * 4u));
+    };
     Lanes<float> values[kPer];
-    KG_UNROLL for (uint32_t e = 0; e < kPer; ++e) {
-        const Lanes<uint32_t> channel = first + e;
-        values[e] = load_latent(from, params.latent,
-                                only_if(channel < params.channels, (channel * params.pixels + pixel) * latent_bytes));
-        if (params.scale != nullptr) values[e] = values[e] * widen<Element::F32>(amd::load_4(scales, channel * 4u));
-        if (params.shift != nullptr) values[e] = values[e] + widen<Element::F32>(amd::load_4(shifts, channel * 4u));
-        if (params.soft_limit != 0) values[e] = amd::tanh(values[e] * (1 / params.soft_limit)) * params.soft_limit;
+    KG_UNROLL for (uint32_t e = 0; e < kPer; ++e) values[e] =
+        params.map == nullptr ? latent(first + e) : map(params.channels, e);
+    for (uint32_t i = 0; params.map != nullptr && i < params.channels; ++i) {
+        const Lanes<float> value = latent(Lanes<uint32_t>(i));
+        KG_UNROLL for (uint32_t e = 0; e < kPer; ++e) values[e] = amd::fma(value, map(i, e), values[e]);
+    }
+    if (params.soft_limit != 0) {
+        KG_UNROLL for (uint32_t e = 0; e < kPer; ++e) values[e] =
+            amd::tanh(values[e] * (1 / params.soft_limit)) * params.soft_limit;
     }
     const Lanes<uint32_t> offset = only_if(first < params.channels, (pixel * params.channels + first) * kBytes);
     if constexpr (kPer == 1) {

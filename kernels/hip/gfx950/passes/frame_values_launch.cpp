@@ -25,11 +25,9 @@ LaunchShape launch_shape(const UnpackLatentProblem& problem) {
     return shape("unpack_latent", problem.storage, problem.frames, problem.pixels * problem.channels,
                  problem.channels % unit == 0, unit);
 }
-UnpackLatentParams make_params(const UnpackLatentProblem& problem, const FrameTable& frames, const float* scale,
-                               const float* shift) {
+UnpackLatentParams make_params(const UnpackLatentProblem& problem, const FrameTable& frames, const float* map) {
     return {frames,
-            scale,
-            shift,
+            map,
             static_cast<uint32_t>(problem.pixels),
             static_cast<uint32_t>(problem.channels),
             problem.soft_limit,

@@ -7,7 +7,7 @@
 
 namespace kinetograph::gfx950 {
 
-/// Planar latents to channel-last frames: latent * scale + shift. Frames 16-byte aligned, here and below.
+/// Planar latents to channel-last frames, each pixel mapped. Frames 16-byte aligned, here and below.
 struct UnpackLatentProblem {
     int64_t frames = 1, pixels = 0, channels = 0;
     Element storage = Element::BF16;  ///< of the output
@@ -16,9 +16,8 @@ struct UnpackLatentProblem {
 };
 Refusal refusal(const UnpackLatentProblem& problem);
 LaunchShape launch_shape(const UnpackLatentProblem& problem);
-/// scale, shift [channels] float32 on the device, or null.
-UnpackLatentParams make_params(const UnpackLatentProblem& problem, const FrameTable& frames, const float* scale,
-                               const float* shift);
+/// map [channels + 1, channels] float32 on the device, or null.
+UnpackLatentParams make_params(const UnpackLatentProblem& problem, const FrameTable& frames, const float* map);
 
 /// a + beta * b.
 struct AddFramesProblem {

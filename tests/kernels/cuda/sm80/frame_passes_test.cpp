@@ -86,22 +86,27 @@ TEST(UpsamplePass, MakesEveryPixelFourInEveryUnit) {
 }
 
 template <Element kValue>
-void expect_unpacked(uint32_t pixels, uint32_t channels, bool scaled) {
+void expect_unpacked(uint32_t pixels, uint32_t channels, bool mapped) {
     const Frames latent = random_frames(1, int64_t{pixels} * channels, Element::F32, pixels);
     Frames output(1, int64_t{pixels} * channels * element_bytes(kValue), 3);
-    std::vector<float> scale(channels, 1.5f), shift(channels);
-    for (uint32_t c = 0; c < channels; ++c) shift[c] = static_cast<float>(c) - 2;
-    const UnpackLatentParams params{table_of(latent, output), scaled ? scale.data() : nullptr,
-                                    scaled ? shift.data() : nullptr, pixels, channels};
+    std::vector<float> map((channels + 1) * channels);
+    for (uint32_t i = 0; i < map.size(); ++i) map[i] = static_cast<float>(i * 7 % 19) / 8 - 1;
+    const UnpackLatentParams params{table_of(latent, output), mapped ? map.data() : nullptr, pixels, channels};
     ASSERT_EQ(run_pass(
-                  elements_launch(pixels, 1), [&] { UnpackLatentKernel<kValue>::run(params); }, 1),
+                  unpack_latent_launch(pixels, channels, 1), [&] { UnpackLatentKernel<kValue>::run(params); }, 1),
               "");
     EXPECT_TRUE(output.intact());
     for (uint32_t i = 0; i < pixels * channels; ++i) {
         const uint32_t c = i % channels, pixel = i / channels;
-        const double value = load_value(Element::F32, latent.frame(0), c * pixels + pixel);
-        const double expected = scaled ? value * 1.5 + double{shift[c]} : value;
-        ASSERT_NEAR(load_value(kValue, output.frame(0), i), expected, allowed_error(kValue, expected)) << i;
+        const auto value = [&](uint32_t in) { return load_value(Element::F32, latent.frame(0), in * pixels + pixel); };
+        double expected = mapped ? double{map[channels * channels + c]} : value(c), size = std::abs(expected);
+        for (uint32_t in = 0; mapped && in < channels; ++in) {
+            expected += value(in) * map[in * channels + c];
+            size += std::abs(value(in) * map[in * channels + c]);
+        }
+        ASSERT_NEAR(load_value(kValue, output.frame(0), i), expected,
+                    allowed_error(kValue, expected) + channels * size * 0x1p-23)
+            << i;
     }
 }
 
@@ -131,6 +136,7 @@ TEST(UnpackLatentPass, TurnsPlanesIntoPixels) {
     expect_unpacked<Element::BF16>(300, 16, true);
     expect_unpacked<Element::F16>(65, 4, false);
     expect_unpacked<Element::F32>(31, 16, true);
+    expect_unpacked<Element::BF16>(70, 5, true);
 }
 
 TEST(StoreFloatPass, LimitsAndKeepsNan) {

@@ -8,36 +8,36 @@ namespace {
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-TEST(UnpackLatentGfx950, ScalesShiftsAndTransposes) {
+TEST(UnpackLatentGfx950, MapsAndTransposes) {
     for (const Element storage : kStorages) {
         for (const int64_t channels : {1, 3, 16, 20, 48}) {
-            for (const bool scaled : {false, true}) {
-                const float limit = scaled ? 3.0f : 0.0f;
+            for (const bool mapped : {false, true}) {
+                const float limit = mapped ? 3.0f : 0.0f;
                 const size_t pixels = 77, c = static_cast<size_t>(channels);
                 TestFrames latent(Element::F32, 2, pixels * c), output(storage, 2, pixels * c);
                 latent.fill(1);
-                std::vector<float> scale(c), shift(c);
-                for (size_t i = 0; i < c; ++i) {
-                    scale[i] = scaled ? 0.3f + static_cast<float>(i) : 1;
-                    shift[i] = scaled ? 0.7f - static_cast<float>(i) / 3 : 0;
-                }
+                std::vector<float> map((c + 1) * c);
+                for (size_t i = 0; i < map.size(); ++i) map[i] = static_cast<float>(i * 7 % 19) / 8 - 1;
                 const UnpackLatentProblem problem{2, 77, channels, storage, limit};
                 ASSERT_EQ(refusal(problem).value_or(""), "");
                 expect_pass(
                     launch_shape(problem),
-                    make_params(problem, frame_table(latent.inputs(), output.outputs()),
-                                scaled ? scale.data() : nullptr, scaled ? shift.data() : nullptr),
+                    make_params(problem, frame_table(latent.inputs(), output.outputs()), mapped ? map.data() : nullptr),
                     [&] { output.poison(); },
                     [&] {
                         output.expect_guards();
                         for (size_t f = 0; f < 2; ++f) {
                             for (size_t e = 0; e < pixels * c; ++e) {
-                                const double value = latent.get(f, e % c * pixels + e / c);
-                                const double moved = value * scale[e % c] + shift[e % c];
+                                const auto value = [&](size_t i) { return latent.get(f, i * pixels + e / c); };
+                                double moved = mapped ? map[c * c + e % c] : value(e % c), size = std::abs(moved);
+                                for (size_t i = 0; mapped && i < c; ++i) {
+                                    moved += value(i) * map[i * c + e % c];
+                                    size += std::abs(value(i) * map[i * c + e % c]);
+                                }
                                 const double want = limit == 0 ? moved : limit * std::tanh(moved / limit);
-                                const double size = std::abs(value * scale[e % c]) + std::abs(shift[e % c]);
                                 ASSERT_NEAR(output.get(f, e), want,
-                                            tolerance(storage, want) + size * 0x1p-23 + limit * 0x1p-21)
+                                            tolerance(storage, want) + static_cast<double>(c) * size * 0x1p-23 +
+                                                limit * 0x1p-21)
                                     << e;
                             }
                         }
