@@ -21,8 +21,12 @@ struct RmsNorm {
     const float* gamma = nullptr;               ///< [channels], on the device; lives until the stream has passed
     tensor::DType dtype = tensor::DType::BF16;  ///< of both, F32 or BF16; on a GPU also F16; the math is float32
     Activation activation = Activation::None;
+    /// As many frames, or none: the input is added to these in place, rounded once, and x is the sum.
+    std::span<std::byte* const> sum{};
 };
 
+/// Errors: InvalidArgument (another number of sums than of frames), naming the pass.
+Result<void> check_sums(std::string_view pass_name, const RmsNorm& work);
 /// On the CPU; see Operators for any device. The spans are copied before this returns.
 /// Errors: InvalidArgument, naming the pass.
 Result<void> enqueue_rms_norm(accel::Stream& stream, std::string_view pass_name, const RmsNorm& work);

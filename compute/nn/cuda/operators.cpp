@@ -97,16 +97,21 @@ class CudaOperators final : public Operators {
     Result<void> rms_norm(accel::Stream& stream, std::string_view pass_name, const RmsNorm& work) const override {
         if (work.gamma == nullptr)
             return fail(ErrorCode::InvalidArgument, "pass \"{}\": RMS norm without gamma", pass_name);
+        KG_CHECK(check_sums(pass_name, work));
         KG_TRY(auto kernel, kernel_for(norm_, work.dtype, pass_name, work.input.size(), work.output.size()));
-        launch_frames(stream, pass_name, *kernel,
-                      sm80::RmsNormParams{.frames = {},
-                                          .gamma = work.gamma,
-                                          .pixels = u32(work.pixels),
-                                          .channels = u32(work.channels),
-                                          .silu = work.activation == Activation::Silu,
-                                          .sqrt_channels = std::sqrt(static_cast<float>(work.channels))},
-                      work.input, work.output,
-                      [&](std::uint32_t frames) { return sm80::rms_norm_launch(u32(work.pixels), frames); });
+        sm80::RmsNormParams params{.frames = {},
+                                   .gamma = work.gamma,
+                                   .pixels = u32(work.pixels),
+                                   .channels = u32(work.channels),
+                                   .silu = work.activation == Activation::Silu,
+                                   .sqrt_channels = std::sqrt(static_cast<float>(work.channels))};
+        const std::size_t together = work.sum.empty() ? work.input.size() : 1;
+        for (std::size_t i = 0; i < work.input.size(); i += together) {
+            if (!work.sum.empty()) params.sum = work.sum[i];
+            launch_frames(stream, pass_name, *kernel, params, work.input.subspan(i, together),
+                          work.output.subspan(i, together),
+                          [&](std::uint32_t frames) { return sm80::rms_norm_launch(u32(work.pixels), frames); });
+        }
         return {};
     }
 

@@ -35,18 +35,24 @@ class HipOperators final : public Operators {
 
     Result<void> rms_norm(accel::Stream& stream, std::string_view pass_name, const RmsNorm& work) const override {
         KG_TRY(auto storage, storage_of(work.dtype, pass_name));
+        KG_CHECK(check_sums(pass_name, work));
         if (work.input.size() != work.output.size() || work.gamma == nullptr)
             return fail(ErrorCode::InvalidArgument, "pass \"{}\": RMS norm of {} input and {} output frames{}",
                         pass_name, work.input.size(), work.output.size(),
                         work.gamma == nullptr ? " without gamma" : "");
-        return launch_in_parts(*kernels_, stream, pass_name,
-                               gfx950::RmsNormProblem{.pixels = work.pixels,
-                                                      .channels = work.channels,
-                                                      .storage = storage,
-                                                      .silu = work.activation == Activation::Silu},
-                               work.input, work.output, [&](const auto& problem, const auto& frames) {
-                                   return gfx950::make_params(problem, frames, work.gamma);
-                               });
+        const std::size_t together = work.sum.empty() ? work.input.size() : 1;
+        for (std::size_t i = 0; i < work.input.size(); i += together)
+            KG_CHECK(launch_in_parts(*kernels_, stream, pass_name,
+                                     gfx950::RmsNormProblem{.pixels = work.pixels,
+                                                            .channels = work.channels,
+                                                            .storage = storage,
+                                                            .silu = work.activation == Activation::Silu},
+                                     work.input.subspan(i, together), work.output.subspan(i, together),
+                                     [&](const auto& problem, const auto& frames) {
+                                         return gfx950::make_params(problem, frames, work.gamma,
+                                                                    work.sum.empty() ? nullptr : work.sum[i]);
+                                     }));
+        return {};
     }
 
     Result<void> upsample_nearest2x(accel::Stream& stream, std::string_view pass_name,

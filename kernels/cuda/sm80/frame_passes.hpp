@@ -53,7 +53,8 @@ struct RmsNormKernel {
     KG_DEVICE static void run(const RmsNormParams& params) {
         const void* input = params.frames.input[isa::block_index().y];
         void* output = params.frames.output[isa::block_index().y];
-        if (params.channels % kVector == 0 && aligned(input) && aligned(output) && aligned(params.gamma)) {
+        if (params.channels % kVector == 0 && aligned(input) && aligned(output) && aligned(params.gamma) &&
+            aligned(params.sum)) {
             norm<kVector>(params, input, output);
         } else {
             norm<1>(params, input, output);
@@ -73,6 +74,7 @@ struct RmsNormKernel {
         for (uint32_t c = lane * kCount; c < end; c += kNormLanes * kCount) {
             float values[kCount];
             load<kCount>(input, first + c, values);
+            if (params.sum != nullptr) add<kCount>(params.sum, first + c, values);
             KG_UNROLL
             for (uint32_t i = 0; i < kCount; ++i) squares += values[i] * values[i];
         }
@@ -82,7 +84,7 @@ struct RmsNormKernel {
         const float scale = params.sqrt_channels / (length > 1e-12f ? length : 1e-12f);
         for (uint32_t c = lane * kCount; c < end; c += kNormLanes * kCount) {
             float values[kCount], gamma[kCount];
-            load<kCount>(input, first + c, values);
+            load<kCount>(params.sum != nullptr ? params.sum : input, first + c, values);
             load_gamma<kCount>(params.gamma + c, gamma);
             KG_UNROLL
             for (uint32_t i = 0; i < kCount; ++i) {
@@ -104,6 +106,15 @@ struct RmsNormKernel {
             for (uint32_t i = 0; i < kWords; ++i)
                 isa::unpack_word<kValue>(words.at[i], values + i * isa::word_values(kValue));
         }
+    }
+
+    template <uint32_t kCount>
+    KG_DEVICE static void add(void* sum, size_t index, float (&values)[kCount]) {
+        float before[kCount];
+        load<kCount>(sum, index, before);
+        KG_UNROLL
+        for (uint32_t i = 0; i < kCount; ++i) values[i] += before[i];
+        store<kCount>(sum, index, values);
     }
 
     template <uint32_t kCount>

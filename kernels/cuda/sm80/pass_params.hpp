@@ -17,14 +17,15 @@ struct FrameTable {
     void* output[kMaxPassFrames];
 };
 
-/// out = in * sqrt(channels) / max(||in||_2, 1e-12) * gamma for every pixel's channels, then SiLU or not. A frame may
-/// be its own output.
+/// out = x * sqrt(channels) / max(||x||_2, 1e-12) * gamma for every pixel's channels, then SiLU or not; x = in, or
+/// sum += in. A frame may be its own output.
 struct RmsNormParams {
     FrameTable frames;   ///< [pixels, channels]
     const float* gamma;  ///< [channels]
     uint32_t pixels, channels;
     uint32_t silu;
     float sqrt_channels;
+    void* sum = nullptr;  ///< the only frame's; null: none
 };
 
 /// out[i] = in[i] of up to kMaxKept frames, each thread reading its unit of all before it writes: an input may be the

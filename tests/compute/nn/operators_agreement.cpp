@@ -86,6 +86,7 @@ void expect_same(accel::Device& device, const Run& run, std::initializer_list<DT
 void expect_norms(accel::Device& device) {
     for (const std::int64_t channels : {3, 32, 96, 100, 384}) {
         for (const Activation activation : {Activation::None, Activation::Silu}) {
+            const bool adds = activation == Activation::Silu;
             const auto run = [&](Side& side, DType dtype) {
                 constexpr std::int64_t kPixels = 37;
                 const std::int64_t frames = channels == 3 ? 35 : 2;  // 35: more than a launch takes
@@ -93,14 +94,18 @@ void expect_norms(accel::Device& device) {
                                    random_values(frames * kPixels * channels, 3));
                 const Frames output(side.device, frames, kPixels * channels, dtype,
                                     std::vector<float>(frames * kPixels * channels, -77));
+                const Frames sum(side.device, frames, kPixels * channels, dtype,
+                                 random_values(frames * kPixels * channels, 2));
                 const Frames gamma(side.device, 1, channels, DType::F32, random_values(channels, 1));
                 const auto inputs = input.readable();
-                const auto outputs = output.writable();
+                const auto outputs = output.writable(), sums = adds ? sum.writable() : std::vector<std::byte*>{};
                 EXPECT_TRUE(side.operators->rms_norm(
                     *side.stream, "norm",
                     {inputs, outputs, kPixels, channels, reinterpret_cast<const float*>(gamma.memory->data()), dtype,
-                     activation}));
-                return output.values(*side.stream);
+                     activation, sums}));
+                auto values = output.values(*side.stream);
+                std::ranges::copy(sum.values(*side.stream), std::back_inserter(values));
+                return values;
             };
             expect_same(device, run, kAll, 5e-4);  // now and then the other neighbour
         }

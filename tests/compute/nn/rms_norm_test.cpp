@@ -144,5 +144,17 @@ TEST_F(RmsNormTest, RefusesToRunWithoutGammaNamingThePass) {
     EXPECT_EQ(enqueued.error().message, "pass \"norm0\": RMS norm without gamma");
 }
 
+TEST_F(RmsNormTest, RefusesToAddToAnotherNumberOfFrames) {
+    TestFrames frames(1, 1, 4 * 8, DType::F32, FrameLayout::Dense);
+    const auto inputs = frames.readable();
+    const auto outputs = frames.writable();
+    const std::vector<std::byte*> sums{outputs[0], outputs[0]};
+    const std::vector<float> gamma(8, 1.0F);
+    const auto refused =
+        enqueue_rms_norm(*stream_, "norm", {inputs, outputs, 4, 8, gamma.data(), DType::F32, Activation::None, sums});
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().message, "pass \"norm\": RMS norm of 1 frames added to 2");
+}
+
 }  // namespace
 }  // namespace kinetograph::nn

@@ -15,7 +15,7 @@ struct RmsNormKernel {
     const RmsNormParams& params;
     uint32_t row_bytes = params.channels * element_bytes(kElement);
     Lanes<uint32_t> sub = amd::lane_index() % params.lanes;  ///< of the lanes that share a pixel
-    amd::Buffer input, output;
+    amd::Buffer input, output, sum;
     Lanes<float> gamma[kUnits][kPer];
 
     KG_DEVICE explicit RmsNormKernel(const RmsNormParams& given) : params(given) {
@@ -23,6 +23,7 @@ struct RmsNormKernel {
         const uint32_t bytes = params.pixels * row_bytes;
         input = amd::make_buffer(params.frames.input[frame], bytes);
         output = amd::make_buffer(params.frames.output[frame], bytes);
+        sum = amd::make_buffer(params.sum, params.sum != nullptr ? bytes : 0);
         const amd::Buffer factors = amd::make_buffer(params.gamma, params.channels * 4);
         KG_UNROLL for (uint32_t i = 0; i < kUnits; ++i) {
             KG_UNROLL for (uint32_t e = 0; e < kPer; e += kPer < 4 ? 1 : 4) load_gamma(factors, i, e);
@@ -45,19 +46,27 @@ struct RmsNormKernel {
         return amd::select<uint32_t>(in_row < row_bytes, pixel * row_bytes + in_row, amd::kOutOfRange);
     }
 
-    KG_DEVICE void load(const Lanes<uint32_t>& offset, Lanes<float> (&values)[kPer]) const {
+    KG_DEVICE static void load(amd::Buffer from, const Lanes<uint32_t>& offset, Lanes<float> (&values)[kPer]) {
         if constexpr (kUnitBytes == 16) {
-            widen_unit<kElement>(amd::load_16(input, offset), values);
+            widen_unit<kElement>(amd::load_16(from, offset), values);
         } else {
-            values[0] = load_element<kElement>(input, offset);
+            values[0] = load_element<kElement>(from, offset);
         }
     }
-    KG_DEVICE void store(const Lanes<uint32_t>& offset, const Lanes<float> (&values)[kPer]) const {
+    KG_DEVICE static void store(amd::Buffer to, const Lanes<uint32_t>& offset, const Lanes<float> (&values)[kPer]) {
         if constexpr (kUnitBytes == 16) {
-            amd::store_16(output, offset, narrow_unit<kElement>(values));
+            amd::store_16(to, offset, narrow_unit<kElement>(values));
         } else {
-            store_element<kElement>(output, offset, values[0]);
+            store_element<kElement>(to, offset, values[0]);
         }
+    }
+    /// Adds values to the frame of sums; values become the rounded sums.
+    KG_DEVICE void add(const Lanes<uint32_t>& offset, Lanes<float> (&values)[kPer]) const {
+        Lanes<float> before[kPer];
+        load(sum, offset, before);
+        KG_UNROLL for (uint32_t e = 0; e < kPer; ++e) values[e] =
+            widen<kElement>(narrow<kElement>(values[e] + before[e]));
+        store(sum, offset, values);
     }
 
     /// Sum over the lanes that share a pixel, a power of two.
@@ -76,7 +85,10 @@ struct RmsNormKernel {
     KG_DEVICE void norm(const Lanes<uint32_t>& pixel) const {
         Lanes<float> values[kUnits][kPer];
         Lanes<float> squares = 0.0f;
-        KG_UNROLL for (uint32_t i = 0; i < kUnits; ++i) { load(unit_offset(pixel, i), values[i]); }
+        KG_UNROLL for (uint32_t i = 0; i < kUnits; ++i) { load(input, unit_offset(pixel, i), values[i]); }
+        if (params.sum != nullptr) {
+            KG_UNROLL for (uint32_t i = 0; i < kUnits; ++i) add(unit_offset(pixel, i), values[i]);
+        }
         KG_UNROLL for (uint32_t i = 0; i < kUnits; ++i) {
             KG_UNROLL for (uint32_t e = 0; e < kPer; ++e) squares = amd::fma(values[i][e], values[i][e], squares);
         }
@@ -90,7 +102,7 @@ struct RmsNormKernel {
                 KG_UNROLL for (uint32_t e = 0; e < kPer; ++e) values[i][e] = amd::silu(values[i][e]);
             }
         }
-        KG_UNROLL for (uint32_t i = 0; i < kUnits; ++i) store(unit_offset(pixel, i), values[i]);
+        KG_UNROLL for (uint32_t i = 0; i < kUnits; ++i) store(output, unit_offset(pixel, i), values[i]);
     }
 
     KG_DEVICE void run() const {

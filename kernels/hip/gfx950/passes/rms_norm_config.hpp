@@ -29,6 +29,7 @@ struct RmsNormParams {
     uint32_t units_per_lane;  ///< 16-byte units: 1 to 4; single elements: 1, 4 or 16
     float root;               ///< sqrt(channels)
     uint32_t silu;            ///< 0 or 1
+    void* sum = nullptr;      ///< the only frame's: the input is added to it in place and the sum normed; null: none
 };
 
 }  // namespace kinetograph::gfx950

@@ -46,7 +46,7 @@ LaunchShape launch_shape(const RmsNormProblem& problem) {
             static_cast<uint32_t>(problem.frames)};
 }
 
-RmsNormParams make_params(const RmsNormProblem& problem, const FrameTable& frames, const float* gamma) {
+RmsNormParams make_params(const RmsNormProblem& problem, const FrameTable& frames, const float* gamma, void* sum) {
     const RmsNormLanes split = rms_norm_lanes(problem.channels, problem.storage);
     return {frames,
             gamma,
@@ -55,7 +55,8 @@ RmsNormParams make_params(const RmsNormProblem& problem, const FrameTable& frame
             split.lanes,
             split.units_per_lane,
             std::sqrt(static_cast<float>(problem.channels)),
-            problem.silu ? 1u : 0u};
+            problem.silu ? 1u : 0u,
+            sum};
 }
 
 }  // namespace kinetograph::gfx950

@@ -25,7 +25,8 @@ RmsNormLanes rms_norm_lanes(int64_t channels, Element storage);
 
 Refusal refusal(const RmsNormProblem& problem);
 LaunchShape launch_shape(const RmsNormProblem& problem);
-/// gamma [channels] float32, 16-byte aligned. A frame may be its own output.
-RmsNormParams make_params(const RmsNormProblem& problem, const FrameTable& frames, const float* gamma);
+/// gamma [channels] float32, 16-byte aligned. A frame may be its own output. sum: RmsNormParams::sum.
+RmsNormParams make_params(const RmsNormProblem& problem, const FrameTable& frames, const float* gamma,
+                          void* sum = nullptr);
 
 }  // namespace kinetograph::gfx950
