@@ -213,7 +213,8 @@ class QueryBlocks {
 class CpuAttention final : public Attention {
   public:
     CpuAttention(const AttentionProblem& problem, bool bf16_products)
-        : blocks_(std::make_shared<const QueryBlocks>(problem, bf16_products)) {}
+        : blocks_(std::make_shared<const QueryBlocks>(AttentionProblem{problem.tokens, problem.channels, problem.dtype},
+                                                      bf16_products)) {}
 
     const AttentionProblem& problem() const override { return blocks_->problem(); }
     std::uint64_t workspace_bytes() const override { return blocks_->workspace_bytes(); }

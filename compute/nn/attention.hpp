@@ -19,6 +19,7 @@ class Attention {
   public:
     virtual ~Attention() = default;
 
+    /// What enqueue() does: of a problem that adds, some methods leave the sum and the norm to Operators::rms_norm.
     virtual const AttentionProblem& problem() const = 0;
     virtual std::uint64_t workspace_bytes() const = 0;  ///< at most some 256 MiB and what grows with `tokens`
     /// The method, and why others of the chip do not take the problem: "mma-sm80: wgmma-sm90 wants a head of 72 to 384

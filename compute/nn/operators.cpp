@@ -53,4 +53,22 @@ Result<std::unique_ptr<Operators>> Operators::create(accel::Device& device) {
                 accel::to_string(info.kind), info.architecture);
 }
 
+Result<void> enqueue_attention(const Operators& operators, const Attention& attention, const AttentionProblem& problem,
+                               accel::Stream& stream, std::string_view pass_name, const AttentionTensors& tensors) {
+    if (!problem.adds || attention.problem().adds) return attention.enqueue(stream, pass_name, tensors);
+    AttentionTensors result = tensors;
+    result.output = tensors.normed;
+    KG_CHECK(attention.enqueue(stream, pass_name, result));
+    const std::vector<const std::byte*> input(tensors.normed.begin(), tensors.normed.end());
+    return operators.rms_norm(stream, pass_name,
+                              {.input = input,
+                               .output = tensors.normed,
+                               .pixels = problem.tokens,
+                               .channels = problem.channels,
+                               .gamma = tensors.gamma,
+                               .dtype = problem.dtype,
+                               .activation = problem.norm_activation,
+                               .sum = tensors.output});
+}
+
 }  // namespace kinetograph::nn

@@ -36,4 +36,9 @@ class Operators {
     virtual Result<std::unique_ptr<Attention>> attention(const AttentionProblem& problem) const = 0;
 };
 
+/// Enqueues `attention`, which `operators` made for `problem`. What its method leaves of a problem that adds follows
+/// as a norm, whose input is stored where its output will be. Errors: those of both.
+Result<void> enqueue_attention(const Operators& operators, const Attention& attention, const AttentionProblem& problem,
+                               accel::Stream& stream, std::string_view pass_name, const AttentionTensors& tensors);
+
 }  // namespace kinetograph::nn

@@ -29,9 +29,12 @@ class PlannedAttention final : public Attention {
     Result<void> enqueue(accel::Stream& stream, std::string_view pass_name,
                          const AttentionTensors& tensors) const override {
         const bool without = plan_.workspace_bytes > 0 && tensors.workspace == nullptr;
-        if (tensors.qkv.size() != tensors.output.size() || without)
-            return fail(ErrorCode::InvalidArgument, "pass \"{}\": attention of {} input and {} output frames{}",
-                        pass_name, tensors.qkv.size(), tensors.output.size(), without ? " without workspace" : "");
+        const bool without_norm =
+            problem_.adds && (tensors.normed.size() != tensors.output.size() || tensors.gamma == nullptr);
+        if (tensors.qkv.size() != tensors.output.size() || without || without_norm)
+            return fail(ErrorCode::InvalidArgument, "pass \"{}\": attention of {} input and {} output frames{}{}",
+                        pass_name, tensors.qkv.size(), tensors.output.size(), without ? " without workspace" : "",
+                        without_norm ? " without their norms" : "");
         accel::cuda::TensorMapEncoder encode(kernels_->device(), pass_name);
         const std::vector<conv::ConvLaunch> launches = plan_.launches(tensors, std::ref(encode));
         KG_CHECK(encode.result());
@@ -50,6 +53,7 @@ class PlannedAttention final : public Attention {
 
 struct Candidate {
     std::string_view method;
+    AttentionProblem problem;  ///< without the sum if the method does not add
     conv::AttentionPlan plan;
 };
 
@@ -62,7 +66,9 @@ std::vector<Candidate> candidates(const AttentionProblem& problem, const conv::C
             if (!method.runs_on(chip)) continue;
             const std::string reasons = method.reasons(problem);
             if (reasons.empty()) {
-                open.push_back({method.name, method.plan(problem, chip)});
+                AttentionProblem its = problem;
+                its.adds = problem.adds && method.adds;
+                open.push_back({method.name, its, method.plan(its, chip)});
             } else {
                 declined += fmt::format("{}{} {}", declined.empty() ? "" : "; ", method.name, reasons);
             }
@@ -92,7 +98,7 @@ Result<std::unique_ptr<Attention>> create_planned_attention(std::shared_ptr<conv
         auto loaded = load(*kernels, candidate.plan);
         if (loaded)
             return std::make_unique<PlannedAttention>(
-                problem,
+                candidate.problem,
                 declined.empty() ? std::string(candidate.method) : fmt::format("{}: {}", candidate.method, declined),
                 std::move(candidate.plan), std::move(kernels), *std::move(loaded));
         if (loaded.error().code != ErrorCode::Unsupported) return fail(std::move(loaded.error()));

@@ -12,6 +12,8 @@ struct AttentionProblem {
     std::int64_t tokens = 0;        ///< pixels of one frame, 1 to 1,048,576
     std::int64_t channels = 0;      ///< width of the one head
     Element dtype = Element::BF16;  ///< of qkv and output; softmax and sums are float32
+    bool adds = false;  ///< the result is added to the output, and the RMS norm of the rounded sums is stored beside
+    Activation norm_activation = Activation::None;  ///< of that norm
 };
 
 struct AttentionTensors {
@@ -19,6 +21,8 @@ struct AttentionTensors {
         qkv;                             ///< frames [tokens, 3 * channels]: query, key, value of a token in this order
     std::span<std::byte* const> output;  ///< as many frames [tokens, channels]
     std::byte* workspace = nullptr;      ///< AttentionPlan::workspace_bytes, 256-byte aligned
+    std::span<std::byte* const> normed{};  ///< as the output, if the problem adds
+    const float* gamma = nullptr;          ///< [channels], of the norm, 16-byte aligned
 };
 
 struct AttentionPlan {
@@ -37,6 +41,7 @@ struct AttentionMethod {
     /// "wants ..., met ..." for each condition that does not hold; "" if it takes the problem.
     std::string (*reasons)(const AttentionProblem&);
     AttentionPlan (*plan)(const AttentionProblem&, const Chip&);  ///< only if reasons() is empty
+    bool adds = false;                                            ///< whether it takes problems that add
 };
 
 /// What must hold for a method to take a problem, and what was met instead.

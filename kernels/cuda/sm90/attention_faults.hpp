@@ -20,6 +20,8 @@ enum class AttentionFault : uint8_t {
     NotRescaled,         ///< sums are not rescaled when the maximum grows
     NoResultFence,       ///< no proxy fence between the results and their store
     NoResultBarrier,     ///< results are stored before all warps have staged them
+    NoResidualWait,      ///< results are added before the output's rows have landed
+    NoReadWait,          ///< norms are staged before the results beside them have been read
 };
 
 }  // namespace kinetograph::sm90

@@ -47,8 +47,13 @@ struct AttentionKernel {
             multiply.turn(scores, sums);
             softmax.weigh(scores, sums, params.tokens - tile * kKeyTile);
         }
+        if (params.gamma != nullptr) {  // no product reads the queries any more
+            if (isa::thread_index() % 128 == 0)
+                AttentionLoad<kConfig, kFault>(params, smem).rows(consumer, params.output[isa::block_index().y]);
+            isa::sync_warp();
+        }
         multiply.last_turn(sums);
-        softmax.store(sums);
+        softmax.finish(sums);
     }
 };
 

@@ -21,17 +21,21 @@ class AttentionLoad {
 
     /// All queries, and a stage into every slot of the ring.
     KG_DEVICE void first() {
-        const isa::TensorMap& map = p_.query[isa::block_index().y];
-        for (uint32_t consumer = 0; consumer < kAttentionConsumers; ++consumer) {
-            const uint32_t token = isa::block_index().x * kQueryTile + consumer * kWarpgroupQueries;
-            isa::mbarrier::Barrier& full = smem_.query_full[consumer];
-            isa::mbarrier::arrive_expect(full, width_blocks(c) * kQueryBlockBytes);
-            for (uint32_t block = 0; block < width_blocks(c); ++block) {
-                isa::tma::load_tiled<2>(smem_.query[consumer][block], map,
-                                        {{channel(block), static_cast<int32_t>(token)}}, full);
-            }
-        }
+        for (uint32_t consumer = 0; consumer < kAttentionConsumers; ++consumer)
+            rows(consumer, p_.query[isa::block_index().y]);
         for (uint32_t number = 0; number < attention_stages(c); ++number) stage(number, number);
+    }
+
+    /// The rows of a warpgroup's queries of a map, into their shared memory.
+    KG_DEVICE void rows(uint32_t consumer, const isa::TensorMap& map) {
+        const uint32_t token = isa::block_index().x * kQueryTile + consumer * kWarpgroupQueries;
+        isa::mbarrier::Barrier& full = smem_.query_full[consumer];
+        isa::mbarrier::arrive_expect(full, width_blocks(c) * kQueryBlockBytes);
+        KG_ROLLED
+        for (uint32_t block = 0; block < width_blocks(c); ++block) {
+            isa::tma::load_tiled<2>(smem_.query[consumer][block], map, {{channel(block), static_cast<int32_t>(token)}},
+                                    full);
+        }
     }
 
     /// Loads stage `number` into `slot`, which is free. Stages in order: keys 0 | values 0, keys 1 | values 1, keys 2 |

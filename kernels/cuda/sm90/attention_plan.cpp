@@ -91,19 +91,24 @@ std::string attention_reasons(const AttentionProblem& problem, std::string_view 
 }
 
 std::vector<conv::ConvLaunch> attention_launches(const AttentionProblem& problem, const AttentionCta& cta,
-                                                 std::span<const std::byte* const> qkv,
-                                                 std::span<std::byte* const> output, const conv::EncodeMap& encode) {
+                                                 const conv::AttentionTensors& tensors, const conv::EncodeMap& encode) {
     const auto part = static_cast<uint64_t>(problem.channels) * 2;  // bytes of a token's query, key or value
     std::vector<conv::ConvLaunch> launches;
-    for (size_t first = 0; first < qkv.size(); first += kMaxAttentionFrames) {
-        const auto frames = static_cast<uint32_t>(std::min<size_t>(kMaxAttentionFrames, qkv.size() - first));
+    for (size_t first = 0; first < tensors.qkv.size(); first += kMaxAttentionFrames) {
+        const auto frames = static_cast<uint32_t>(std::min<size_t>(kMaxAttentionFrames, tensors.qkv.size() - first));
         AttentionParams params{};
         params.tokens = static_cast<uint32_t>(problem.tokens);
+        params.channels = static_cast<uint32_t>(problem.channels);
         params.scale = softmax_scale(problem.channels);
+        params.gamma = problem.adds ? tensors.gamma : nullptr;
+        params.sqrt_channels = std::sqrt(static_cast<float>(problem.channels));
+        params.norm_silu = problem.norm_activation == conv::Activation::Silu ? 1 : 0;
         for (uint32_t i = 0; i < frames; ++i) {
-            params.query[i] = encode(rows_map(problem, qkv[first + i], 3 * part));
-            params.key_value[i] = encode(key_value_map(problem, qkv[first + i] + part));
-            params.output[i] = encode(rows_map(problem, output[first + i], part));
+            const std::byte* const qkv = tensors.qkv[first + i];
+            params.query[i] = encode(rows_map(problem, qkv, 3 * part));
+            params.key_value[i] = encode(key_value_map(problem, qkv + part));
+            params.output[i] = encode(rows_map(problem, tensors.output[first + i], part));
+            if (problem.adds) params.normed[i] = encode(rows_map(problem, tensors.normed[first + i], part));
         }
         launches.push_back({.grid = {(params.tokens + kQueryTile - 1) / kQueryTile, frames, 1},
                             .threads = cta.threads,
@@ -120,12 +125,12 @@ conv::AttentionPlan plan_attention(const AttentionProblem& problem, const conv::
         .workspace_bytes = 0,
         .seconds = conv::attention_seconds({.queries = kQueryTile, .keys = kKeyTile, .clocks = clocks}, problem, chip),
         .launches = [problem, cta](const conv::AttentionTensors& tensors, const conv::EncodeMap& encode) {
-            return attention_launches(problem, cta, tensors.qkv, tensors.output, encode);
+            return attention_launches(problem, cta, tensors, encode);
         }};
 }
 
 std::span<const conv::AttentionMethod> attention_methods() {
-    static constexpr conv::AttentionMethod kMethods[] = {{"wgmma-sm90", runs_on, reasons, plan},
+    static constexpr conv::AttentionMethod kMethods[] = {{"wgmma-sm90", runs_on, reasons, plan, true},
                                                          {"products-sm90", runs_on, products_reasons, plan_products}};
     return kMethods;
 }

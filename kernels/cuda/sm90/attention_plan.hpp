@@ -21,11 +21,9 @@ struct AttentionCta {
 };
 AttentionCta attention_cta(uint32_t channels);
 
-/// Frames [tokens, 3 * channels], query, key and value of a token in this order, into as many frames [tokens,
-/// channels]; all 16-byte aligned. Each launch takes up to kMaxAttentionFrames.
+/// All frames 16-byte aligned. Each launch takes up to kMaxAttentionFrames.
 std::vector<conv::ConvLaunch> attention_launches(const conv::AttentionProblem& problem, const AttentionCta& cta,
-                                                 std::span<const std::byte* const> qkv,
-                                                 std::span<std::byte* const> output, const conv::EncodeMap& encode);
+                                                 const conv::AttentionTensors& tensors, const conv::EncodeMap& encode);
 
 /// The plan of one kernel, with attention_launches(); a CTA takes `clocks` for a tile of keys.
 conv::AttentionPlan plan_attention(const conv::AttentionProblem& problem, const conv::Chip& chip,

@@ -10,7 +10,8 @@ template <AttentionConfig kConfig>
 struct AttentionSmem {
     static constexpr AttentionConfig c = CheckedAttentionConfig<kConfig>::c;
 
-    /// A warpgroup's queries; after its last product, its results.
+    /// A warpgroup's queries; after their last product, what its results are added to; then the results, then their
+    /// norm.
     alignas(1024) uint8_t query[kAttentionConsumers][width_blocks(c)][kQueryBlockBytes];
     alignas(1024) uint8_t weights[kAttentionConsumers][kQueryBlockBytes];  ///< [query][key of the tile]
     alignas(1024) uint8_t stage[attention_stages(c)][stage_bytes(c)];

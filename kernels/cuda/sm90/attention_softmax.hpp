@@ -4,6 +4,7 @@
 #include <kinetograph/kernels/cuda/sm90/attention_params.hpp>
 #include <kinetograph/kernels/isa/barrier.hpp>
 #include <kinetograph/kernels/isa/fence.hpp>
+#include <kinetograph/kernels/isa/global_memory.hpp>
 #include <kinetograph/kernels/isa/math.hpp>
 #include <kinetograph/kernels/isa/shuffle.hpp>
 #include <kinetograph/kernels/isa/tma.hpp>
@@ -47,8 +48,9 @@ class AttentionSoftmax {
         sync();
     }
 
-    /// Divides the sums by the sums of the weights and stores them, staged in the queries' shared memory.
-    KG_DEVICE void store(Sums<c>& sums) {
+    /// Divides the sums by the sums of the weights and stores them, or adds them to the output and stores the RMS norm
+    /// of its rounded values too; staged in the queries' shared memory.
+    KG_DEVICE void finish(Sums<c>& sums) {
         float inverse[2];
         KG_UNROLL
         for (uint32_t half = 0; half < 2; ++half) {
@@ -57,22 +59,71 @@ class AttentionSoftmax {
             sum += isa::shuffle_xor(sum, 2);
             inverse[half] = 1.0f / sum;
         }
+        if (p_.gamma != nullptr) return add_and_norm(sums, inverse);
+        each_pair(sums, [&](float* pair, uint32_t half, uint32_t, uint32_t* staged) {
+            const float values[2] = {pair[0] * inverse[half], pair[1] * inverse[half]};
+            isa::store_shared(staged, isa::pack_word<kValue>(values));
+        });
+        store_blocks(p_.output[isa::block_index().y]);
+    }
+
+  private:
+    KG_DEVICE void add_and_norm(Sums<c>& sums, const float (&inverse)[2]) {
+        if constexpr (kFault != AttentionFault::NoResidualWait) isa::mbarrier::wait(smem_.query_full[consumer_], 1);
+        float scale[2] = {0, 0};
+        each_pair(sums, [&](float* pair, uint32_t half, uint32_t, uint32_t* staged) {
+            float residual[2];
+            isa::unpack_word<kValue>(isa::load_shared(staged), residual);
+            KG_UNROLL
+            for (uint32_t i = 0; i < 2; ++i) pair[i] = pair[i] * inverse[half] + residual[i];
+            const uint32_t stored = isa::pack_word<kValue>(pair);
+            isa::store_shared(staged, stored);
+            isa::unpack_word<kValue>(stored, pair);
+            scale[half] += pair[0] * pair[0] + pair[1] * pair[1];
+        });
+        KG_UNROLL
+        for (float& sum : scale) {
+            sum += isa::shuffle_xor(sum, 1);
+            sum += isa::shuffle_xor(sum, 2);
+            const float length = isa::square_root(sum);
+            sum = p_.sqrt_channels / (length > 1e-12f ? length : 1e-12f);
+        }
+        store_blocks(p_.output[isa::block_index().y]);
+        auto* const gammas = reinterpret_cast<float*>(smem_.weights[consumer_]);  // which no product reads any more
+        for (uint32_t i = isa::thread_index() % 128; i < c.width; i += 128)
+            isa::store_shared(gammas + i, i < p_.channels ? isa::load_global<float>(p_.gamma + i) : 0.0f);
+        sync();  // and the staged results have been read
+        each_pair(sums, [&](float* pair, uint32_t half, uint32_t channel, uint32_t* staged) {
+            const auto gamma = isa::load_shared(reinterpret_cast<const Pair*>(gammas + channel));
+            KG_UNROLL
+            for (uint32_t i = 0; i < 2; ++i) {
+                pair[i] *= scale[half] * gamma.at[i];
+                if (p_.norm_silu != 0) pair[i] = isa::silu(pair[i]);
+            }
+            isa::store_shared(staged, isa::pack_word<kValue>(pair));
+        });
+        store_blocks(p_.normed[isa::block_index().y]);
+    }
+    struct alignas(8) Pair {
+        float at[2];
+    };
+
+    /// Calls visit(two sums of one row, which of this thread's rows, the first one's channel, their word in the
+    /// queries' shared memory) for all sums.
+    template <class Visit>
+    KG_DEVICE void each_pair(Sums<c>& sums, const Visit& visit) {
         const uint32_t first = first_word();
         KG_UNROLL
         for (uint32_t stage = 0; stage < tile_stages(c); ++stage) {
             KG_UNROLL
             for (uint32_t i = 0; i < stage_channels(c) / 2; i += 2) {
-                const float values[2] = {sums[stage][i] * inverse[i / 2 % 2], sums[stage][i + 1] * inverse[i / 2 % 2]};
                 const uint32_t block = stage * stage_blocks(c) + i / 32;
-                isa::store_shared(word(smem_.query[consumer_][block], first, i % 32), isa::pack_word<kValue>(values));
+                visit(sums[stage] + i, i / 2 % 2, block * kSpanChannels + i % 32 / 4 * 8 + isa::lane_index() % 4 * 2,
+                      word(smem_.query[consumer_][block], first, i % 32));
             }
         }
-        if constexpr (kFault != AttentionFault::NoResultFence) isa::fence_async_shared();
-        if constexpr (kFault != AttentionFault::NoResultBarrier) sync();
-        if (isa::thread_index() % 128 == 0) store_blocks();
     }
 
-  private:
     /// Keys past the frame's last get scores whose weight is 0.
     KG_DEVICE static void mask(Scores& scores, uint32_t keys) {
         KG_UNROLL
@@ -123,15 +174,18 @@ class AttentionSoftmax {
         return reinterpret_cast<uint32_t*>(block + (first ^ (i / 4 * 16)) + i / 2 % 2 * 8 * kSpanBytes);
     }
 
-    KG_DEVICE void store_blocks() {
+    /// Returns, on the thread that stores, when the staged rows have been read.
+    KG_DEVICE void store_blocks(const isa::TensorMap& map) {
+        if constexpr (kFault != AttentionFault::NoResultFence) isa::fence_async_shared();
+        if constexpr (kFault != AttentionFault::NoResultBarrier) sync();
+        if (isa::thread_index() % 128 != 0) return;
         const uint32_t token = isa::block_index().x * kQueryTile + consumer_ * kWarpgroupQueries;
         for (uint32_t block = 0; block < width_blocks(c); ++block) {
-            isa::tma::store_tiled<2>(p_.output[isa::block_index().y],
-                                     {{static_cast<int32_t>(block * kSpanChannels), static_cast<int32_t>(token)}},
+            isa::tma::store_tiled<2>(map, {{static_cast<int32_t>(block * kSpanChannels), static_cast<int32_t>(token)}},
                                      smem_.query[consumer_][block]);
         }
         isa::tma::commit_stores();
-        isa::tma::wait_stores_read<0>();
+        if constexpr (kFault != AttentionFault::NoReadWait) isa::tma::wait_stores_read<0>();
     }
 
     /// All threads of this warpgroup.

@@ -245,18 +245,28 @@ void expect_kept_frames(accel::Device& device) {
 void expect_attention(accel::Device& device) {
     for (const auto& [tokens, channels] :
          {std::pair<std::int64_t, std::int64_t>{83, 32}, {83, 128}, {83, 384}, {83, 1024}, {88, 1024}}) {
-        const auto run = [&, count = tokens, width = channels](Side& side, DType dtype) {
-            const auto attention = side.operators->attention({count, width, dtype}).value();
-            const Frames qkv(side.device, 2, count * 3 * width, dtype, random_values(2 * count * 3 * width, 1));
-            const Frames output(side.device, 2, count * width, dtype, std::vector<float>(2 * count * width, -77));
-            const auto workspace = side.device.allocate("workspace", attention->workspace_bytes() + 1).value();
-            const auto inputs = qkv.readable();
-            const auto outputs = output.writable();
-            EXPECT_TRUE(attention->enqueue(*side.stream, "attention", {inputs, outputs, workspace->data()}));
-            return output.values(*side.stream);
-        };
-        expect_same(device, run, {DType::BF16, DType::F16},
-                    6e-3);  // weights are rounded to bf16 before the second product on both sides
+        for (const bool adds : {false, true}) {
+            const auto run = [&, count = tokens, width = channels](Side& side, DType dtype) {
+                const AttentionProblem problem{count, width, dtype, adds, Activation::Silu};
+                const auto attention = side.operators->attention(problem).value();
+                const Frames qkv(side.device, 2, count * 3 * width, dtype, random_values(2 * count * 3 * width, 1));
+                const Frames output(side.device, 2, count * width, dtype, random_values(2 * count * width, 1));
+                const Frames normed(side.device, 2, count * width, dtype, std::vector<float>(2 * count * width, -77));
+                const Frames gamma(side.device, 1, width, DType::F32, random_values(width, 1));
+                const auto workspace = side.device.allocate("workspace", attention->workspace_bytes() + 1).value();
+                const auto inputs = qkv.readable();
+                const auto outputs = output.writable(), norms = normed.writable();
+                EXPECT_TRUE(
+                    enqueue_attention(*side.operators, *attention, problem, *side.stream, "attention",
+                                      {inputs, outputs, workspace->data(), adds ? norms : std::vector<std::byte*>{},
+                                       reinterpret_cast<const float*>(gamma.memory->data())}));
+                auto values = output.values(*side.stream);
+                if (adds) std::ranges::copy(normed.values(*side.stream), std::back_inserter(values));
+                return values;
+            };
+            expect_same(device, run, {DType::BF16, DType::F16},
+                        6e-3);  // weights are rounded to bf16 before the second product on both sides
+        }
     }
 }
 

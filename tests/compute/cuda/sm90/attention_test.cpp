@@ -34,5 +34,17 @@ TEST_F(Sm90Attention, OfAWideHeadIsTwoProductsUnlessItsTokensAreNoMultipleOf8) {
         "number of tokens that is a multiple of 8, met 1561");
 }
 
+TEST_F(Sm90Attention, ThatAddsWantsPlacesForTheNorms) {
+    const auto operators = Operators::create(*device_).value();
+    const auto stream = device_->create_stream("test").value();
+    const auto attention = operators->attention({16, 384, tensor::DType::BF16, true}).value();
+    EXPECT_TRUE(attention->problem().adds);
+    EXPECT_FALSE(operators->attention({16, 1024, tensor::DType::BF16, true}).value()->problem().adds);
+    const auto refused = attention->enqueue(*stream, "attention", {});
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().message,
+              "pass \"attention\": attention of 0 input and 0 output frames without their norms");
+}
+
 }  // namespace
 }  // namespace kinetograph::nn

@@ -53,6 +53,13 @@ TEST(Sm90Attention, FillsUpANarrowerHeadWithZeros) {
     expect_agrees<kNarrow>({.tokens = 70, .channels = 72});
     expect_agrees<AttentionConfig{Element::F16, 256}>({.tokens = 90, .frames = 2, .channels = 200}, 1);
 }
+TEST(Sm90Attention, AddsToTheOutputAndStoresTheNormBeside) {
+    expect_agrees<kDecoders>({.tokens = 330, .adds = true});
+    expect_agrees<AttentionConfig{Element::F16, 384}>({.tokens = 140, .adds = true}, 1);
+    for (const uint32_t tokens : {1u, 63u, 65u, 129u, 200u}) expect_agrees<kNarrow>({.tokens = tokens, .adds = true});
+    expect_agrees<AttentionConfig{Element::BF16, 192}>({.tokens = 70, .frames = 8, .channels = 136, .adds = true}, 1);
+    expect_agrees<AttentionConfig{Element::F16, 256}>({.tokens = 90, .channels = 200, .adds = true});
+}
 TEST(Sm90Attention, FollowsMaximaThatMove) { expect_agrees<kNarrow>({.tokens = 300, .spread = 12}); }
 
 // A picture of 1280x720 has 14,400 tokens. Queries sharpened so that a few keys, anywhere among them, make the sum.
@@ -122,6 +129,12 @@ TEST(Sm90AttentionFaults, WeightsOfKeysPastTheLastAreCaught) {
 TEST(Sm90AttentionFaults, SumsThatAreNotRescaledAreCaught) { expect_caught<AttentionFault::NotRescaled>(); }
 TEST(Sm90AttentionFaults, AMissingFenceAfterTheResultsIsCaught) { expect_caught<AttentionFault::NoResultFence>(); }
 TEST(Sm90AttentionFaults, AMissingBarrierAfterTheResultsIsCaught) { expect_caught<AttentionFault::NoResultBarrier>(); }
+TEST(Sm90AttentionFaults, ResultsThatAreAddedBeforeTheOutputHasLandedAreCaught) {
+    expect_caught<AttentionFault::NoResidualWait>({.tokens = 70, .adds = true});
+}
+TEST(Sm90AttentionFaults, NormsThatAreStagedWhileTheResultsAreReadAreCaught) {
+    expect_caught<AttentionFault::NoReadWait>({.tokens = 70, .adds = true});
+}
 
 constexpr ConvConfig kOverlap = tile_config(Element::BF16, 128, 2, 1, 1, 64, Epilogues::Overlap);
 
