@@ -46,9 +46,9 @@ nn::Value residual_block(nn::Network& network, nn::Value x, const std::string& k
 
 nn::Value attention_block(nn::Network& network, nn::Value x, const std::string& key, std::int64_t channels) {
     nn::Value h = network.append(x, Norm{key + ".norm", channels, 3});
-    h = network.append(h, within_frame(key + ".to_qkv", channels, 3 * channels, 1));
-    h = network.append(h, Attention{key + ".attention"});
-    h = network.append(h, within_frame(key + ".proj", channels, channels, 1));
+    Conv to_qkv = within_frame(key + ".to_qkv", channels, 3 * channels, 1);
+    to_qkv.projected_by = key + ".proj";
+    h = network.append(network.append(h, to_qkv), Attention{key + ".attention"});
     return network.module(key, network.add(h, x));
 }
 

@@ -76,7 +76,19 @@ class Fusion {
     void begin(std::size_t i, const primitive::Norm&) { placed_.push_back({i, NormPass{input_of(i), take_norm(i)}}); }
 
     void begin(std::size_t i, const primitive::Attention& attention) {
-        placed_.push_back({i, AttentionPass{&attention, input_of(i), i + 1}});
+        AttentionPass pass{&attention, input_of(i), i + 1};
+        std::size_t place = i;
+        if (const auto& users = users_[pass.output]; users.size() == 1 && begins_sum(users.front(), pass.output)) {
+            const std::size_t sum = users.front();
+            if (const auto norm = norm_of(sum + 1)) {
+                place = sum;
+                taken_[sum] = true;
+                pass.residual = made_[nodes_[sum].other];
+                pass.output = sum + 1;
+                pass.norm = take_norm(*norm);
+            }
+        }
+        placed_.push_back({place, pass});
     }
 
     void begin(std::size_t i, const primitive::UpsampleSpace& upsample) {
@@ -129,12 +141,18 @@ class Fusion {
 
     /// Includes the first norm that reads the output.
     void take_norm(ConvPass& pass) {
-        const std::vector<std::size_t>& users = users_[pass.output];
+        const auto norm = norm_of(pass.output);
+        if (!norm) return;
+        pass.norm = take_norm(*norm);
+        pass.stored = users_[pass.output].size() == 1 && !pass.residual ? conv::Norm::Instead : conv::Norm::Beside;
+    }
+
+    /// The first norm that reads `value`.
+    std::optional<std::size_t> norm_of(Value value) const {
+        const std::vector<std::size_t>& users = users_[value];
         const auto norm =
             std::ranges::find_if(users, [&](std::size_t user) { return at<primitive::Norm>(user) != nullptr; });
-        if (norm == users.end()) return;
-        pass.norm = take_norm(*norm);
-        pass.stored = users.size() == 1 && !pass.residual ? conv::Norm::Instead : conv::Norm::Beside;
+        return norm == users.end() ? std::nullopt : std::optional(*norm);
     }
 
     FusedNorm take_norm(std::size_t i) {

@@ -39,6 +39,8 @@ struct NormPass {
 struct AttentionPass {
     const primitive::Attention* attention = nullptr;
     Value input = 0, output = 0;
+    std::optional<Value> residual{};  ///< that it is added to; the output takes its place
+    std::optional<FusedNorm> norm{};  ///< of the sum, stored beside it; there is one exactly if there is a residual
 };
 
 struct UpsamplePass {
@@ -61,7 +63,7 @@ struct DropPass {
 
 using Pass = std::variant<ConvPass, NormPass, AttentionPass, UpsamplePass, DepthToSpacePass, DropPass>;
 
-/// The input of a pass. A convolution with a residual has a second one.
+/// The input of a pass. A convolution or an attention with a residual has a second one.
 inline Value input_of(const Pass& pass) {
     return std::visit([](const auto& each) { return each.input; }, pass);
 }
@@ -74,12 +76,13 @@ struct FusionOptions {
 /// doubling before it, if it is 2-D and the only reader of the doubled value; a time shuffle after it; an activation;
 /// without a shuffle also the sum whose first operand it makes, a ReLU of that, and a norm, which replaces the output
 /// if that is no sum and nothing else reads it. The network's input_map has no pass. For example, Conv, Add, Norm and
-/// SiLU at the end of a residual block become one pass, which stores the sum and, beside it, its activated norm.
+/// SiLU at the end of a residual block become one pass, which stores the sum and, beside it, its activated norm. An
+/// attention's pass includes the sum whose first operand it makes, if a norm reads that, and the norm.
 ///
 /// Values in passes are values that the step makes: a skipped primitive makes nothing, and its readers read its input.
 /// Errors: Unsupported, naming the primitive: an activation, sum or shuffle that follows no convolution (an activation:
-/// nor a norm), a sum after a ReLU, a soft limit that is not the network's first primitive, and repeated frames that
-/// something other than UpsampleSpace or DepthToSpace reads.
+/// nor a norm; a sum: nor an attention), a sum after a ReLU, a soft limit that is not the network's first primitive,
+/// and repeated frames that something other than UpsampleSpace or DepthToSpace reads.
 Result<std::vector<Pass>> fuse(const Network& network, const FusionOptions& options);
 
 /// The soft limit that is applied as a step stores the network's input; 0: none.

@@ -18,6 +18,9 @@ void Conv::list(std::vector<Parameter>& parameters) const {
     if (weight_rank == 4) weight.erase(weight.begin() + 2);
     parameters.push_back({key + ".weight", std::move(weight)});
     if (bias) parameters.push_back({key + ".bias", {filter.k}});
+    if (projected_by.empty()) return;
+    parameters.push_back({projected_by + ".weight", {filter.k / 3, filter.k / 3, 1, 1}});
+    parameters.push_back({projected_by + ".bias", {filter.k / 3}});
 }
 
 void Norm::list(std::vector<Parameter>& parameters) const {

@@ -53,6 +53,10 @@ struct Conv {
     std::string grown_by{};
     std::int64_t growth = 1;
     float scale = 1, shift = 0;  ///< of the output, folded into the parameters
+    /// Key of a 1x1 convolution of k / 3 channels, with bias as this one, that comes in the checkpoint after the
+    /// attention whose query, key and value this one makes. It is applied to the values instead, the last third of the
+    /// output channels, as one filter: the attention's weights sum to one, so its result is the same. Empty: none.
+    std::string projected_by{};
 
     std::int64_t history() const { return filter.q - 1; }  ///< input frames that it keeps from step to step
     Extent output(Extent x) const;

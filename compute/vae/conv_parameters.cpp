@@ -1,3 +1,4 @@
+#include <kinetograph/compute/conv/cpu_clones.hpp>
 #include <kinetograph/compute/vae/conv_parameters.hpp>
 
 #include <algorithm>
@@ -40,6 +41,29 @@ std::vector<float> product(const std::vector<float>& filter, const std::vector<f
     return result;
 }
 
+/// to [row] += factors [count] * rows [count, row].
+KINETOGRAPH_CPU_CLONES void add_product(const float* factors, const float* rows, float* to, std::int64_t count,
+                                        std::int64_t row) {
+    for (std::int64_t i = 0; i < count; ++i)
+#pragma omp simd
+        for (std::int64_t j = 0; j < row; ++j) to[j] += factors[i] * rows[i * row + j];
+}
+
+/// Applies Conv::projected_by to the last third of the output channels.
+void project_values(std::vector<float>& filter, std::vector<float>& bias, const Conv& conv, const LoadTensor& load) {
+    const std::vector<float> weight = load(conv.projected_by + ".weight"), added = load(conv.projected_by + ".bias");
+    const std::int64_t channels = std::ssize(added), row = std::ssize(filter) / conv.filter.k;
+    const std::vector<float> values(filter.end() - channels * row, filter.end());
+    const std::vector<float> value_biases(bias.end() - channels, bias.end());
+    std::fill(filter.end() - channels * row, filter.end(), 0.0F);
+    std::ranges::copy(added, bias.end() - channels);
+    for (std::int64_t c = 0; c < channels; ++c) {
+        const float* const factors = weight.data() + c * channels;
+        add_product(factors, values.data(), filter.data() + (2 * channels + c) * row, channels, row);
+        add_product(factors, value_biases.data(), bias.data() + 2 * channels + c, channels, 1);
+    }
+}
+
 }  // namespace
 
 std::vector<float> pixel_map(const std::vector<float>& scale, const std::vector<float>& shift, const Conv* conv,
@@ -69,6 +93,7 @@ conv::HostParameters load_parameters(const Conv& conv, OutputChannels channels, 
     if (conv.taps == Conv::Taps::InputChannels) filter = with_time_axis(filter, conv);
     if (!conv.grown_by.empty()) filter = product(filter, load(conv.grown_by + ".weight"), conv);
     if (conv.bias) bias = load(conv.key + ".bias");
+    if (!conv.projected_by.empty()) project_values(filter, bias, conv, load);
     for (float& value : filter) value *= conv.scale;
     for (float& value : bias) value = value * conv.scale + conv.shift;
 

@@ -298,27 +298,41 @@ class StepDeclaration {
         const std::string& name = attention.attention->key;
         const Tensor& qkv = tensors_[attention.input];
         const Tensor out = tensor_of(extents_[attention.output], qkv.dtype);
-        auto created = operators_.attention({qkv.pixels(), out.channels, qkv.dtype});
+        conv::AttentionProblem problem{qkv.pixels(), out.channels, qkv.dtype, attention.norm.has_value()};
+        if (attention.norm) problem.norm_activation = attention.norm->activation;
+        auto created = operators_.attention(problem);
         if (!created) return note(std::move(created.error()), name);
         const std::shared_ptr<const nn::Attention> kernel = std::move(*created);
+        const float* gamma = attention.norm ? value_or_note(parameters_.gamma(attention.norm->norm->key)) : nullptr;
         struct Data {
-            Tensor in, out;
+            Tensor in, out, normed;
             graph::Buffer workspace;
         };
         const Data& data = frame_.add_pass<Data>(
             name, Lane::Accelerator,
             [&](graph::PassBuilder& pass, Data& d) {
                 d.in = read(pass, qkv);
-                d.out = create(pass, name, out);
+                if (attention.norm) {
+                    d.out = read(pass, tensors_[*attention.residual]);
+                    d.out.buffer = pass.write(d.out.buffer, Access::KernelWrite);
+                    d.normed = create(pass, attention.norm->norm->key, out);
+                } else {
+                    d.out = create(pass, name, out);
+                }
                 d.workspace = workspace(pass, name, kernel->workspace_bytes());
                 pass.describe_work(work_of(*kernel, out.frames));
             },
-            [kernel](const Data& d, accel::PassContext& lane) {
+            [kernel, gamma, problem, operators = &operators_](const Data& d, accel::PassContext& lane) {
                 const auto input = read_only(addresses(lane, d.in));
-                const auto output = addresses(lane, d.out);
-                report(lane, kernel->enqueue(lane.stream(), lane.pass_name(),
-                                             {input, output, d.workspace ? lane.address(d.workspace) : nullptr}));
+                const auto output = addresses(lane, d.out), normed = addresses(lane, d.normed);
+                report(lane, nn::enqueue_attention(*operators, *kernel, problem, lane.stream(), lane.pass_name(),
+                                                   {.qkv = input,
+                                                    .output = output,
+                                                    .workspace = d.workspace ? lane.address(d.workspace) : nullptr,
+                                                    .normed = normed,
+                                                    .gamma = gamma}));
             });
+        if (attention.norm) made(attention.norm->output, data.normed);
         made(attention.output, data.out);
     }
 

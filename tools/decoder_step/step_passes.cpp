@@ -69,7 +69,8 @@ class StepWalk {
 
     void add(const nn::AttentionPass& pass) {
         const nn::Extent qkv = extents_[pass.input], out = extents_[pass.output];
-        const StepAttention attention{pass.attention->key, out.frames, qkv.height * qkv.width, out.channels};
+        const StepAttention attention{pass.attention->key, out.frames, qkv.height * qkv.width, out.channels,
+                                      pass.norm.has_value()};
         step_.passes.push_back({attention.key, attention.operations()});
         step_.others.emplace_back(attention);
     }
@@ -153,6 +154,11 @@ class StepWalk {
 
 double StepAttention::operations() const {
     return 4.0 * static_cast<double>(tokens) * static_cast<double>(tokens) * static_cast<double>(channels * frames);
+}
+
+StepMove StepAttention::sum_and_norm() const {
+    constexpr std::int64_t kElementBytes = 2;
+    return {"norms", key, frames, static_cast<std::uint64_t>(4 * frames * tokens * channels * kElementBytes)};
 }
 
 std::vector<StepConvolution> StepPasses::convolutions() const {

@@ -39,7 +39,10 @@ struct StepMove {
 struct StepAttention {
     std::string key;
     std::int64_t frames = 0, tokens = 0, channels = 0;  ///< tokens of a frame
+    bool adds = false;                                  ///< conv::AttentionProblem::adds
     double operations() const;
+    /// Where another kernel adds: a launch a frame, which reads and writes as many bytes as four outputs have.
+    StepMove sum_and_norm() const;
 };
 
 /// One pass of the step's graph.

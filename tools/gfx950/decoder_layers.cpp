@@ -49,8 +49,7 @@ class OtherSums {
         OtherPasses& all = of_kind(move.kind, move.name);
         all.launches += move.launches;
         all.bytes += move.bytes;
-        all.seconds += static_cast<double>(move.launches) * conv::kLaunchSeconds +
-                       streaming_seconds(static_cast<double>(move.bytes), chip_);
+        all.seconds += move_seconds(move);
     }
 
     void add(const vae::StepAttention& attention) {
@@ -66,11 +65,20 @@ class OtherSums {
         all.key_tiles += attention.frames * attention_key_tiles(problem, made.splits);
         all.kernel = made.attend.kernel;
         all.seconds += static_cast<double>(attention.frames) * attention_seconds(problem, chip_);
+        if (!attention.adds) return;
+        const vae::StepMove after = attention.sum_and_norm();
+        all.launches += after.launches;
+        all.bytes += after.bytes;
+        all.seconds += move_seconds(after);
     }
 
     std::vector<OtherPasses> take() { return std::move(sums_); }
 
   private:
+    double move_seconds(const vae::StepMove& move) const {
+        return static_cast<double>(move.launches) * conv::kLaunchSeconds +
+               streaming_seconds(static_cast<double>(move.bytes), chip_);
+    }
     OtherPasses& of_kind(const std::string& kind, const std::string& name) {
         const auto known = std::ranges::find(sums_, kind, &OtherPasses::kind);
         return known != sums_.end() ? *known : sums_.emplace_back(OtherPasses{.kind = kind, .first = name});

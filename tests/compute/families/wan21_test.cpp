@@ -66,7 +66,7 @@ TEST(Wan21, BecomesOnePassAConvolutionOnAGpu) {
     const std::string later = convolutions(false), first = convolutions(true);
     EXPECT_TRUE(
         later.starts_with("conv1& middle.0.residual.2> middle.0.residual.6+& middle.1.to_qkv attention "
-                          "middle.1.proj+& middle.2.residual.2> middle.2.residual.6+& "
+                          "middle.2.residual.2> middle.2.residual.6+& "
                           "upsamples.0.residual.2> upsamples.0.residual.6+& "))
         << later;
     EXPECT_NE(later.find("upsamples.2.residual.6+ upsamples.3.time_conv 2xupsamples.3.resample.1& "

@@ -17,7 +17,9 @@ std::string norm_of(const FusedNorm& norm) {
 /// its norm beside (&) or instead (>).
 std::string in_words(const Pass& pass) {
     if (const auto* norm = std::get_if<NormPass>(&pass)) return "norm " + norm_of(norm->norm);
-    if (const auto* attention = std::get_if<AttentionPass>(&pass)) return "attention " + attention->attention->key;
+    if (const auto* attention = std::get_if<AttentionPass>(&pass))
+        return "attention " + attention->attention->key +
+               (attention->norm ? fmt::format(" +{} & {}", *attention->residual, norm_of(*attention->norm)) : "");
     if (const auto* upsample = std::get_if<UpsamplePass>(&pass))
         return "upsample " + upsample->upsample->key +
                (upsample->repeat > 1 ? fmt::format(" *{}", upsample->repeat) : "");
@@ -173,6 +175,19 @@ TEST(Fusion, LeavesAFirstPointwiseConvolutionThatOnlyConvolutionsReadToWhatStore
     Network alone(8);
     alone.append(Network::input(), pointwise("map"));
     EXPECT_EQ(passes_of(alone), "map");
+}
+
+TEST(Fusion, AddsAndNormsInAnAttentionsPassWhereANormReadsItsSum) {
+    const auto attended = [](bool normed) {
+        Network network(8);
+        const Value qkv = network.append(network.append(Network::input(), Norm{"n", 8}),
+                                         Conv{.key = "qkv", .c_in = 8, .filter = {24, 1, 1, 1}});
+        const Value sum = network.add(network.append(qkv, primitive::Attention{"a"}), Network::input());
+        if (normed) network.append(network.append(sum, Norm{"m", 8}), Activate{});
+        return passes_of(network);
+    };
+    EXPECT_EQ(attended(true), "norm n | qkv | attention a +0 & m+silu");
+    EXPECT_EQ(attended(false), "primitive 3 of the network: a sum's first operand is made by no convolution");
 }
 
 TEST(Fusion, RefusesASumAfterARelu) {

@@ -40,9 +40,11 @@ Unit spatial_upsampling_unit() {
     return unit;
 }
 
+/// With a norm of the sum, as decoders have it.
 Unit attention_unit() {
     Unit unit{"attn", nn::Network(96)};
-    families::wan::attention_block(unit.network, nn::Network::input(), unit.key, 96);
+    const nn::Value sum = families::wan::attention_block(unit.network, nn::Network::input(), unit.key, 96);
+    unit.network.append(sum, nn::primitive::Norm{"attn.norm", 96, 3});
     return unit;
 }
 
@@ -117,6 +119,14 @@ void expect_interleaved_halves(const UnitLane& lane) {
 
 void expect_spatial_upsampling_units(const UnitLane& lane) { expect_step_matches(lane, spatial_upsampling_unit()); }
 
-void expect_attention_units(const UnitLane& lane) { expect_step_matches(lane, attention_unit()); }
+void expect_attention_units(const UnitLane& lane) {
+    const golden::File file(kFile);
+    const auto input = file.tensor("attn.input"), expected = file.tensor("attn.output");
+    const std::int64_t frames = input.shape[1];
+    const auto unit = decoder(lane, file, attention_unit(), input, frames);
+    const auto sum = unit->trace(golden::tchw(input, 0, frames), "attn", frames);
+    ASSERT_TRUE(sum) << sum.error().message;
+    EXPECT_TRUE(golden::within(*sum, golden::thwc(expected, 0, frames), limit_of(lane)));
+}
 
 }  // namespace kinetograph::vae

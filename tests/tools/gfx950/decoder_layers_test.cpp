@@ -132,7 +132,6 @@ TEST(Gfx950DecoderLayers, OfWan22LaunchTheseKernelsAt1280x704) {
         "5 x decoder.middle.0.residual.2 1024>1024: 256x256x64_uniform / 4, then join_sums_bf16, then rms_norm_bf16\n"
         "1 x decoder.middle.0.residual.6 1024>1024: 256x256x64_uniform / 4, then join_sums_bf16, then rms_norm_bf16\n"
         "1 x decoder.middle.1.to_qkv 1024>3072: 128x192x64_uniform\n"
-        "1 x decoder.middle.1.proj 1024>1024: 128x128x64_uniform, then rms_norm_bf16\n"
         "3 x decoder.middle.2.residual.6 1024>1024: 256x256x64_uniform / 4, then join_sums_bf16, then rms_norm_bf16\n"
         "1 x decoder.upsamples.0.upsamples.2.residual.6 1024>1024: 256x256x64_uniform / 4, then join_sums_bf16\n"
         "2 x decoder.upsamples.0.upsamples.3.time_conv 1024>1024: 128x128x64_uniform / 2, then join_sums_bf16\n"

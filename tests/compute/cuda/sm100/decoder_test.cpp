@@ -165,7 +165,6 @@ TEST_F(Sm100FullSize, LaunchesTheseTiles) {
               "5 x middle.0.residual.2 384>384, 1 frame: n384_16x8_3_64\n"
               "1 x middle.0.residual.6 384>384, 1 frame: n384_16x8_3_64\n"
               "1 x middle.1.to_qkv 384>1152, 1 frame: conv2d_Frames2d_2sm_128b_n192_cluster_42\n"
-              "1 x middle.1.proj 384>384, 1 frame: n384_16x8_1_64\n"
               "3 x middle.2.residual.6 384>384, 1 frame: n384_16x8_3_64\n"
               "1 x upsamples.2.residual.6 384>384, 1 frame: n192_16x8_3_64_shared\n"
               "2 x upsamples.3.time_conv 384>384, 1 frame: conv2d_Window3d_2sm_128b_n192_cluster_42\n"

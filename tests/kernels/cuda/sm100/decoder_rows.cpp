@@ -97,6 +97,9 @@ StepTime step_time(vae::LatentSize latents, const ChipRates& rates) {
         if (const auto* attention = std::get_if<vae::StepAttention>(&other)) {
             step.attention += 1e3 * attention_seconds(*attention, rates);
             step.launches += attention->frames;
+            if (!attention->adds) continue;
+            step.attention += 1e3 * move_seconds(attention->sum_and_norm(), rates);
+            step.launches += attention->frames;
             continue;
         }
         const auto& move = std::get<vae::StepMove>(other);
