@@ -41,9 +41,10 @@ struct RmsNormKernel {
     }
 
     /// Offset of unit `i` of the lane's pixel in the frame; out of range for lanes past the row's or the frame's end.
+    /// The end of the row differs from pixel to pixel: masks that do not would stay in two scalar registers a unit.
     KG_DEVICE Lanes<uint32_t> unit_offset(const Lanes<uint32_t>& pixel, uint32_t i) const {
-        const Lanes<uint32_t> in_row = (sub + i * params.lanes) * kUnitBytes;
-        return amd::select<uint32_t>(in_row < row_bytes, pixel * row_bytes + in_row, amd::kOutOfRange);
+        const Lanes<uint32_t> row = pixel * row_bytes, offset = row + (sub + i * params.lanes) * kUnitBytes;
+        return amd::select<uint32_t>(offset < row + row_bytes, offset, amd::kOutOfRange);
     }
 
     KG_DEVICE static void load(amd::Buffer from, const Lanes<uint32_t>& offset, Lanes<float> (&values)[kPer]) {

@@ -98,6 +98,39 @@ TEST(RmsNormGfx950, AFrameMayBeItsOwnOutput) {
         });
 }
 
+TEST(RmsNormGfx950, AddsItsInputToASumFirst) {
+    for (const Element storage : kStorages) {
+        for (const int64_t channels : {3, 96, 100, 384, 600, 1000, 1024}) {
+            const RmsNormProblem problem{1, 37, channels, storage, channels % 3 == 0};
+            const std::vector<float> gamma = make_gamma(channels);
+            TestFrames input(storage, 1, static_cast<size_t>(37 * channels));
+            TestFrames before = input, sum = input, output = input;
+            input.fill(4);
+            before.fill(5);
+            const RmsNormParams params =
+                make_params(problem, frame_table(input.inputs(), output.outputs()), gamma.data(), sum.frame(0));
+            expect_pass(
+                launch_shape(problem), params,
+                [&] {
+                    std::memcpy(sum.frame(0), before.frame(0), sum.elements() * element_bytes(storage));
+                    output.poison();
+                },
+                [&] {
+                    sum.expect_guards();
+                    output.expect_guards();
+                    const std::vector<double> want = exact(problem, sum, gamma, 0);
+                    TestFrames rounded(storage, 1, 1);
+                    for (size_t e = 0; e < want.size(); ++e) {
+                        rounded.set(0, 0, input.get(0, e) + before.get(0, e));
+                        ASSERT_EQ(sum.get(0, e), rounded.get(0, 0)) << channels << " channels, element " << e;
+                        ASSERT_NEAR(output.get(0, e), want[e], tolerance(storage, want[e])) << e;
+                    }
+                });
+            if (HasFatalFailure()) return;
+        }
+    }
+}
+
 TEST(RmsNormGfx950, KeepsEveryLaneBusyAtTheDecodersWidths) {
     for (const int64_t channels : {32, 64, 96, 128, 192, 384, 512, 768, 1024}) {
         const RmsNormLanes split = rms_norm_lanes(channels, Element::BF16);
