@@ -22,13 +22,14 @@ Element element_of(Element storage) {
 
 template <class Params>
 void add(ProblemWriter& writer, const std::string& name, const gfx950::LaunchShape& shape, const Params& params,
-         std::vector<ProblemBuffer> buffers, Expectation expectation) {
+         std::vector<ProblemBuffer> buffers, Expectation expectation, std::vector<Expectation> expectations = {}) {
+    expectations.push_back(std::move(expectation));
     writer.add({.name = name,
                 .kernel = shape.kernel,
                 .grid = {shape.grid_x, shape.grid_y, shape.grid_z},
                 .parameters = std::as_bytes(std::span(&params, 1)),
                 .buffers = std::move(buffers),
-                .expectations = {std::move(expectation)}});
+                .expectations = std::move(expectations)});
 }
 
 /// ||found - exact|| / ||exact|| of values rounded once to the storage, plus a margin for float32 arithmetic.
@@ -36,30 +37,41 @@ double rounding(Element storage) { return storage == Element::F32 ? 1e-6 : stora
 
 double silu(double x) { return x / (1 + std::exp(-x)); }
 
+/// Of two frames, or with `adds` of one whose input is first added to a frame of sums.
 void add_rms_norm(ProblemWriter& writer, Element storage, size_t channels, bool with_silu, size_t pixels = 37,
-                  const std::string& name = "") {
-    const size_t frames = 2;
+                  const std::string& name = "", bool adds = false) {
+    const size_t frames = adds ? 1 : 2;
     Frames input(element_of(storage), frames, pixels * channels),
         output(element_of(storage), frames, pixels * channels);
-    Frames gamma(Element::F32, 1, channels);
+    Frames sum(element_of(storage), 1, pixels * channels), gamma(Element::F32, 1, channels);
     input.fill_normal(1);
     gamma.fill_normal(2);
+    sum.fill_normal(3);
+    Frames normed(element_of(storage), frames, pixels * channels);
+    for (size_t frame = 0; frame < frames; ++frame)
+        for (size_t e = 0; e < pixels * channels; ++e)
+            normed.set(frame, e, static_cast<float>(input.get(frame, e) + (adds ? sum.get(frame, e) : 0)));
     const gfx950::RmsNormProblem problem{static_cast<int64_t>(frames), static_cast<int64_t>(pixels),
                                          static_cast<int64_t>(channels), storage, with_silu};
     auto reference = output.reference([&](size_t frame, size_t e) {
         double square = 0;
         const size_t first = e / channels * channels;
-        for (size_t c = 0; c < channels; ++c) square += input.get(frame, first + c) * input.get(frame, first + c);
-        const double normed =
-            input.get(frame, e) * std::sqrt(static_cast<double>(channels) / square) * gamma.get(0, e % channels);
-        return with_silu ? silu(normed) : normed;
+        for (size_t c = 0; c < channels; ++c) square += normed.get(frame, first + c) * normed.get(frame, first + c);
+        const double value =
+            normed.get(frame, e) * std::sqrt(static_cast<double>(channels) / square) * gamma.get(0, e % channels);
+        return with_silu ? silu(value) : value;
     });
-    add(writer, fmt::format("RMS norm of {} channels{}{}", channels, with_silu ? ", SiLU" : "", name),
+    std::vector<Expectation> sums;
+    if (adds)
+        sums.push_back({"sum", sum.element(), 0, sum.reference([&](size_t, size_t e) { return normed.get(0, e); }), 0});
+    add(writer,
+        fmt::format("RMS norm of {} channels{}{}{}", channels, adds ? " added to a sum" : "", with_silu ? ", SiLU" : "",
+                    name),
         launch_shape(problem),
         make_params(problem, gfx950::frame_table(input.inputs(), output.outputs()),
-                    reinterpret_cast<const float*>(gamma.inputs()[0])),
-        {{"input", input.bytes()}, {"output", output.bytes()}, {"gamma", gamma.bytes()}},
-        {"output", output.element(), rounding(storage), std::move(reference), rounding(storage)});
+                    reinterpret_cast<const float*>(gamma.inputs()[0]), adds ? sum.outputs()[0] : nullptr),
+        {{"input", input.bytes()}, {"output", output.bytes()}, {"gamma", gamma.bytes()}, {"sum", sum.bytes()}},
+        {"output", output.element(), rounding(storage), std::move(reference), rounding(storage)}, std::move(sums));
 }
 
 /// Three launches; each problem begins with the results of the host model's previous launch.
@@ -374,7 +386,9 @@ int write_problems(const char* path) {
             add_join(writer, storage, ", drawn at random", drawn_join(random));
             // Whole units of 16 bytes in every second problem, else any width.
             const size_t channels = count % 2 == 0 ? 8 * (1 + random() % 128) : 1 + random() % 600;
-            add_rms_norm(writer, storage, channels, random() % 2 == 0, 1 + random() % 50, ", drawn at random");
+            const bool with_silu = random() % 2 == 0;
+            const size_t pixels = 1 + random() % 50;
+            add_rms_norm(writer, storage, channels, with_silu, pixels, ", drawn at random", count % 3 == 2);
         }
     }
     std::mt19937 of_slices(1126);  // heads that the attention takes in slices
@@ -384,7 +398,7 @@ int write_problems(const char* path) {
             add_attention(writer, storage, tokens, channels, count == 0 ? 1 : 256, ", drawn at random");
         }
     }
-    add_rms_norm(writer, Element::BF16, 384, true);
+    add_rms_norm(writer, Element::BF16, 384, true, 37, "", true);
     add_upsample(writer, Element::BF16, 6);
     add_upsample(writer, Element::BF16, 3);
     add_copy_rows(writer, 48, 16);
