@@ -49,7 +49,6 @@ KG_HOST_DEVICE ConvConfig tile_config(Element element, uint32_t bn, uint32_t blo
     KG_SM90_TILE(X, word, element, n96_32x8_2_32, 96, 4, 1, 2, 32)                               \
     KG_SM90_TILE(X, word, element, n128_24x8_2_64, 128, 3, 1, 2, 64)                             \
     KG_SM90_TILE(X, word, element, n192_16x8_2_64, 192, 2, 1, 2, 64)                             \
-    KG_SM90_TILE(X, word, element, n48_16x8_1_32, 48, 2, 1, 1, 32)                               \
     KG_SM90_TILE(X, word, element, n96_32x8_1_32, 96, 4, 1, 1, 32)                               \
     KG_SM90_TILE(X, word, element, n128_16x8_1_64_overlap, 128, 2, 1, 1, 64, Epilogues::Overlap) \
     KG_SM90_TILE(X, word, element, n128_24x8_1_64, 128, 3, 1, 1, 64)                             \

@@ -37,6 +37,10 @@ TensorMapDesc filter_map(const ConvProblem& p, const std::byte* packed) {
     return map;
 }
 
+/// From the last product of a tile's frame to the first of the next: an output leaves, or sums that are kept. Fitted to
+/// the head in bench/results/conv_h200_*.json and declared_h200_*.json.
+constexpr double kOutputClocks = 2850;
+
 int64_t tiles_x(const ConvProblem& p) { return ceil_div(p.w_out(), kWalkWidth); }
 int64_t tiles_y(const ConvProblem& p) { return ceil_div(p.h_out(), kWalkRows); }
 
@@ -62,12 +66,14 @@ double frame_walk_seconds(const ConvProblem& p, const conv::Chip& chip) {
     const double stages = inputs * static_cast<double>(ceil_div(p.c_in, kNarrowChannels));
     const double products = turns * stages * kWalkSide * kNarrowChannels / 16 * kWalkRows * kWalkPitch / kBlockPixels *
                             product_clocks(kWalkColumns);
+    const double outputs = turns * static_cast<double>(p.frames_out()) * kOutputClocks;
     const double cached = static_cast<double>(tiles) * stages * kWalkStageBytes;
     const double moved =
         static_cast<double>(p.frames_in()) * static_cast<double>(p.input_frame_bytes()) +
         static_cast<double>(p.frames_out() + p.residual_frames()) * static_cast<double>(p.output_frame_bytes());
     return launches * conv::kLaunchSeconds +
-           std::max({cached / kCacheBytesPerSecond, clock_seconds(products, chip), sm80::traffic_seconds(moved, chip)});
+           std::max({cached / kCacheBytesPerSecond, clock_seconds(products + outputs, chip),
+                     sm80::traffic_seconds(moved, chip)});
 }
 
 std::vector<std::byte> pack_frame_walk_filter(const ConvProblem& p, std::span<const float> filter) {

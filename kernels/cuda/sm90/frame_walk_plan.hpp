@@ -11,7 +11,7 @@ bool walks_frames(const conv::ConvProblem& problem);
 /// Entry point in the fat binary: "sm90_frame_walk_bf16".
 std::string_view frame_walk_kernel(Element element);
 
-/// Seconds that the problem takes: the longest of loads from the L2, products and memory traffic.
+/// Seconds that the problem takes: the longest of loads from the L2, products and outputs, and memory traffic.
 double frame_walk_seconds(const conv::ConvProblem& problem, const conv::Chip& chip);
 
 /// filter   [k][c_in][q][r][s] fp32, PyTorch's order

@@ -24,10 +24,10 @@ constexpr std::array kConfigs{KG_SM90_WINOGRAD_BF16_TILES(KG_ROW) KG_SM90_WINOGR
 #undef KG_ROW
 
 // Fitted to an H200 like the constants of cost.cpp, in clocks of the rate that power leaves while products are issued
-// in every clock.
-constexpr double kMultiplyEfficiency = 0.97, kPortEfficiency = 0.99;
-// What both warpgroups of a shared tile still do with a frame's results, for each filter.
-constexpr double kHandOverClocks = 10.7;
+// in every clock. Where shared memory is the limit, the chip runs faster than that: more than 128 bytes a clock.
+constexpr double kMultiplyEfficiency = 0.99, kPortEfficiency = 1.065;
+// Part of an epilogue (epilogue_clocks) that products do not hide: of a warpgroup's in turn, and of both together.
+constexpr double kShownInTurn = 0.24, kShownTogether = 0.8;
 constexpr int64_t kBlockChannels = 32, kBlockBytes = 2 * kBlockChannels;  // of a block of K
 constexpr int64_t kTaps = 4 * 9;  // 4 of the transform, each with 9 of the image
 
@@ -73,21 +73,17 @@ isa::TensorMapDesc filter_map(const WinogradConfig& config, const ConvProblem& p
     return map;
 }
 
-/// Bytes that pass through shared memory for one of a pair's four products over a block of channels: the operands, the
-/// arriving filters, and a quarter of the halos of a pair: 6 arrive, the transform reads 6 and writes 4, or 4 of each.
-double product_bytes(const WinogradConfig& c) {
+/// Clocks of one of a pair's four products over a block of channels: its multiplications, or its shared-memory traffic
+/// at 128 bytes a clock if that is longer: the operands, the arriving filters, and a quarter of the halos that a pair
+/// of frames moves: 6 arrive, the transform reads 6 and writes 4, or 4 of each.
+double transformed_product_clocks(const WinogradConfig& c) {
     const ConvConfig tile = whole(c);
-    const double operands = 9 * kBlockChannels / 16.0 * blocks(tile) * (kBlockPixels + c.bn) * 16 * 2;
-    return operands + 9.0 * c.bn * kBlockBytes + (keeps(c) ? 4 + 8 : 6 + 10) / 4.0 * halo_bytes(tile);
-}
-
-/// Likewise for the results of a frame of a tile, each of which is written and read: residual, raw and normed ones;
-/// norms of a shared tile read what the consumers wrote, and write in its place.
-double result_bytes(const WinogradConfig& c, const ConvProblem& p) {
-    const bool norm = p.norm != conv::Norm::None, raw = p.norm != conv::Norm::Instead;
-    const int in_turn = 2 * (p.residual + raw + norm), together = 2 * p.residual + 1 + raw + (norm ? 3 : 0);
-    return static_cast<double>(c.consumers == Consumers::InTurn ? in_turn : together) * blocks(whole(c)) *
-           kBlockPixels * c.bn * 2;
+    constexpr double kSteps = 9 * kBlockChannels / 16.0;
+    const double halos_a_product = (keeps(c) ? 4 + 8 : 6 + 10) / 4.0;
+    const double operands = kSteps * blocks(tile) * (kBlockPixels + c.bn) * 16 * 2;
+    const double filters = 9.0 * c.bn * kBlockBytes, halos = halos_a_product * halo_bytes(tile);
+    return std::max(kSteps * blocks(tile) * c.bn / 2 / kMultiplyEfficiency,
+                    (operands + filters + halos) / 128 / kPortEfficiency);
 }
 
 }  // namespace
@@ -101,16 +97,12 @@ bool fits(const WinogradConfig& c, const ConvProblem& p) {
 
 double winograd_seconds(const WinogradConfig& c, const ConvProblem& p, const conv::Chip& chip) {
     const ConvConfig tile = whole(c);
-    const auto channels = static_cast<double>(channel_blocks(p));
-    const double product = channels * 9 * kBlockChannels / 16.0 * blocks(tile) * c.bn / 2 / kMultiplyEfficiency;
-    // Products, or the shared memory's port at 128 bytes a clock.
-    const auto clocks_of = [&](int products, int frames) {
-        const double bytes = products * channels * product_bytes(c) + frames * result_bytes(c, p);
-        return std::max(products * product, bytes / 128 / kPortEfficiency) +
-               (c.consumers == Consumers::Together ? frames * kHandOverClocks * c.bn : 0);
-    };
+    const bool in_turn = c.consumers == Consumers::InTurn;
+    const double product = static_cast<double>(channel_blocks(p)) * transformed_product_clocks(c);
+    const double epilogue = epilogue_clocks(share(c), p) * (in_turn ? kShownInTurn : kShownTogether);  // of one frame
     const int64_t pairs = p.d_out() / 2, alone = p.d_out() % 2;
-    const double clocks = static_cast<double>(pairs) * clocks_of(4, 2) + static_cast<double>(alone) * clocks_of(3, 1);
+    const double clocks = static_cast<double>(pairs) * (4 * product + 2 * epilogue) +
+                          static_cast<double>(alone) * (3 * product + epilogue);
     const int64_t places =
         ceil_div(ceil_div(p.h_out(), tile_rows(tile)) * ceil_div(p.w_out(), tile_columns(tile)), kClusterCtas) *
         ceil_div(p.filter.k, c.bn) * p.n;

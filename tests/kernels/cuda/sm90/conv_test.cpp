@@ -43,9 +43,9 @@ INSTANTIATE_TEST_SUITE_P(Bf16, EveryTile,
                                          "sm90_conv_bf16_n32_32x16_2_32", "sm90_conv_bf16_n48_32x16_2_32",
                                          "sm90_conv_bf16_n64_32x8_2_64", "sm90_conv_bf16_n96_32x8_2_64",
                                          "sm90_conv_bf16_n96_16x8_2_64_overlap", "sm90_conv_bf16_n96_32x8_2_32",
-                                         "sm90_conv_bf16_n192_16x8_2_64", "sm90_conv_bf16_n48_16x8_1_32",
-                                         "sm90_conv_bf16_n96_32x8_1_32", "sm90_conv_bf16_n128_16x8_1_64_overlap",
-                                         "sm90_conv_bf16_n128_24x8_1_64", "sm90_conv_bf16_n192_16x8_1_64"));
+                                         "sm90_conv_bf16_n192_16x8_2_64", "sm90_conv_bf16_n96_32x8_1_32",
+                                         "sm90_conv_bf16_n128_16x8_1_64_overlap", "sm90_conv_bf16_n128_24x8_1_64",
+                                         "sm90_conv_bf16_n192_16x8_1_64"));
 INSTANTIATE_TEST_SUITE_P(F16, EveryTile,
                          testing::Values("sm90_conv_f16_n96_32x8_3_32", "sm90_conv_f16_n128_24x8_1_64"));
 

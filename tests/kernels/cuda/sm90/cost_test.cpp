@@ -80,7 +80,6 @@ TEST(Sm90Cost, NarrowLayersTakeTilesAsNarrowAsTheyAre) {
     EXPECT_EQ(chosen(with(causal3d(6, 352, 640, 48, 48, 3, 3), Norm::Instead, false)), "sm90_conv_bf16_n48_32x16_3_32");
     EXPECT_EQ(chosen(upsampled(same2d(4, 352, 640, 48, 24, 3, 3))), "sm90_conv_bf16_n32_32x16_2_32");
     EXPECT_EQ(chosen(upsampled(same2d(4, 176, 320, 96, 48, 3, 3))), "sm90_conv_bf16_n48_32x16_2_32");
-    EXPECT_EQ(chosen(same2d(1, 88, 160, 16, 16, 1, 1)), "sm90_conv_bf16_n48_16x8_1_32");
     ConvProblem grown = same2d(2, 352, 640, 64, 64, 3, 3);
     grown.upsample = true;
     EXPECT_EQ(chosen(grown), "sm90_conv_bf16_n64_32x8_2_64");
