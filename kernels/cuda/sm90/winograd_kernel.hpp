@@ -13,13 +13,17 @@
 /// GEMM as in conv_kernel.hpp. Persistent and warp-specialised; one source for the chip and for host_model.
 ///
 /// The transform along time is pointwise: it adds or subtracts the same pixel of two frames. A transformed halo thus
-/// serves all nine taps of the image, and two warps rewrite halos in place while two warpgroups multiply. Two sets of
+/// serves all nine taps of the image, and a few warps rewrite halos in place while two warpgroups multiply. Two sets of
 /// accumulators suffice for the four products: winograd_steps.hpp. Lavin and Gray 2016, arXiv 1509.09308 (F(2,3)).
 ///
-///   warp 0      halos     --> halo_full                  --> warps 2, 3, which rewrite halos as operands
-///   warps 2, 3  operands  --> operand_full               --> warpgroups 1 and 2: wgmma, epilogue
-///   warp 1      filters   --> filter_full, filter_empty <--> warpgroups 1 and 2 of both CTAs
-///   halo_empty  to warp 0: from warps 2, 3 for a spent halo, from warpgroups 1 and 2 for an operand
+///   warp 0           halos     --> halo_full                  --> transform warps, which rewrite halos as operands
+///   transform warps  operands  --> operand_full               --> warpgroups 1 and 2: wgmma, epilogue
+///   warp 1           filters   --> filter_full, filter_empty <--> warpgroups 1 and 2 of both CTAs
+///   halo_empty       to warp 0: from transform warps for a spent halo, from warpgroups 1 and 2 for an operand
+///   warps 12 to 15   staging_ready --> warpgroups 1 and 2, whose results they finish (winograd_finish.hpp) or warp 12
+///                    stores (winograd_store.hpp) <-- staged
+///
+/// Transform warps are 2 and 3 and, where warpgroups take turns, 14 and 15.
 namespace kinetograph::sm90 {
 
 /// Grid: any number of CTAs up to the number of tiles, along x; kWinogradThreads threads.
