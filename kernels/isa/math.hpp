@@ -50,6 +50,13 @@ KG_DEVICE float tanh(float value) {
 #endif
 }
 
+/// What RMS norm multiplies a pixel's channels by: sqrt(channels) over their length, at least 1e-12, of which `squares`
+/// is the square.
+KG_DEVICE float norm_scale(float squares, float sqrt_channels) {
+    const float length = square_root(squares);
+    return sqrt_channels / (length > 1e-12f ? length : 1e-12f);
+}
+
 /// value * negative_slope below zero, otherwise value; a slope of 0 makes it ReLU. NaN stays NaN.
 KG_DEVICE float leaky_relu(float value, float negative_slope) { return value < 0.0f ? value * negative_slope : value; }
 

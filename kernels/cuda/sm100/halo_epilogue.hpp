@@ -81,8 +81,7 @@ class HaloEpilogueRole {
         if (!has(sm90::kConvNorm)) return;
         if constexpr (c.sharing == HaloSharing::Pixels && kFault != HaloFault::NormOfOnePair)
             squares += squares_of_other_pair(squares);
-        const float length = isa::square_root(squares);
-        const float scale = p_.sqrt_c_out / (length > 1e-12f ? length : 1e-12f);
+        const float scale = isa::norm_scale(squares, p_.sqrt_c_out);
         KG_UNROLL
         for (uint32_t piece = 0; piece < kPieces; ++piece) {
             if (piece >= pieces) break;

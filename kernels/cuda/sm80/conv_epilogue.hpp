@@ -227,8 +227,7 @@ class ConvEpilogueStep {
         KG_UNROLL
         for (uint32_t mask = 1; mask < kLanes; mask *= 2) squares += isa::shuffle_xor(squares, mask);
         if (!stored) return;
-        const float length = isa::square_root(squares);
-        const float scale = params_.sqrt_c_out / (length > 1e-12f ? length : 1e-12f);
+        const float scale = isa::norm_scale(squares, params_.sqrt_c_out);
         KG_UNROLL
         for (uint32_t j = 0; j < kQuads; ++j) {
             if (count(j) == 0) continue;

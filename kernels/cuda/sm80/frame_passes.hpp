@@ -80,8 +80,7 @@ struct RmsNormKernel {
         }
         KG_UNROLL
         for (uint32_t mask = kNormLanes / 2; mask > 0; mask /= 2) squares += isa::shuffle_xor(squares, mask);
-        const float length = isa::square_root(squares);
-        const float scale = params.sqrt_channels / (length > 1e-12f ? length : 1e-12f);
+        const float scale = isa::norm_scale(squares, params.sqrt_channels);
         for (uint32_t c = lane * kCount; c < end; c += kNormLanes * kCount) {
             float values[kCount], gamma[kCount];
             load<kCount>(params.sum != nullptr ? params.sum : input, first + c, values);

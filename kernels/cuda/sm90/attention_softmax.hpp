@@ -85,8 +85,7 @@ class AttentionSoftmax {
         for (float& sum : scale) {
             sum += isa::shuffle_xor(sum, 1);
             sum += isa::shuffle_xor(sum, 2);
-            const float length = isa::square_root(sum);
-            sum = p_.sqrt_channels / (length > 1e-12f ? length : 1e-12f);
+            sum = isa::norm_scale(sum, p_.sqrt_channels);
         }
         store_blocks(p_.output[isa::block_index().y]);
         auto* const gammas = reinterpret_cast<float*>(smem_.weights[consumer_]);  // which no product reads any more

@@ -16,12 +16,6 @@
 /// functions overlap.
 namespace kinetograph::sm90 {
 
-/// What RMS norm multiplies a pixel's channels by, of the sum of their squares.
-KG_DEVICE float norm_scale(float squares, float sqrt_c_out) {
-    const float length = isa::square_root(squares);
-    return sqrt_c_out / (length > 1e-12f ? length : 1e-12f);
-}
-
 template <ConvConfig kConfig, ConvFault kFault>
 class EpilogueSteps {
   public:
@@ -167,7 +161,7 @@ class EpilogueSteps {
         for (float& sum : scale) {
             sum += isa::shuffle_xor(sum, 1);
             sum += isa::shuffle_xor(sum, 2);
-            sum = norm_scale(sum, p_.sqrt_c_out);
+            sum = isa::norm_scale(sum, p_.sqrt_c_out);
         }
         KG_UNROLL
         for (uint32_t group = 0; group < kGroups; ++group) {

@@ -260,8 +260,7 @@ struct VolumeOutputKernel {
             if (!find(params, cell, channel, pixel, index)) continue;
             float sum = 0;
             for (uint32_t i = first; i < first + warps; ++i) sum += isa::load_shared(&smem.squares[pixel][i]);
-            const float length = isa::square_root(sum);
-            const float scale = params.sqrt_k / (length > 1e-12f ? length : 1e-12f);
+            const float scale = isa::norm_scale(sum, params.sqrt_k);
             Values value;
             KG_UNROLL
             for (uint32_t c = 0; c < kVolumeChannels; ++c) {

@@ -112,7 +112,7 @@ class FinishRole {
             }
             KG_UNROLL
             for (uint32_t mask = 1; mask < kLanes; mask *= 2) sum += isa::shuffle_xor(sum, mask);
-            const float scale = norm_scale(sum, p_.sqrt_c_out);
+            const float scale = isa::norm_scale(sum, p_.sqrt_c_out);
             KG_UNROLL
             for (uint32_t piece = 0; piece < kPieces; ++piece) {
                 const auto gamma = isa::load_global<Pair>(p_.gamma + (piece * kLanes + word) * 2);
