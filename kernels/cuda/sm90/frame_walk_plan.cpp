@@ -21,14 +21,6 @@ using conv::ceil_div;
 using conv::u32;
 using conv::u64;
 
-TensorMapDesc input_map(const ConvProblem& p, const std::byte* frame) {
-    TensorMapDesc map = isa::dense_map(isa::MapMode::Tiled, p.dtype, const_cast<std::byte*>(frame), 3,
-                                       {u64(p.c_in), u64(p.w), u64(p.h)});
-    map.swizzle = isa::Swizzle::Span64;
-    map.box = {kNarrowChannels, kWalkPitch, kWalkRows + kWalkSide - 1};
-    return map;
-}
-
 TensorMapDesc filter_map(const ConvProblem& p, const std::byte* packed) {
     TensorMapDesc map = isa::dense_map(isa::MapMode::Tiled, p.dtype, const_cast<std::byte*>(packed), 2,
                                        {u64(sm80::padded_channels(p.c_in)), kWalkFilterRows});
@@ -111,7 +103,8 @@ std::vector<ConvLaunch> frame_walk_launches(const ConvProblem& problem, const co
         place_outputs(params, problem, tensors, run);
         params.inputs = u32(run.inputs);
         for (int64_t i = 0; i < run.inputs; ++i)
-            params.input[i] = encode(input_map(problem, tensors.input[u64(run.first_input + i)]));
+            params.input[i] = encode(narrow_input_map(problem, tensors.input[u64(run.first_input + i)],
+                                                      kWalkRows + kWalkSide - 1, kWalkPitch));
         const int64_t sample = run.first_output / problem.d_out(), t = run.first_output % problem.d_out();
         const int64_t first_input = run.first_input - sample * problem.d;
         params.newest = static_cast<int32_t>(conv::input_frame(problem, t, problem.filter.q - 1) - first_input);

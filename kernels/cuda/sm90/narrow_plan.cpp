@@ -26,14 +26,6 @@ using conv::u64;
 constexpr std::array kInstances{KG_SM90_NARROW_INSTANCES(KG_ROW)};
 #undef KG_ROW
 
-TensorMapDesc input_map(const NarrowConfig& c, const ConvProblem& p, const std::byte* frame) {
-    TensorMapDesc map = isa::dense_map(isa::MapMode::Tiled, p.dtype, const_cast<std::byte*>(frame), 3,
-                                       {u64(p.c_in), u64(p.w), u64(p.h)});
-    map.swizzle = isa::Swizzle::Span64;
-    map.box = {kNarrowChannels, c.row_pixels, c.rows};
-    return map;
-}
-
 TensorMapDesc filter_map(const NarrowConfig& c, const ConvProblem& p, const std::byte* packed) {
     TensorMapDesc map = isa::dense_map(isa::MapMode::Tiled, p.dtype, const_cast<std::byte*>(packed), 3,
                                        {u64(sm80::padded_channels(p.c_in)), c.columns, u64(p.filter.q)});
@@ -169,6 +161,14 @@ void place_outputs(NarrowOutput& to, const ConvProblem& problem, const conv::Con
     }
 }
 
+TensorMapDesc narrow_input_map(const ConvProblem& problem, const std::byte* frame, uint32_t rows, uint32_t columns) {
+    TensorMapDesc map = isa::dense_map(isa::MapMode::Tiled, problem.dtype, const_cast<std::byte*>(frame), 3,
+                                       {u64(problem.c_in), u64(problem.w), u64(problem.h)});
+    map.swizzle = isa::Swizzle::Span64;
+    map.box = {kNarrowChannels, columns, rows};
+    return map;
+}
+
 uint16_t narrow_bits(Element element, float value) {
     return static_cast<uint16_t>(element == Element::BF16 ? isa::bfloat16_bits(value) : isa::float16_bits(value));
 }
@@ -188,7 +188,8 @@ std::vector<ConvLaunch> narrow_launches(const NarrowConfig& config, const ConvPr
         place_outputs(params, problem, tensors, run);
         std::copy(run.taps.begin(), run.taps.end(), params.taps);
         for (int64_t i = 0; i < run.inputs; ++i)
-            params.input[i] = encode(input_map(config, problem, tensors.input[u64(run.first_input + i)]));
+            params.input[i] = encode(
+                narrow_input_map(problem, tensors.input[u64(run.first_input + i)], config.rows, config.row_pixels));
         launches.push_back({.grid = {std::min(params.tiles_x * params.tiles_y * params.frames, sms), 1, 1},
                             .threads = kThreads,
                             .shared_bytes = shared_bytes(config),

@@ -29,6 +29,9 @@ conv::ConvPlan plan_narrow_gemm(const conv::ConvProblem& problem, const conv::Ch
 NarrowOutput narrow_output(const conv::ConvProblem& problem, const conv::ParameterAddresses& parameters);
 void place_outputs(NarrowOutput& to, const conv::ConvProblem& problem, const conv::ConvTensors& tensors,
                    const FrameRun& run);
+/// The map of one input frame {c_in, w, h}; box: kNarrowChannels of a tile's pixels.
+isa::TensorMapDesc narrow_input_map(const conv::ConvProblem& problem, const std::byte* frame, uint32_t rows,
+                                    uint32_t columns);
 /// A weight in the problem's element.
 uint16_t narrow_bits(Element element, float value);
 
