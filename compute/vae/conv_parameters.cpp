@@ -1,4 +1,3 @@
-#include <kinetograph/compute/conv/cpu_clones.hpp>
 #include <kinetograph/compute/vae/conv_parameters.hpp>
 
 #include <algorithm>
@@ -42,11 +41,9 @@ std::vector<float> product(const std::vector<float>& filter, const std::vector<f
 }
 
 /// to [row] += factors [count] * rows [count, row].
-KINETOGRAPH_CPU_CLONES void add_product(const float* factors, const float* rows, float* to, std::int64_t count,
-                                        std::int64_t row) {
-    for (std::int64_t i = 0; i < count; ++i)
-#pragma omp simd
-        for (std::int64_t j = 0; j < row; ++j) to[j] += factors[i] * rows[i * row + j];
+void add_product(const float* factors, const float* rows, float* to, std::int64_t count, std::int64_t row) {
+    for (std::int64_t i = 0; i < count; ++i, rows += row)
+        for (std::int64_t j = 0; j < row; ++j) to[j] += factors[i] * rows[j];
 }
 
 /// Applies Conv::projected_by to the last third of the output channels.
