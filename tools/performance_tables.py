@@ -158,12 +158,8 @@ def backends(size):
     rows = []
     for layer in record["layers"]:
         times = {result["backend"]: result["seconds"] for result in layer["backends"] if "seconds" in result}
-        of_method = {name.removesuffix("-sm80"): seconds for name, seconds in times.items()}
-        both = "q-slice" in of_method and "implicit-gemm" in of_method
-        rows.append([layer["layer"], *(ms(times[column]) if column in times else "-" for column in columns),
-                     f"{of_method['q-slice'] / of_method['implicit-gemm']:.2f}" if both else "-"])
-    titles = ["layer", *(f"{column}, ms" for column in columns), "q-slice / implicit-gemm"]
-    return markdown(titles, rows) + source((name, record))
+        rows.append([layer["layer"], *(ms(times[column]) if column in times else "-" for column in columns)])
+    return markdown(["layer, ms", *columns], rows) + source((name, record))
 
 
 def decoder(_):
@@ -377,13 +373,14 @@ def passes(size):
     record = load(name)
     if record is None or size not in record["sizes"]:
         return missing(name) or [f"Not measured yet: no {size} in `bench/results/{name}`."]
-    costs = record["sizes"][size]["kinetograph"]["passes"]
-    rows = [[f"`{cost['name']}`", ms(cost["seconds_median"]), f"{100 * cost['share']:.1f} %"] for cost in costs[:24]]
-    rest = costs[24:]
-    if rest:
-        rows.append([f"{len(rest)} more", ms(sum(cost["seconds_median"] for cost in rest)),
-                     f"{100 * sum(cost['share'] for cost in rest):.1f} %"])
-    return markdown(["pass", "ms, median", "of a step"], rows) + source((name, record))
+    costs = [cost for cost in record["sizes"][size]["kinetograph"]["passes"]
+             if " passes from " not in cost["name"]]  # replays that were timed as a whole
+    every = sum(cost["share"] for cost in costs)
+    shown, rest = costs[:12], costs[12:]
+    rows = [[f"`{cost['name']}`", ms(cost["seconds_median"]), f"{100 * cost['share'] / every:.1f} %"] for cost in shown]
+    rows.append([f"{len(rest)} more", ms(sum(cost["seconds_median"] for cost in rest)),
+                 f"{100 * sum(cost['share'] for cost in rest) / every:.1f} %"])
+    return markdown(["pass", "ms, median", "of all passes"], rows) + source((name, record))
 
 
 def interop_table(name, record):
@@ -474,11 +471,12 @@ def soak(which):
     record = load(name)
     if record is None:
         return missing(name)
-    before, after = record["soak"]["before"], record["soak"]["after"]
-    rows = [[key.replace("_", " "), str(before[key]), str(after[key])] for key in before]
-    verdict = "; ".join(record["soak"]["changes"]) or "nothing grew or drifted"
-    text = f"{record['soak']['steps']} steps in {record['soak']['seconds']:.1f} s: {verdict}."
-    return [text, "", *markdown(["", "before", "after"], rows), *source((name, record))]
+    soak = record["soak"]
+    kinds = {"accelerator_bytes": "accelerator", "vulkan_bytes": "Vulkan", "resident_bytes": "process"}
+    held = ", ".join(f"{kind} {soak['before'][key]} and {soak['after'][key]}" for key, kind in kinds.items())
+    text = (f"{soak['steps']} steps in {soak['seconds']:.1f} s: {'; '.join(soak['changes']) or 'nothing grew or drifted'}. "
+            f"Bytes before and after: {held}.")
+    return [*textwrap.wrap(text, 120), *source((name, record))]
 
 
 def python(_):
@@ -526,9 +524,20 @@ TABLES = {"roofline": roofline, "layers": layers, "declared": declared, "backend
 
 
 def filled(text):
+    """`text` with its tables. A record's commit and command stand where the document names it first."""
+    named = set()
+
+    def once(line):
+        if not line.startswith("(`bench/results/"):
+            return line
+        if line in named:
+            return line[:line.index("`:") + 1] + ", see above)"
+        named.add(line)
+        return line
+
     def table(match):
         name, size = match.group(1), match.group(2)
-        return "\n".join([f"<!-- {name} {size} -->", *TABLES[name](size), "<!-- end -->"])
+        return "\n".join([f"<!-- {name} {size} -->", *map(once, TABLES[name](size)), "<!-- end -->"])
     return re.sub(r"<!-- (\w+) (\S+) -->\n.*?<!-- end -->", table, text, flags=re.DOTALL)
 
 

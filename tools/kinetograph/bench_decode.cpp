@@ -8,6 +8,7 @@
 #include <kinetograph/tools/kinetograph/progress.hpp>
 #include <kinetograph/tools/kinetograph/table.hpp>
 
+#include <algorithm>
 #include <array>
 #include <iterator>
 #include <map>
@@ -167,21 +168,32 @@ Result<std::uint64_t> bytes_of_second_clip(const accel::Device& device, const st
     return device.bytes_allocated() - before;
 }
 
-/// A step is one execution of a graph: its time on the device is from its first pass's begin to its last one's end. An
-/// execution whose middle is in no steady step is not counted.
-void add_device_steps(std::span<const profile::Span> spans, Measured& measured) {
+/// A step is one execution of a graph, from its first pass's begin to its last one's end: those whose middle is in a
+/// steady step.
+std::map<std::uint64_t, profile::Window> steady_executions(std::span<const profile::Span> spans,
+                                                           const Measured& measured) {
     std::map<std::uint64_t, profile::Window> executions;
     for (const profile::Span& span : spans) {
         const auto at = executions.try_emplace(span.execution, profile::Window{span.begin, span.end}).first;
         at->second.begin = std::min(at->second.begin, span.begin);
         at->second.end = std::max(at->second.end, span.end);
     }
-    for (const auto& [execution, window] : executions) {
-        const Nanoseconds middle = window.begin + window.length() / 2;
+    std::erase_if(executions, [&](const auto& execution) {
+        const Nanoseconds middle = execution.second.begin + execution.second.length() / 2;
         const auto after = std::ranges::upper_bound(measured.windows, middle, {}, &profile::Window::begin);
-        if (after != measured.windows.begin() && middle <= std::prev(after)->end)
-            measured.device_steps.add(to_seconds(window.length()));
-    }
+        return after == measured.windows.begin() || middle > std::prev(after)->end;
+    });
+    return executions;
+}
+
+/// Without the executions whose passes were not timed one by one: a lane times most replays of a captured batch as a
+/// whole, in one span. Where it times all so, all stay.
+std::vector<profile::Span> timed_one_by_one(std::vector<profile::Span> spans) {
+    std::map<std::pair<std::uint64_t, std::string_view>, std::size_t> counts;
+    for (const profile::Span& span : spans) ++counts[{span.execution, span.track}];
+    const auto is_alone = [&](const profile::Span& span) { return counts.at({span.execution, span.track}) == 1; };
+    if (!std::ranges::all_of(spans, is_alone)) std::erase_if(spans, is_alone);
+    return spans;
 }
 
 /// `window` is that of the steady steps.
@@ -328,9 +340,11 @@ Result<void> run(DecodeBench bench) {
 
     std::vector<PassCost> passes;
     if (measured.has_steady_steps()) {
-        const auto spans = recorder.spans(measured.whole().begin);
-        add_device_steps(spans, measured);
-        passes = cost_of_passes(spans, measured.whole());
+        auto spans = recorder.spans(measured.whole().begin);
+        const auto steps = steady_executions(spans, measured);
+        for (const auto& [execution, window] : steps) measured.device_steps.add(to_seconds(window.length()));
+        std::erase_if(spans, [&](const profile::Span& span) { return !steps.contains(span.execution); });
+        passes = cost_of_passes(timed_one_by_one(std::move(spans)), measured.whole());
     }
     const Subject subject{bench, decoder->clip(), info, decoder->memory()};
     KG_CHECK(report.write(to_text(measured, subject, passes), to_json(measured, subject, passes)));

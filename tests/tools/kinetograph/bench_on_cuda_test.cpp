@@ -37,6 +37,19 @@ TEST_F(BenchOnCuda, TimesEveryPassOfAReplayedStepAndCountsDeviceMemoryWithoutThe
     EXPECT_LE(json.at("peak_device_bytes").get<std::uint64_t>(), json.at("stated_device_bytes").get<std::uint64_t>());
 }
 
+TEST_F(BenchOnCuda, LeavesReplaysThatAreTimedAsAWholeOutOfThePassesCosts) {
+    const auto json = run_json({"bench", "decode", "--lane", "cuda", "--weights", "synthetic:taew2.1,dim=4", "--size",
+                                "8x8", "--steps", "12", "--rounds", "2"},
+                               options_);
+    double shares = 0;
+    for (const auto& pass : json.at("passes")) {
+        EXPECT_EQ(pass.at("name").get<std::string>().find(" passes from "), std::string::npos) << pass;
+        shares += pass.at("share").get<double>();
+    }
+    EXPECT_GT(json.at("passes").size(), 10U);
+    EXPECT_NEAR(shares, 1, 1e-9);
+}
+
 TEST_F(BenchOnCuda, HandsOverToVulkanAndBack) {
     const auto json = run_json({"bench", "interop", "--lane", "cuda", "--executions", "5", "--steps", "20"}, options_);
     EXPECT_EQ(json.at("machine").at("lane"), "cuda");
