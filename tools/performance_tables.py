@@ -368,19 +368,34 @@ def beside(_):
     return markdown(["family", "decoder", *titles, "against fp32"], rows) + ["", *sources]
 
 
-def passes(size):
+def kind_of_pass(name):
+    kinds = {"unpack_latents": "latents to the network's layout, with their first convolution",
+             "write_frames": "frames to their layout in device memory"}
+    if name.endswith(".keep"):
+        return "copies of frames that stay for the next step"
+    return kinds.get(name, "attention" if name.endswith(".attention") else "convolutions, with norms, sums and residuals")
+
+
+def passes(_):
+    """By kind, of a step in which every pass is timed by itself."""
     name = "decode_h200.json"
     record = load(name)
-    if record is None or size not in record["sizes"]:
-        return missing(name) or [f"Not measured yet: no {size} in `bench/results/{name}`."]
-    costs = [cost for cost in record["sizes"][size]["kinetograph"]["passes"]
-             if " passes from " not in cost["name"]]  # replays that were timed as a whole
-    every = sum(cost["share"] for cost in costs)
-    shown, rest = costs[:12], costs[12:]
-    rows = [[f"`{cost['name']}`", ms(cost["seconds_median"]), f"{100 * cost['share'] / every:.1f} %"] for cost in shown]
-    rows.append([f"{len(rest)} more", ms(sum(cost["seconds_median"] for cost in rest)),
-                 f"{100 * sum(cost['share'] for cost in rest) / every:.1f} %"])
-    return markdown(["pass", "ms, median", "of all passes"], rows) + source((name, record))
+    if record is None:
+        return missing(name)
+    rows, titles = {}, ["passes", "number"]
+    for size, result in record["sizes"].items():
+        titles += [f"{size}, ms", "of the step"]
+        costs = [cost for cost in result["kinetograph"]["passes"]
+                 if cost["count"] > 1 and " passes from " not in cost["name"]]  # not of first steps, nor of whole ones
+        step = sum(cost["seconds_median"] for cost in costs)
+        for kind in dict.fromkeys(kind_of_pass(cost["name"]) for cost in costs):
+            seconds = [cost["seconds_median"] for cost in costs if kind_of_pass(cost["name"]) == kind]
+            rows.setdefault(kind, [kind, str(len(seconds))])
+            rows[kind] += [ms(sum(seconds)), f"{100 * sum(seconds) / step:.1f} %"]
+        rows.setdefault("all", ["all of a step", str(len(costs))])
+        rows["all"] += [ms(step), ""]
+    rows["all"] = rows.pop("all")
+    return markdown(titles, rows.values()) + source((name, record))
 
 
 def interop_table(name, record):
