@@ -69,7 +69,8 @@ std::vector<float> pixel_map(const std::vector<float>& scale, const std::vector<
         return std::ranges::all_of(values, [value](float each) { return each == value; });
     };
     if (conv == nullptr && all(scale, 1) && all(shift, 0)) return {};
-    const std::size_t channels = conv != nullptr ? static_cast<std::size_t>(conv->c_in) : scale.size();
+    const std::size_t channels =
+        conv != nullptr ? static_cast<std::size_t>(conv->c_in) : std::max(scale.size(), shift.size());
     const auto parameters = conv != nullptr ? load_parameters(*conv, {}, "", load) : conv::HostParameters{};
     std::vector<float> map((channels + 1) * channels);
     float* const added = map.data() + channels * channels;
