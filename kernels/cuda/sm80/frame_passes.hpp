@@ -114,6 +114,7 @@ struct RmsNormKernel {
         KG_UNROLL
         for (uint32_t i = 0; i < kCount; ++i) values[i] += before[i];
         store<kCount>(sum, index, values);
+        load<kCount>(sum, index, values);  // as rounded: what is normed is what is stored
     }
 
     template <uint32_t kCount>
