@@ -8,7 +8,8 @@ namespace kinetograph::families::wan {
 /// RMS norm, SiLU, causal 3x3x3, twice, plus `x`, through a 1x1x1 `shortcut` where the widths differ.
 nn::Value residual_block(nn::Network& network, nn::Value x, const std::string& key, std::int64_t c_in,
                          std::int64_t c_out);
-/// RMS norm, 1x1 to query, key and value, attention within each frame, 1x1 (`Conv::projected_by`), plus `x`.
+/// RMS norm, 1x1 to query, key and value, attention within each frame, 1x1 (`Conv::projected_by`), plus `x`. A norm has
+/// to read the result: the attention's pass adds and norms.
 nn::Value attention_block(nn::Network& network, nn::Value x, const std::string& key, std::int64_t channels);
 /// Latents to the first stage: 1x1x1 (`conv2`), causal 3x3x3 to `widest` channels, residual, attention, residual.
 nn::Value middle(nn::Network& network, std::int64_t z_dim, std::int64_t widest);

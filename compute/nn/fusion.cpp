@@ -133,7 +133,9 @@ class Fusion {
         refuse("an activation follows neither convolution nor norm");
     }
     void begin(std::size_t, const primitive::TimeShuffle&) { refuse("a time shuffle follows no convolution"); }
-    void begin(std::size_t, const primitive::Add&) { refuse("a sum's first operand is made by no convolution"); }
+    void begin(std::size_t, const primitive::Add&) {
+        refuse("a sum's first operand is made by no convolution, nor by an attention whose sum a norm reads");
+    }
 
     void refuse(std::string_view why) { refused_ = why; }
 

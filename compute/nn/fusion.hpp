@@ -81,8 +81,8 @@ struct FusionOptions {
 ///
 /// Values in passes are values that the step makes: a skipped primitive makes nothing, and its readers read its input.
 /// Errors: Unsupported, naming the primitive: an activation, sum or shuffle that follows no convolution (an activation:
-/// nor a norm; a sum: nor an attention), a sum after a ReLU, a soft limit that is not the network's first primitive,
-/// and repeated frames that something other than UpsampleSpace or DepthToSpace reads.
+/// nor a norm; a sum: nor an attention whose sum a norm reads), a sum after a ReLU, a soft limit that is not the
+/// network's first primitive, and repeated frames that something other than UpsampleSpace or DepthToSpace reads.
 Result<std::vector<Pass>> fuse(const Network& network, const FusionOptions& options);
 
 /// The soft limit that is applied as a step stores the network's input; 0: none.

@@ -177,6 +177,9 @@ TEST(Fusion, LeavesAFirstPointwiseConvolutionThatOnlyConvolutionsReadToWhatStore
     EXPECT_EQ(passes_of(alone), "map");
 }
 
+const std::string kNoSum =
+    "a sum's first operand is made by no convolution, nor by an attention whose sum a norm reads";
+
 TEST(Fusion, AddsAndNormsInAnAttentionsPassWhereANormReadsItsSum) {
     const auto attended = [](bool normed) {
         Network network(8);
@@ -187,20 +190,20 @@ TEST(Fusion, AddsAndNormsInAnAttentionsPassWhereANormReadsItsSum) {
         return passes_of(network);
     };
     EXPECT_EQ(attended(true), "norm n | qkv | attention a +0 & m+silu");
-    EXPECT_EQ(attended(false), "primitive 3 of the network: a sum's first operand is made by no convolution");
+    EXPECT_EQ(attended(false), "primitive 3 of the network: " + kNoSum);
 }
 
 TEST(Fusion, RefusesASumAfterARelu) {
     Network network(8);
     const Value x = network.append(Network::input(), pointwise("a"));
     network.add(network.append(network.append(x, pointwise("b")), Activate{conv::Activation::Relu}), x);
-    EXPECT_EQ(passes_of(network), "primitive 3 of the network: a sum's first operand is made by no convolution");
+    EXPECT_EQ(passes_of(network), "primitive 3 of the network: " + kNoSum);
 }
 
 TEST(Fusion, RefusesASumThatNoConvolutionBegins) {
     Network network(8);
     network.add(Network::input(), Network::input());
-    EXPECT_EQ(passes_of(network), "primitive 0 of the network: a sum's first operand is made by no convolution");
+    EXPECT_EQ(passes_of(network), "primitive 0 of the network: " + kNoSum);
 }
 
 }  // namespace

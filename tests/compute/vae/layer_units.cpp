@@ -2,6 +2,8 @@
 #include <kinetograph/tests/compute/vae/layer_units.hpp>
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 
 namespace kinetograph::vae {
 namespace {
@@ -84,6 +86,18 @@ void expect_step_matches(const UnitLane& lane, const Unit& of) {
     EXPECT_TRUE(golden::within(out->thwc, golden::thwc(expected, 0, expected.shape[1]), limit_of(lane))) << of.key;
 }
 
+/// RMS norm of each pixel, without SiLU.
+std::vector<float> normed_pixels(std::vector<float> pixels, const std::vector<float>& gamma) {
+    const std::size_t channels = gamma.size();
+    for (auto pixel = pixels.begin(); pixel != pixels.end(); pixel += static_cast<std::ptrdiff_t>(channels)) {
+        const double squares = std::inner_product(pixel, pixel + static_cast<std::ptrdiff_t>(channels), pixel, 0.0);
+        for (std::size_t c = 0; c < channels; ++c)
+            pixel[static_cast<std::ptrdiff_t>(c)] *=
+                static_cast<float>(std::sqrt(static_cast<double>(channels) / squares)) * gamma[c];
+    }
+    return pixels;
+}
+
 }  // namespace
 
 golden::Limit limit_of(const UnitLane& lane) {
@@ -127,6 +141,12 @@ void expect_attention_units(const UnitLane& lane) {
     const auto sum = unit->trace(golden::tchw(input, 0, frames), "attn", frames);
     ASSERT_TRUE(sum) << sum.error().message;
     EXPECT_TRUE(golden::within(*sum, golden::thwc(expected, 0, frames), limit_of(lane)));
+
+    const auto untraced = decoder(lane, file, attention_unit(), input, frames);
+    const auto out = untraced->step(golden::tchw(input, 0, frames), frames);
+    ASSERT_TRUE(out) << out.error().message;
+    const auto normed = normed_pixels(golden::thwc(expected, 0, frames), file.tensor("attn.norm.gamma").values);
+    EXPECT_TRUE(golden::within(out->thwc, normed, limit_of(lane)));
 }
 
 }  // namespace kinetograph::vae
