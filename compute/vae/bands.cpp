@@ -16,13 +16,15 @@ bool upsamples(const nn::Pass& pass) {
 }
 
 std::vector<nn::Value> outputs_of(const nn::Pass& pass) {
-    if (const auto* conv = std::get_if<nn::ConvPass>(&pass))
-        return conv->norm ? std::vector{conv->output, conv->norm->output} : std::vector{conv->output};
+    const auto with_norm = [](const auto& made) {
+        return made.norm ? std::vector{made.output, made.norm->output} : std::vector{made.output};
+    };
+    if (const auto* conv = std::get_if<nn::ConvPass>(&pass)) return with_norm(*conv);
     if (const auto* norm = std::get_if<nn::NormPass>(&pass)) return {norm->norm.output};
     if (const auto* upsample = std::get_if<nn::UpsamplePass>(&pass)) return {upsample->output};
     if (const auto* shuffle = std::get_if<nn::DepthToSpacePass>(&pass)) return {shuffle->output};
     if (const auto* drop = std::get_if<nn::DropPass>(&pass)) return {drop->output};
-    return {std::get<nn::AttentionPass>(pass).output};
+    return with_norm(std::get<nn::AttentionPass>(pass));
 }
 
 /// The halo: rows that a band reads beyond those that it makes, on either side, in the value at which bands begin.

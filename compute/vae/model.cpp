@@ -40,7 +40,7 @@ float largest(tensor::DType dtype) {
     return dtype == tensor::DType::F16 ? 65504.0F : std::numeric_limits<float>::max();  // bf16's is as large
 }
 
-/// Latents of a few deviations must fit the type that they are stored in.
+/// Latents of a few deviations must fit the network's type: no network was trained with others.
 Result<void> check_statistics(const std::vector<float>& std, const std::vector<float>& mean, tensor::DType dtype) {
     constexpr double kDeviations = 8;
     for (std::size_t channel = 0; channel < std.size(); ++channel)

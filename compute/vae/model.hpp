@@ -79,8 +79,8 @@ class Model {
     Result<const StepPlans*> plan(const StackSize& size, const CallLimits& limits = {});
     /// The same for a clip that is to be allocated now. If the whole picture takes more than is free on the device (its
     /// budget, and what its driver says), steps run in the fewest bands that fit; above seven, not every number is
-    /// tried. Nothing is packed or uploaded before it is known that some number fits. Errors: those of plan();
-    /// OutOfMemory with the figures of StackMemory and the least that would do.
+    /// tried. No filter is loaded before it is known that some number fits, only constants of a few KiB. Errors: those
+    /// of plan(); OutOfMemory with the figures of StackMemory and the least that would do.
     Result<const StepPlans*> plan_to_fit(const StackSize& size, const CallLimits& limits = {});
     /// What a clip of the size takes: parameters and packed filters are the model's, all clips' together.
     StackMemory memory(const StepPlans& plans) const;

@@ -51,7 +51,7 @@ enum class Norm : std::uint8_t {
 /// filter    [k, c_in / groups, q, r, s]         dtype (given as float32, rounded once)
 /// scale     [k]                                 float32; 1 without channel_scales
 /// bias      [k]                                 float32
-/// residual  [n, d_out, h_out, w_out, k]         output_dtype
+/// residual  [n, d_out, h_out, w_out, k]         output_dtype; of `carried` sums residual_frames()
 /// output    [n, d_out, h_out, w_out, k]         output_dtype
 /// normed    [n, d_out, h_out, w_out, k]         output_dtype
 struct ConvProblem {

@@ -186,8 +186,8 @@ std::map<std::uint64_t, profile::Window> steady_executions(std::span<const profi
     return executions;
 }
 
-/// Without the executions whose passes were not timed one by one: a lane times most replays of a captured batch as a
-/// whole, in one span. Where it times all so, all stay.
+/// Without the executions whose passes were not timed one by one: a lane times most replays of a captured batch, here
+/// of a whole step, in one span. Where it times all so, all stay.
 std::vector<profile::Span> timed_one_by_one(std::vector<profile::Span> spans) {
     std::map<std::pair<std::uint64_t, std::string_view>, std::size_t> counts;
     for (const profile::Span& span : spans) ++counts[{span.execution, span.track}];

@@ -9,7 +9,7 @@
 /// What one instance of the SM90 attention is made of. A CTA is two warpgroups of 64 queries each and goes over the
 /// keys 64 at a time. A warpgroup keeps the sums of its queries over all channels in registers: for 384 channels 192 a
 /// thread, and 32 scores. The SM's registers do not suffice for a third warpgroup that only loads: thread 0 issues the
-/// first loads, then one thread of the second warpgroup all others.
+/// first loads, then one thread of the second warpgroup all others but those of a sum's rows (attention_load.hpp).
 namespace kinetograph::sm90 {
 
 struct AttentionConfig {

@@ -6,8 +6,8 @@
 #include <kinetograph/kernels/isa/thread.hpp>
 #include <kinetograph/kernels/isa/tma.hpp>
 
-/// The loads, issued by one thread: the queries once, then stages of keys and values in the order in which turns of
-/// attention_multiply.hpp read them.
+/// The loads: the queries once, then stages of keys and values in the order in which turns of attention_multiply.hpp
+/// read them, issued by one thread; at the end, where it adds a sum, the rows of it, by one thread of each warpgroup.
 /// Channels past the head's last and tokens past the frame's last are zeros.
 namespace kinetograph::sm90 {
 

@@ -95,6 +95,8 @@ struct CheckedWinogradConfig {
     static_assert(keeps(c) == (c.consumers == Consumers::InTurn), "a warpgroup's turn skips kept operands");
     static_assert(c.halo_stages >= 4, "one operand in use, another ready, two frames on their way");
     static_assert(c.halo_stages % 2 == 0 && c.kept_stages % 2 == 0, "both operands of a block of channels");
+    static_assert(c.kept_stages <= 2 * c.halo_stages, "a warpgroup that skips a tile counts two laps of phase 0");
+    static_assert(halos(c) <= 32, "a bit for each slot's parity");
     static_assert(c.filter_stages >= 2, "a ring needs two stages");
     static_assert(3 * halos(c) + 2 * c.filter_stages + (1 + 2 * staging_buffers(c)) * kConsumers <= 128,
                   "more barriers than their KiB holds");

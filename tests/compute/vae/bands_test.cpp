@@ -203,7 +203,7 @@ TEST_F(BandedSteps, AreTakenWhereTheWholePictureIsOverTheBudgetWhichIsKept) {
     EXPECT_LE(small->peak_bytes(), banded->clip().memory().total());
 }
 
-TEST_F(BandedSteps, AreRefusedBeforeAnythingIsLoadedWhereNoNumberOfThemFits) {
+TEST_F(BandedSteps, AreRefusedBeforeAnyFilterIsLoadedWhereNoNumberOfThemFits) {
     if (device_->info().features.find("avx512f") == std::string::npos)
         GTEST_SKIP() << "without AVX-512 images smaller than filters are the reference's, which holds its own";
     const auto whole = decoder(model(*device_));
