@@ -181,8 +181,8 @@ class Tables(unittest.TestCase):
         text = (ROOT / "docs/kernels-gfx950.md").read_text()
         wave, conv, passes = (suites[kind]["problems"] for kind in ("wave", "conv", "pass"))
         for sentence in (f"{wave} problems of instruction wrappers",
-                         f"{conv} of FourWaveConv, {suites['conv']['drawn']} of them drawn",
-                         f"{passes} of the passes, {suites['pass']['drawn']} of them drawn",
+                         f"{conv} of FourWaveConv, {suites['conv']['drawn']} of them random",
+                         f"{passes} of the passes, {suites['pass']['drawn']} of them random",
                          f"the emulator's {wave + conv + passes} problems", record["kernels_hip_tree"][:9],
                          record["emulator_commit"][:7],
                          f"all {suites['conv']['kernels'] + suites['pass']['kernels']} compiled kernels"):
