@@ -47,10 +47,10 @@ def ms(seconds):
     return f"{1e3 * seconds:.3f}"
 
 
-def best_of(layer, fast=False):
-    """The fastest back end that ran: of those with direct sums, or with `fast` of all; None if none ran."""
+def best_of(layer):
+    """The fastest back end with direct sums that ran; None if none ran."""
     ran = [result for result in layer["backends"]
-           if "seconds" in result and (fast or not result["backend"].startswith("winograd-"))]
+           if "seconds" in result and not result["backend"].startswith("winograd-")]
     return min(ran, key=lambda result: result["seconds"]) if ran else None
 
 
@@ -77,24 +77,21 @@ def layers(size):
     if ours is None or theirs is None:
         return missing(*names)
     cudnn = {layer["layer"]: layer for layer in theirs["layers"]}
-    rows, sums = [], [0.0, 0.0, 0.0, 0.0]
+    rows, sums = [], [0.0, 0.0, 0.0]
     for layer in ours["layers"]:
-        other, best, fast = cudnn[layer["layer"]], best_of(layer), best_of(layer, fast=True)
+        other, best = cudnn[layer["layer"]], best_of(layer)
         if best is None:
-            rows.append([layer["layer"], str(layer["launches"]), "none ran", "", "", ms(other["seconds"]),
-                         ms(other["seconds_floor"]), "", "", ""])
+            rows.append([layer["layer"], str(layer["launches"]), "none ran", "", ms(other["seconds"]),
+                         ms(other["seconds_floor"]), "", ""])
             continue
-        for i, seconds in enumerate((best["seconds"], fast["seconds"], other["seconds"], other["seconds_floor"])):
+        for i, seconds in enumerate((best["seconds"], other["seconds"], other["seconds_floor"])):
             sums[i] += layer["launches"] * seconds
-        rows.append([layer["layer"], str(layer["launches"]), best["backend"], ms(best["seconds"]),
-                     ms(fast["seconds"]) if fast is not best else "", ms(other["seconds"]), ms(other["seconds_floor"]),
-                     f"{best['tflops']:.0f}", f"{other['seconds'] / best['seconds']:.2f}",
-                     f"{other['seconds'] / fast['seconds']:.2f}" if fast is not best else ""])
+        rows.append([layer["layer"], str(layer["launches"]), best["backend"], ms(best["seconds"]), ms(other["seconds"]),
+                     ms(other["seconds_floor"]), f"{best['tflops']:.0f}", f"{other['seconds'] / best['seconds']:.2f}"])
     rows.append(["all of a step", str(sum(layer["launches"] for layer in ours["layers"])), "", *map(ms, sums), "",
-                 f"{sums[2] / sums[0]:.2f}" if sums[0] else "", f"{sums[2] / sums[1]:.2f}" if sums[1] else ""])
-    return markdown(["layer: channels, taps, output", "launches", "ours", "ms", "winograd-time ms", "cuDNN ms",
-                     "floor ms", "TFLOP/s", "cuDNN / ours", "cuDNN / winograd-time"],
-                    rows) + source(*zip(names, (ours, theirs)))
+                 f"{sums[1] / sums[0]:.2f}" if sums[0] else ""])
+    return markdown(["layer: channels, taps, output", "launches", "ours", "ms", "cuDNN ms", "floor ms", "TFLOP/s",
+                     "cuDNN / ours"], rows) + source(*zip(names, (ours, theirs)))
 
 
 def of_layers(record):
@@ -364,7 +361,11 @@ def beside(_):
                         f"{stats['peak_device_bytes'] / 2.0 ** 20:.0f} MiB"]
             rows.append([*row, f"{of['psnr_db']:.1f} dB" if of["psnr_db"] else "not measured"])
     titles = [title for size in sizes for title in (f"{size}, frames/s", "first frame", "memory")]
-    sources = {line: None for measured in record["families"].values() for line in source((name, measured))[1:]}
+    commits = {}
+    for measured in record["families"].values():
+        commits.setdefault(measured["machine"]["device"], {})[measured["commit"][:9]] = None
+    sources = [f"(`bench/results/{name}`: {device}, commits {', '.join(of)}; their commands are in the file)"
+               for device, of in commits.items()]
     return markdown(["family", "decoder", *titles, "against fp32"], rows) + ["", *sources]
 
 
@@ -373,7 +374,8 @@ def kind_of_pass(name):
              "write_frames": "frames to their layout in device memory"}
     if name.endswith(".keep"):
         return "copies of frames that stay for the next step"
-    return kinds.get(name, "attention" if name.endswith(".attention") else "convolutions, with norms, sums and residuals")
+    other = "attention" if name.endswith(".attention") else "convolutions, with norms, sums and residuals"
+    return kinds.get(name, other)
 
 
 def passes(_):
@@ -489,7 +491,8 @@ def soak(which):
     soak = record["soak"]
     kinds = {"accelerator_bytes": "accelerator", "vulkan_bytes": "Vulkan", "resident_bytes": "process"}
     held = ", ".join(f"{kind} {soak['before'][key]} and {soak['after'][key]}" for key, kind in kinds.items())
-    text = (f"{soak['steps']} steps in {soak['seconds']:.1f} s: {'; '.join(soak['changes']) or 'nothing grew or drifted'}. "
+    changes = "; ".join(soak["changes"]) or "nothing grew or drifted"
+    text = (f"{soak['steps']} steps in {soak['seconds']:.1f} s: {changes}. "
             f"Bytes before and after: {held}.")
     return [*textwrap.wrap(text, 120), *source((name, record))]
 
