@@ -193,6 +193,11 @@ Result<const StepPlans*> Model::compiled(const StackSize& size, const CallLimits
 /// Packs all parameters and returns the plans.
 Result<const StepPlans*> Model::packed(const StepPlans& plans, const CallLimits& limits) {
     KG_CHECK_IN(name_, counting_device_bytes([&]() KG_REQUIRES(mutex_) { return parameters_.pack(limits); }));
+    const std::string refusal = refusal_is_told_ ? "" : parameters_.preferred_refusal();
+    if (!refusal.empty())
+        device_.log().warn("{}: no convolution takes the preferred back end {}: {}", name_, network_.preferred_backend,
+                           refusal);
+    refusal_is_told_ = refusal_is_told_ || !refusal.empty();
     return &plans;
 }
 

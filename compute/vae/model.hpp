@@ -125,3 +125,4 @@ class Model {
 };
 
 }  // namespace kinetograph::vae
+    bool refusal_is_told_ KG_GUARDED_BY(mutex_) = false;    ///< that no convolution takes the preferred method

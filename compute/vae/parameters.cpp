@@ -39,6 +39,19 @@ std::string_view Parameters::method_of(const conv::ConvProblem& problem) {
     return methods_.emplace_back(problem, first.open ? first.candidate : "").second;
 }
 
+std::string Parameters::preferred_refusal() const {
+    if (preferred_.empty()) return "";
+    const conv::Convolution* first = nullptr;
+    for (const auto& [key, layer] : layers_)
+        for (const Made& made : layer.convolutions) {
+            if (made.convolution->backend() == preferred_) return "";
+            if (first == nullptr) first = made.convolution.get();
+        }
+    if (first == nullptr) return "";
+    const auto rows = conv::explain(device_.info(), first->problem(), sums_, preferred_);
+    return std::ranges::find(rows, preferred_, &conv::DispatchRow::candidate)->reason;
+}
+
 Result<void> Parameters::pack(const CallLimits& limits) {
     for (auto& [key, layer] : layers_)
         for (const Made& made : layer.convolutions) {

@@ -38,6 +38,8 @@ class Parameters {
     /// those of accel::upload.
     Result<const float*> latent_map(const std::vector<float>& scale, const std::vector<float>& shift,
                                     const nn::primitive::Conv* conv);
+    /// Why no convolution takes the preferred method, by the first of them; empty if one does, or none is preferred.
+    std::string preferred_refusal() const;
     accel::Device& device() const { return device_; }
     /// Bytes of all filters that are packed or will be, estimated from their element counts.
     std::uint64_t bytes() const;

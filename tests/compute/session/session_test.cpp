@@ -92,6 +92,29 @@ TEST(Sessions, KeepABudgetOfWhatAStreamStatesFramesIncluded) {
     EXPECT_LE(second->device().peak_bytes(), stated);
 }
 
+TEST(Sessions, SayWhyNoConvolutionTakesThePreferredBackEnd) {
+    std::string warned;
+    const auto decode_with = [&](const std::string& backend) {
+        warned.clear();
+        const auto session = open({.device = "cpu",
+                                   .hooks = {.log = Log([&](LogLevel level, std::string_view message) {
+                                                 if (level == LogLevel::Warning) warned += message;
+                                             }),
+                                             .host = {},
+                                             .budget = {}},
+                                   .model = {.preferred_backend = backend}});
+        for (int clips = 0; clips < 2; ++clips) ASSERT_TRUE(session->decode(stream::testing::small_clip(2)));
+    };
+    decode_with("q-slice-sm80");
+    EXPECT_TRUE(
+        warned.starts_with("synthetic:wan2.1,dim=2: no convolution takes the preferred back end q-slice-sm80: wants "
+                           "a CUDA device"))
+        << warned;
+    EXPECT_EQ(warned.find("preferred", warned.find("preferred") + 1), std::string::npos) << "once a model: " << warned;
+    decode_with("reference-cpu");
+    EXPECT_EQ(warned, "");
+}
+
 TEST(Sessions, OpenAndDecodeWithinTheLimitsOfACall) {
     std::stop_source source;
     const CallLimits limits{.until = host_now() + kLong * 10, .stop = source.get_token()};
