@@ -111,7 +111,12 @@ class DecodingStream final : public FrameStream {
         LatentFrame latent;
         std::int64_t number = 0;  ///< of the clip's latent frames
     };
+    RingDecoderOptions ring_options(const vae::Latents* clip, const FrameStreamOptions& options);
+    Result<void> allocate(std::shared_ptr<vae::Model> model, vae::LatentSize size, const vae::Latents* clip,
+                          const FrameStreamOptions& options);
     Result<void> make_staging(const vae::Model& model, vae::LatentSize size);
+    vae::StackMemory memory_beside_clip(const vae::Model& model, vae::LatentSize size, const vae::Latents* clip,
+                                        const FrameStreamOptions& options);
     void state_facts(const vae::Latents* clip, const FrameStreamOptions& options);
     void run();
     void decode_all();
@@ -171,24 +176,15 @@ Result<void> DecodingStream::make(std::shared_ptr<vae::Model> model, vae::Latent
                                   const FrameStreamOptions& options) {
     set_loop(options.loop);
     latent_frames_ = options.latent_frames;
-    if (clip != nullptr) {
-        KG_CHECK(model->check_takes(*clip));
-        KG_TRY(clip_, UploadedClip::create(bridge_->accelerator(), *clip, options.limits));
-    } else {
-        KG_CHECK(make_staging(*model, size));
+    auto allocated = allocate(model, size, clip, options);
+    if (!allocated && allocated.error().code == ErrorCode::OutOfMemory) {
+        clip_.reset();
+        staging_ = {};
+        const vae::StackSize steps{size.height, size.width, clip != nullptr ? options.latent_frames : 1};
+        return fail(model->explain_refusal(std::move(allocated.error()), steps,
+                                           memory_beside_clip(*model, size, clip, options), options.limits));
     }
-    KG_TRY(decoder_, RingDecoder::create(*bridge_, std::move(model), size,
-                                         {.storage = options.storage,
-                                          .format = options.format,
-                                          .slots = options.slots,
-                                          .max_latent_frames = clip != nullptr ? options.latent_frames : 1,
-                                          .copy_lane = options.copy_lane,
-                                          .copies = copies_on(bridge_->display(), options.copy_lane),
-                                          .fps = clip != nullptr ? clip->fps : options.fps,
-                                          .recorder = options.recorder,
-                                          .passes = options.passes,
-                                          .limits = options.limits,
-                                          .gives_up = [this] { return is_cancelled(); }}));
+    KG_CHECK(allocated);
     state_facts(clip, options);
     // Work is submitted to an application's Vulkan queue in push() itself, which the application calls where it may.
     hands_over_ = clip == nullptr && !decoder_->submits_to_display();
@@ -196,6 +192,45 @@ Result<void> DecodingStream::make(std::shared_ptr<vae::Model> model, vae::Latent
     thread_ = std::thread([this] { run(); });
     pthread_setname_np(thread_.native_handle(), "frame stream");
     return {};
+}
+
+RingDecoderOptions DecodingStream::ring_options(const vae::Latents* clip, const FrameStreamOptions& options) {
+    return {.storage = options.storage,
+            .format = options.format,
+            .slots = options.slots,
+            .max_latent_frames = clip != nullptr ? options.latent_frames : 1,
+            .copy_lane = options.copy_lane,
+            .copies = copies_on(bridge_->display(), options.copy_lane),
+            .fps = clip != nullptr ? clip->fps : options.fps,
+            .recorder = options.recorder,
+            .passes = options.passes,
+            .limits = options.limits,
+            .gives_up = [this] { return is_cancelled(); }};
+}
+
+/// Latents and frames first, so that the clip is planned for what they leave.
+Result<void> DecodingStream::allocate(std::shared_ptr<vae::Model> model, vae::LatentSize size, const vae::Latents* clip,
+                                      const FrameStreamOptions& options) {
+    if (clip != nullptr) {
+        KG_CHECK(model->check_takes(*clip));
+        KG_TRY(clip_, UploadedClip::create(bridge_->accelerator(), *clip, options.limits));
+    } else {
+        KG_CHECK(make_staging(*model, size));
+    }
+    KG_TRY(decoder_, RingDecoder::create(*bridge_, std::move(model), size, ring_options(clip, options)));
+    return {};
+}
+
+/// Latents and frames, as StackMemory::io and stream.
+vae::StackMemory DecodingStream::memory_beside_clip(const vae::Model& model, vae::LatentSize size,
+                                                    const vae::Latents* clip, const FrameStreamOptions& options) {
+    vae::StackMemory memory = RingDecoder::memory_of_frames(*bridge_, model, size, ring_options(clip, options));
+    const std::uint64_t latent = vae::input_bytes(model.network(), {.height = size.height, .width = size.width}, 1);
+    if (clip != nullptr)
+        memory.stream += vae::whole_pages(static_cast<std::uint64_t>(clip->frames) * latent);
+    else
+        memory.io += staging_.size() * vae::whole_pages(latent);
+    return memory;
 }
 
 Result<void> DecodingStream::make_staging(const vae::Model& model, vae::LatentSize size) {
@@ -220,18 +255,10 @@ void DecodingStream::state_facts(const vae::Latents* clip, const FrameStreamOpti
               .slots = ring.desc().slots,
               .route = bridge_->choice().reason,
               .memory = decoded.memory()};
-    facts_.memory.io = vae::whole_pages(1);  // flags
-    facts_.memory.stream += decoder_->staging_bytes();
-    const std::uint64_t ring_bytes = vae::whole_pages(ring.frame_bytes()) * ring.desc().slots;
-    if (ring.desc().storage == FrameRingDesc::Storage::Host)
-        facts_.memory.io += ring_bytes;
-    else if (ring.desc().storage == FrameRingDesc::Storage::Buffer)
-        facts_.memory.stream += ring_bytes;
+    const vae::StackMemory beside = memory_beside_clip(decoded.model(), decoded.latent_size(), clip, options);
+    facts_.memory.io = beside.io;
+    facts_.memory.stream = beside.stream;
     facts_.shown_bytes = decoder_->shown_bytes();
-    if (clip_)
-        facts_.memory.stream += vae::whole_pages(clip_->latents->bytes());
-    else
-        facts_.memory.io += staging_.size() * vae::whole_pages(staging_.front()->bytes());
 }
 
 DecodingStream::~DecodingStream() {

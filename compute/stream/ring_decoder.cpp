@@ -119,6 +119,24 @@ std::uint64_t RingDecoder::shown_bytes() const {
     return (frames + before) * frame_bytes_;
 }
 
+vae::StackMemory RingDecoder::memory_of_frames(const interop::Bridge& bridge, const vae::Model& model,
+                                               vae::LatentSize size, const RingDecoderOptions& options) {
+    const vae::StepFrames frames = model.step_frames(size);
+    const auto frame = static_cast<std::uint64_t>(frames.width * frames.height) * vae::bytes_per_pixel(options.format);
+    const std::uint64_t ring = options.slots * vae::whole_pages(frame);
+    vae::StackMemory memory{.io =
+                                vae::whole_pages((std::uint64_t{options.slots} + 1) * sizeof(std::uint32_t))};  // flags
+    if (options.storage == FrameRingDesc::Storage::Host) {
+        memory.io += ring;
+        if (vae::HostCopies::serve(bridge.accelerator()))
+            memory.stream =
+                vae::HostCopies::device_bytes(static_cast<std::size_t>(frames.most * options.max_latent_frames), frame);
+    } else if (options.storage == FrameRingDesc::Storage::Buffer || bridge.display() == nullptr) {
+        memory.stream = ring;
+    }
+    return memory;
+}
+
 /// Checked before anything is allocated: drivers move memory to the host rather than refuse it.
 Result<void> RingDecoder::check_shown() const {
     if (shown_bytes() == 0) return {};

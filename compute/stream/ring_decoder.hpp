@@ -87,8 +87,9 @@ class RingDecoder {
     std::vector<graph::LaneState> lane_states() const;
     /// Bytes of the ring, and of the buffers that its images are copied from, on the Vulkan device; 0 without one.
     std::uint64_t shown_bytes() const;
-    /// Bytes of frames on the accelerator that are copied to host memory from there; 0 if none are.
-    std::uint64_t staging_bytes() const { return host_copies_ ? host_copies_->device_bytes() : 0; }
+    /// What create() allocates for the accelerator beside the clip, as StackMemory::io and stream.
+    static vae::StackMemory memory_of_frames(const interop::Bridge& bridge, const vae::Model& model,
+                                             vae::LatentSize size, const RingDecoderOptions& options);
 
     interop::FrameRing& ring() { return *ring_; }
     const interop::FrameRing& ring() const { return *ring_; }

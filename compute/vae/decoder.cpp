@@ -177,7 +177,7 @@ Result<void> Decoder::reset() {
 
 StackMemory Decoder::memory() const {
     StackMemory memory = clip().memory();
-    if (copies_) memory.stream = copies_->device_bytes();
+    if (copies_) memory.stream = HostCopies::device_bytes(1, stagings_.front().output->bytes());
     return memory;
 }
 

@@ -34,7 +34,9 @@ Result<std::unique_ptr<HostCopies>> HostCopies::create(accel::Device& device, st
 
 HostCopies::~HostCopies() = default;
 
-std::uint64_t HostCopies::device_bytes() const { return kTurns * whole_pages(outputs_.front()->bytes()); }
+std::uint64_t HostCopies::device_bytes(std::size_t parts, std::uint64_t part_bytes) {
+    return kTurns * whole_pages(parts * pitch_of(part_bytes));
+}
 
 graph::Physical HostCopies::place_of(std::size_t turn, std::size_t part) const {
     return {reinterpret_cast<std::uintptr_t>(outputs_.at(turn)->data()), part * pitch_of(part_bytes_), part_bytes_};

@@ -41,8 +41,8 @@ class HostCopies {
     /// Waits for the copies that were enqueued. The lane of their steps must have ended before.
     ~HostCopies();
 
-    /// What create() has allocated on the device.
-    std::uint64_t device_bytes() const;
+    /// What create() allocates on the device.
+    static std::uint64_t device_bytes(std::size_t parts, std::uint64_t part_bytes);
     /// Where a step of that turn writes the part. The caller must have waited for the turn's copy before.
     graph::Physical place_of(std::size_t turn, std::size_t part) const;
     /// Copies the turn's first parts to `places` once `written` is reached; returns at once. The result is the point at

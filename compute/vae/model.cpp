@@ -206,12 +206,11 @@ std::uint64_t Model::bytes_wanted(const StepPlans& plans) const {
     return plans.transients + plans.histories + parameters_.bytes_to_pack();
 }
 
-/// Tries few bands first, and late cuts first: more bands take less for transients and more for histories, and a band
-/// that begins earlier computes more rows twice.
-Result<const StepPlans*> Model::find_fitting(const StepPlans& whole, const CallLimits& limits) {
+/// Steps that leave `beside` bytes free. Tries few bands first, and late cuts first: more bands take less for
+/// transients and more for histories, and a band that begins earlier computes more rows twice.
+Result<const StepPlans*> Model::find_fitting(const StepPlans& whole, const CallLimits& limits, std::uint64_t beside) {
     constexpr std::int64_t kMostBands = 32;
-    constexpr double kMiB = 1024.0 * 1024.0;
-    const std::uint64_t free = device_.bytes_free();
+    const std::uint64_t all = device_.bytes_free(), free = all - std::min(beside, all);
     if (bytes_wanted(whole) <= free) return &whole;
     const StepPlans* least = &whole;
     for (std::int64_t count = 2; count <= kMostBands; count += (count + 3) / 5) {
@@ -227,15 +226,41 @@ Result<const StepPlans*> Model::find_fitting(const StepPlans& whole, const CallL
     }
     // A lost device reports that nothing is free; any call on it returns why.
     KG_CHECK(device_.create_event());
-    const StackMemory memory = memory_locked(*least);
-    return fail(ErrorCode::OutOfMemory,
-                "decoding {}x{} latents needs {:.0f} MiB, and {:.0f} in the {} bands that need least (transients "
-                "{:.0f}, histories {:.0f}, the model's parameters {:.0f}); {:.0f} MiB are free beside frames and other "
-                "clips on {}",
-                whole.size.width, whole.size.height, static_cast<double>(bytes_wanted(whole)) / kMiB,
-                static_cast<double>(bytes_wanted(*least)) / kMiB, least->size.bands.count,
-                static_cast<double>(memory.transients) / kMiB, static_cast<double>(memory.histories) / kMiB,
-                static_cast<double>(memory.parameters) / kMiB, static_cast<double>(free) / kMiB, device_.info().name);
+    return fail(lack_of_memory(whole, *least, beside));
+}
+
+/// Totals are rounded up and what is left down, so that a budget of the least total suffices. The model's parameters
+/// that are on the device already count on both sides.
+Error Model::lack_of_memory(const StepPlans& whole, const StepPlans& least, std::uint64_t beside) const {
+    constexpr double kMiB = 1024.0 * 1024.0;
+    const auto mib = [](std::uint64_t bytes) { return static_cast<double>(bytes) / kMiB; };
+    const auto total = [&](const StepPlans& plans)
+                           KG_REQUIRES(mutex_) { return std::ceil(mib(bytes_wanted(plans) + device_bytes_ + beside)); };
+    const std::int64_t bands = least.size.bands.count;
+    const double left = std::floor(mib(device_.bytes_free() + device_bytes_));
+    const std::string& device = device_.info().name;
+    return {
+        ErrorCode::OutOfMemory,
+        fmt::format("decoding {}x{} latents needs {:.0f} MiB{} (transients {:.1f}, histories {:.1f}, the model's "
+                    "parameters {:.1f}{}); {}",
+                    whole.size.width, whole.size.height, total(whole),
+                    bands == 1 ? "" : fmt::format(", and {:.0f} in the {} bands that need least", total(least), bands),
+                    mib(least.transients), mib(least.histories), mib(device_bytes_ + parameters_.bytes_to_pack()),
+                    beside == 0 ? "" : fmt::format(", latents and frames {:.1f}", mib(beside)),
+                    device_.budget_bytes() == 0 ? fmt::format("{:.0f} MiB are free on {}", left, device)
+                                                : fmt::format("the budget of {:.1f} MiB on {} leaves {:.0f}",
+                                                              mib(device_.budget_bytes()), device, left))};
+}
+
+Error Model::explain_refusal(Error refusal, const StackSize& size, const StackMemory& beside,
+                             const CallLimits& limits) {
+    if (!check(size)) return refusal;
+    const Lock lock(mutex_);
+    const auto whole = compiled(size, limits);
+    if (!whole) return refusal;
+    const bool on_host = device_.info().kind == accel::Kind::Cpu;
+    auto fitting = find_fitting(**whole, limits, beside.stream + (on_host ? beside.io : 0));
+    return fitting ? std::move(refusal) : std::move(fitting.error());
 }
 
 /// Of a step on one latent frame that is not a clip's first, or of the only step of a clip.

@@ -82,6 +82,11 @@ class Model {
     /// tried. No filter is loaded before it is known that some number fits, only constants of a few KiB. Errors: those
     /// of plan(); OutOfMemory with the figures of StackMemory and the least that would do.
     Result<const StepPlans*> plan_to_fit(const StackSize& size, const CallLimits& limits = {});
+    /// The Error to return where `refusal`, an OutOfMemory, ended an allocation for a clip of the size, and all others
+    /// for it have been released: plan_to_fit()'s, with the frames' memory (`beside`: io and stream) among the figures.
+    /// `refusal` itself if everything would fit, or the size has no plans.
+    Error explain_refusal(Error refusal, const StackSize& size, const StackMemory& beside,
+                          const CallLimits& limits = {});
     /// What a clip of the size takes: parameters and packed filters are the model's, all clips' together.
     StackMemory memory(const StepPlans& plans) const;
 
@@ -108,7 +113,10 @@ class Model {
     Result<const StepPlans*> compiled(const StackSize& size, const CallLimits& limits) KG_REQUIRES(mutex_);
     Result<StepPlans> compile(const StackSize& size, const CallLimits& limits) KG_REQUIRES(mutex_);
     Result<const StepPlans*> packed(const StepPlans& plans, const CallLimits& limits) KG_REQUIRES(mutex_);
-    Result<const StepPlans*> find_fitting(const StepPlans& whole, const CallLimits& limits) KG_REQUIRES(mutex_);
+    Result<const StepPlans*> find_fitting(const StepPlans& whole, const CallLimits& limits, std::uint64_t beside = 0)
+        KG_REQUIRES(mutex_);
+    Error lack_of_memory(const StepPlans& whole, const StepPlans& least, std::uint64_t beside) const
+        KG_REQUIRES(mutex_);
     void log_bands(const StepPlans& whole, const StepPlans& banded) const KG_REQUIRES(mutex_);
     double work_ratio(const StackSize& size) const;
     StackMemory memory_locked(const StepPlans& plans) const KG_REQUIRES(mutex_);
@@ -121,8 +129,8 @@ class Model {
     mutable Mutex mutex_;
     Parameters parameters_ KG_GUARDED_BY(mutex_);
     std::uint64_t device_bytes_ KG_GUARDED_BY(mutex_) = 0;  ///< of the parameters
+    bool refusal_is_told_ KG_GUARDED_BY(mutex_) = false;    ///< that no convolution takes the preferred method
     std::vector<std::unique_ptr<const StepPlans>> plans_ KG_GUARDED_BY(mutex_);
 };
 
 }  // namespace kinetograph::vae
-    bool refusal_is_told_ KG_GUARDED_BY(mutex_) = false;    ///< that no convolution takes the preferred method

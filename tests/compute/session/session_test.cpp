@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <mutex>
+#include <regex>
 
 namespace kinetograph::session {
 namespace {
@@ -90,6 +91,36 @@ TEST(Sessions, KeepABudgetOfWhatAStreamStatesFramesIncluded) {
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, ErrorCode::OutOfMemory);
     EXPECT_LE(second->device().peak_bytes(), stated);
+}
+
+TEST(Sessions, StateABudgetThatSufficesWhicheverAllocationASmallerOneEnds) {
+    vae::Latents clip{"clip", 16, 4, 32, 32, {}, 25.0, 0};
+    clip.values.resize(static_cast<std::size_t>(16 * 4 * 32 * 32), 0.5F);
+    const auto refusal = [&](std::uint64_t mib) -> std::string {
+        const auto session = open(
+            {.device = "cpu", .hooks = {.log = {}, .host = {}, .budget = {.bytes = mib << 20U, .on_pressure = {}}}});
+        const auto stream = session->decode(clip);
+        if (stream) return "";
+        EXPECT_EQ(stream.error().code, ErrorCode::OutOfMemory);
+        EXPECT_LE(session->device().peak_bytes(), mib << 20U);
+        return stream.error().message;
+    };
+    const std::string stated = refusal(1);
+    std::smatch least;
+    ASSERT_TRUE(std::regex_search(stated, least,
+                                  std::regex("^decoding 32x32 latents needs [0-9]+ MiB, and ([0-9]+) in the "
+                                             "[0-9]+ bands that need least \\(transients .*, histories .*, the "
+                                             "model's parameters .*, latents and frames .*\\); the budget of "
+                                             "1\\.0 MiB on .* leaves 1$")))
+        << stated;
+    const std::uint64_t enough = std::stoull(least[1]);
+    ASSERT_GT(enough, 2U);
+    const std::string figures = stated.substr(0, stated.find(';'));
+    for (const std::uint64_t mib : {enough / 2, enough - 1}) {
+        const std::string refused = refusal(mib);
+        EXPECT_TRUE(refused.starts_with(figures)) << mib << ": " << refused;
+    }
+    EXPECT_EQ(refusal(enough), "");
 }
 
 TEST(Sessions, SayWhyNoConvolutionTakesThePreferredBackEnd) {

@@ -121,7 +121,9 @@ TEST_F(HostFrames, AreCopiedWhileTheNextStepRuns) {
         ASSERT_TRUE(ring_decoder_->ring().release(*record, {}));
     }
     EXPECT_EQ(accelerator_->bytes_allocated(), taken);
-    EXPECT_EQ(ring_decoder_->staging_bytes(), 2 * vae::whole_pages(4 * kFrameBytes));
+    const RingDecoderOptions options{.storage = testing::FrameRingDesc::Storage::Host, .slots = 12};
+    EXPECT_EQ(RingDecoder::memory_of_frames(*bridge_, *model_, kSize, options).stream,
+              2 * vae::whole_pages(4 * kFrameBytes));
 }
 
 TEST_F(HostFrames, TakeTheDeviceMemoryThatAStreamStates) {

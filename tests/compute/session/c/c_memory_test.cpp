@@ -120,7 +120,7 @@ TEST_F(CInterface, AMemoryBudgetHoldsAndTheApplicationIsAskedToMakeRoom) {
     kg_clip* made = nullptr;
     if (result == KG_OK) result = kg_clip_create(model, kHeight, kWidth, nullptr, &made);
     EXPECT_SENTENCE(result, KG_ERROR_OUT_OF_MEMORY, "the budget of 4096 bytes");
-    EXPECT_EQ(asked, 1);
+    EXPECT_GE(asked, 1) << "before each allocation that is refused";
 }
 
 TEST_F(CInterface, ATensorOfAFrameKeepsItUntilItIsDeleted) {
