@@ -49,8 +49,8 @@ Result<void> validate(const ConvProblem& p) {
         }
     }
     if (p.c_in % p.groups != 0 || p.filter.k % p.groups != 0) {
-        return fail(ErrorCode::InvalidArgument, "convolution: {} groups divide neither or only one of c_in {} and k {}",
-                    p.groups, p.c_in, p.filter.k);
+        return fail(ErrorCode::InvalidArgument, "convolution: {} groups do not divide both c_in {} and k {}", p.groups,
+                    p.c_in, p.filter.k);
     }
     if (p.dtype != Element::F32 && p.dtype != Element::BF16 && p.dtype != Element::F16 && p.dtype != Element::F8E4M3) {
         return fail(ErrorCode::InvalidArgument, "convolution: dtype is {}, wanted F32, BF16, F16 or F8_E4M3",

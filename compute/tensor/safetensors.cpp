@@ -43,11 +43,16 @@ constexpr std::array<Impostor, 5> kImpostors = {
      {"version https://git-lfs", "a Git LFS pointer, not the file itself: git lfs pull"},
      {"<!DOCTYPE", "a web page, not the file that was to be downloaded"}}};
 
-std::string_view guess_content(std::span<const std::byte> bytes) {
+/// For a file whose header would be too long.
+std::string guess_content(std::span<const std::byte> bytes, std::uint64_t length) {
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     const auto* found = std::ranges::find_if(
         kImpostors, [&](const Impostor& impostor) { return text.starts_with(impostor.first_bytes); });
-    return found == kImpostors.end() ? "something other than safetensors, or damaged" : found->what;
+    if (found != kImpostors.end()) return fmt::format("this is {}", found->what);
+    return fmt::format(
+        "of no known format: neither zip, GGUF nor safetensors, whose header of {} bytes would be above the limit of "
+        "{}",
+        length, kLongestHeader);
 }
 
 /// The number in the first eight bytes, which must be present.
@@ -64,8 +69,7 @@ Result<Parts> split(std::span<const std::byte> bytes, std::string_view file) {
     }
     const std::uint64_t length = header_length(bytes);
     if (length > kLongestHeader) {
-        return fail(ErrorCode::Corrupt, "{}: header of {} bytes is above the limit of {}: this is {}", file, length,
-                    kLongestHeader, guess_content(bytes));
+        return fail(ErrorCode::Corrupt, "{}: {}", file, guess_content(bytes, length));
     }
     const auto rest = bytes.subspan(kLengthBytes);
     if (length > rest.size()) {

@@ -201,9 +201,9 @@ Result<KeyScheme> recognise(const formats::TensorSource& file) {
     if (!said.empty()) return fail(not_ours(file, "an " + said + " by its metadata"));
     return fail(
         ErrorCode::NotFound,
-        "{}: no tensor of any decoder is in it ({} tensors, the first {}); `kinetograph families` lists what can "
+        "{}: no tensor of any decoder is in it ({} tensor{}, the first {}); `kinetograph families` lists what can "
         "be decoded",
-        file.name(), file.tensors().size(),
+        file.name(), file.tensors().size(), file.tensors().size() == 1 ? "" : "s",
         file.tensors().empty() ? "absent" : tensor::quoted_name(file.tensors().front().name));
 }
 

@@ -195,7 +195,9 @@ Result<TraceFile> read_chrome_trace(const std::filesystem::path& path) {
                         path.string(), kDeepest);
         return trace_from(stored);
     } catch (const std::exception& error) {
-        return fail(ErrorCode::Corrupt, "{}: not a Chrome trace: {}", path.string(), error.what());
+        std::string_view reason = error.what();
+        if (reason.starts_with("[json.")) reason.remove_prefix(reason.find("] ") + 2);  // nlohmann's tag
+        return fail(ErrorCode::Corrupt, "{}: not a Chrome trace: {}", path.string(), reason);
     }
 }
 

@@ -68,7 +68,7 @@ const Mistake kMistakes[] = {
      [](ConvProblem& p) { p.pad.front = -1; }},
     {"convolution: negative_slope is -0.5, wanted 0 to 1", ErrorCode::InvalidArgument,
      [](ConvProblem& p) { p.negative_slope = -0.5F; }},
-    {"convolution: 3 groups divide neither or only one of c_in 128 and k 64", ErrorCode::InvalidArgument,
+    {"convolution: 3 groups do not divide both c_in 128 and k 64", ErrorCode::InvalidArgument,
      [](ConvProblem& p) { p.groups = 3; }},
     {"convolution: dtype is F64, wanted F32, BF16, F16 or F8_E4M3", ErrorCode::InvalidArgument,
      [](ConvProblem& p) { p.dtype = DType::F64; }},

@@ -90,14 +90,14 @@ TEST(Safetensors, RefusesATruncatedFileWhereverItWasCut) {
 }
 
 TEST(Safetensors, RefusesAnOversizedHeader) {
-    EXPECT_EQ(
-        refusal(test::little_endian(100'000'001) + "{}"),
-        "clip.safetensors: header of 100000001 bytes is above the limit of 100000000: this is something other than "
-        "safetensors, or damaged");
+    EXPECT_EQ(refusal(test::little_endian(100'000'001) + "{}"),
+              "clip.safetensors: of no known format: neither zip, GGUF nor safetensors, whose header of 100000001 "
+              "bytes would "
+              "be above the limit of 100000000");
     EXPECT_EQ(
         refusal(test::little_endian(~std::uint64_t{0}) + "{}"),
-        "clip.safetensors: header of 18446744073709551615 bytes is above the limit of 100000000: this is something "
-        "other than safetensors, or damaged");
+        "clip.safetensors: of no known format: neither zip, GGUF nor safetensors, whose header of 18446744073709551615 "
+        "bytes would be above the limit of 100000000");
 }
 
 TEST(Safetensors, RecognisesWhatPeopleOpenByMistake) {

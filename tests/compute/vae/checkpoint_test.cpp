@@ -177,7 +177,7 @@ TEST_F(CheckpointTest, SaysWhatAFileHoldsThatHasNothingOfADecoder) {
         "decoded");
     other.tensors.push_back(test::stored("lora.up", DType::F32, {1}, {1.0F}));
     EXPECT_EQ(refusal(other, ErrorCode::NotFound),
-              "no tensor of any decoder is in it (1 tensors, the first \"lora.up\"); `kinetograph families` lists what "
+              "no tensor of any decoder is in it (1 tensor, the first \"lora.up\"); `kinetograph families` lists what "
               "can be decoded");
 }
 

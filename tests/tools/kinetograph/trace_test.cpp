@@ -97,11 +97,14 @@ print(len(spans), "spans")
 
 TEST(TraceProgram, RefusesWhatIsNoCaptureByName) {
     const TemporaryFolder folder;
-    const std::string empty = (folder.path() / "empty.json").string(), text = (folder.path() / "text.json").string();
+    const std::string empty = (folder.path() / "empty.json").string(), text = (folder.path() / "text.json").string(),
+                      other = (folder.path() / "other.json").string();
+    std::ofstream(other) << R"({"events": []})";
     std::ofstream(empty) << R"({"traceEvents": []})";
     std::ofstream(text) << "these are words";
     for (const auto& [file, reason] :
-         {std::pair(empty, "there are no spans in it"), std::pair(text, "not a Chrome trace"),
+         {std::pair(empty, "there are no spans in it"), std::pair(text, "text.json: not a Chrome trace: parse error"),
+          std::pair(other, "other.json: not a Chrome trace: key 'traceEvents' not found"),
           std::pair(std::string("/nowhere/t.json"), "/nowhere/t.json: no such file")}) {
         const auto result = run_program({"trace", file});
         EXPECT_EQ(result.exit_code, 1);
