@@ -13,10 +13,11 @@ Result<PendingFolder> PendingFolder::create_beside(const std::filesystem::path& 
     for (int attempt = 0;; ++attempt) {
         std::filesystem::path path = parent / fmt::format(".kinetograph-{}-{}.partial", getpid(), attempt);
         if (mkdir(path.c_str(), 0777) == 0) return PendingFolder(std::move(path));
-        if (errno != EEXIST) {
+        if (errno == ENOENT)
+            return fail(ErrorCode::Io, "{}: cannot create: there is no folder {}", target.string(), parent.string());
+        if (errno != EEXIST)
             return fail(ErrorCode::Io, "{}: cannot create: {}", target.string(),
                         std::generic_category().message(errno));
-        }
     }
 }
 

@@ -30,9 +30,9 @@ Result<void> check_end(const PngNames& names, std::int64_t frames) {
                     "ones or choose another name",
                     next.string());
     return fail(ErrorCode::InvalidArgument,
-                "{} is there: it would go on after the {} frames of this clip; remove the older pictures or choose "
+                "{} is there: it would go on after this clip, {} frame{} long; remove the older pictures or choose "
                 "another name",
-                next.string(), frames);
+                next.string(), frames, frames == 1 ? "" : "s");
 }
 
 /// [pixels, 3] float32 into [pixels, 4] of 8 bits, opaque.

@@ -119,10 +119,32 @@ TEST(FailedDecode, WithACheckpointThatLacksTensorsNamesThem) {
 TEST(FailedDecode, IntoAFolderThatIsMissingNamesTheOutputForEveryKind) {
     const TemporaryFolder folder;
     const auto clip = write_latents(folder, "clip.safetensors");
-    for (const char* name : {"out.mp4", "out.safetensors", "f%d.png"}) {
+    for (const char* name : {"out.mp4", "out.safetensors"}) {
         const std::string out = folder.path() / "nowhere" / name;
         expect_failure(folder, decode(clip, out), {"/nowhere/", "cannot create", "No such file"});
     }
+    const std::filesystem::path nowhere = folder.path() / "nowhere";
+    expect_failure(folder, decode(clip, nowhere / "f%d.png"),
+                   {"/nowhere/f0.png: cannot create: there is no folder " + nowhere.string()});
+}
+
+TEST(FailedDecode, WithATextFileAsCheckpointOrLatentsSaysThatItIsOfNoKnownFormat) {
+    const TemporaryFolder folder;
+    const std::string sentence = "words.txt: of no known format: neither zip, GGUF nor safetensors";
+    const auto words = folder.write("words.txt", "these are words");
+    expect_failure(folder, decode(words, folder.path() / "out.mp4"), {sentence});
+    std::filesystem::remove(words);
+    const auto clip = write_latents(folder, "clip.safetensors");
+    expect_failure(folder, decode(clip, folder.path() / "out.mp4", folder.write("words.txt", "these are words")),
+                   {sentence});
+}
+
+TEST(FailedDecode, WithinTooSmallABudgetStatesThePartsAndWhatWouldDo) {
+    const TemporaryFolder folder;
+    auto arguments = decode(write_latents(folder, "clip.safetensors"), folder.path() / "out.mp4");
+    arguments.insert(arguments.end(), {"--lane", "cpu", "--memory-budget", "256k"});
+    expect_failure(folder, arguments,
+                   {"latents needs ", "(transients ", "latents and frames ", "the budget of 0.2 MiB on ", " leaves 0"});
 }
 
 TEST(FailedDecode, OntoAFolderSaysThatItIsNoRegularFile) {
