@@ -1,4 +1,5 @@
 // kinetograph: the program. Exit codes: 0 done, 1 failed, 2 bad usage.
+#include <fmt/ranges.h>
 #include <omp.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
@@ -10,6 +11,8 @@
 #include <csignal>
 #include <cstdlib>
 #include <exception>
+#include <string>
+#include <vector>
 
 namespace {
 
@@ -37,6 +40,12 @@ std::string command_line(int argc, char** argv) {
     return line;
 }
 
+/// Arguments that no option takes come first: they are often what a missing one was meant to be.
+std::string complaint(const CLI::App& app, const CLI::ParseError& error) {
+    const std::vector<std::string> unexpected = app.remaining(true);
+    return unexpected.empty() ? error.what() : fmt::format("not expected: {}", fmt::join(unexpected, " "));
+}
+
 int run(int argc, char** argv) {
     using namespace kinetograph;
     CLI::App app("Video-VAE latents in, frames out, in real time.", "kinetograph");
@@ -45,11 +54,14 @@ int run(int argc, char** argv) {
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
+        if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
         const auto named_so = [&](const CLI::App* subcommand) { return subcommand->check_name(argv[1]); };
-        if (argc > 1 && argv[1][0] != '-' && app.get_subcommands(named_so).empty()) {
-            fmt::print(stderr, "{} is no subcommand of kinetograph\n", argv[1]);
-        }
-        return app.exit(error) == 0 ? kDone : kBadUsage;
+        if (argc > 1 && argv[1][0] != '-' && app.get_subcommands(named_so).empty())
+            spdlog::error("{} is no subcommand of kinetograph", argv[1]);
+        else
+            spdlog::error("{}", complaint(app, error));
+        fmt::print(stderr, "Run with --help for more information.\n");
+        return kBadUsage;
     }
     if (auto done = action(); !done) {
         spdlog::error(done.error().message);

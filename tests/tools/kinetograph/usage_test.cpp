@@ -14,8 +14,10 @@ struct Usage {
 TEST(Usage, WhatCannotBeUnderstoodEndsWithExitCode2AndSaysWhy) {
     const Usage cases[] = {
         {{}, "subcommand is required"},
-        {{"dekode"}, "dekode"},
-        {{"decode"}, "required"},
+        {{"dekode"}, "kinetograph: error: dekode is no subcommand"},
+        {{"decode"}, "kinetograph: error: latents-file is required"},
+        {{"decode", "--bogus"}, "kinetograph: error: not expected: --bogus"},
+        {{"decode", "a.safetensors", "--weights", "w", "-o", "b.mp4", "--jsno", "x"}, "not expected: --jsno x"},
         {{"decode", "a.safetensors", "-o", "b.mp4"}, "--weights is required"},
         {{"decode", "a.safetensors", "--weights", "w", "-o", "b.avi"},
          "must be a name that ends in .mp4, .png or .safetensors"},
