@@ -331,7 +331,7 @@ Result<void> run(DecodeBench bench) {
            vae::Decoder::create_for(
                model, clip, {.recorder = bench.passes ? &recorder : nullptr, .max_frames = bench.latent_frames}));
     const double load = to_seconds(host_now() - start);
-    state_memory(decoder->memory(), info);
+    state_memory(decoder->memory(), *device);
     KG_TRY(auto measured, measure(*decoder, clip, bench));
     measured.load = load;
     if (bench.second_clip) {

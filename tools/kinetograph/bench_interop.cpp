@@ -143,7 +143,7 @@ Result<void> measure_decode(const InteropBench& bench, interop::Bridge& bridge, 
     KG_TRY(const auto size, bench.size.latents(checkpoint.family()));
     KG_TRY(const auto model, vae::Model::create(bridge.accelerator(), checkpoint, bench.model));
     KG_TRY(auto presented, PresentedDecode::create(bridge, model, size, presented_options(bench)));
-    state_memory(presented->clip().memory(), bridge.accelerator().info());
+    state_memory(presented->clip().memory(), bridge.accelerator());
     {
         KG_TRY(auto plain, PlainDecode::create(model, size));
         MeasuredDecode times;

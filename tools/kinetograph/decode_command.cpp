@@ -272,7 +272,7 @@ class LiveDecode {
         if (!first_) {
             KG_CHECK(outputs_.open_frames(
                 arguments_.out, {.width = facts.width, .height = facts.height, .frames = 0, .fps = facts.fps}));
-            state_memory(facts.memory, session_.device().info());
+            state_memory(facts.memory, session_.device());
         }
         first_ = header;
         KG_CHECK(decode_incoming(*stream_, incoming, arguments_.allow_not_finite, outputs_, profiled_, decoded_));
@@ -374,7 +374,7 @@ Result<void> run(const DecodeArguments& arguments) {
                                                                    .measure_ceiling = arguments.is_profiled(),
                                                                    .watch_device = arguments.is_profiled()}));
     KG_TRY(const auto stream, session->decode(clip, stream_options(arguments.latent_frames)));
-    state_memory(stream->facts().memory, session->device().info());
+    state_memory(stream->facts().memory, session->device());
     KG_CHECK(decode_all(arguments, *session, *stream, clip, outputs, *profiled, decoded));
     stream->collect();
     KG_CHECK(outputs.finish_frames());

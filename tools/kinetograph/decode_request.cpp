@@ -9,6 +9,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <charconv>
+#include <limits>
 #include <map>
 
 namespace kinetograph::cli {
@@ -20,6 +23,23 @@ const std::map<std::string, vae::Precision> kPrecisions{
     {"fp32", vae::Precision::Fp32}, {"bf16", vae::Precision::Bf16}, {"fp16", vae::Precision::Fp16}};
 const std::map<std::string, vae::LatentScale> kScales{{"normalized", vae::LatentScale::Normalized},
                                                       {"raw", vae::LatentScale::Raw}};
+
+/// "800M" as bytes: a whole number, then a power of 1024 by its letter, "b", both ("Mb", "MiB") or nothing, in either
+/// case. None for any other text, for 0 and for more than 2^64 - 1.
+std::optional<std::uint64_t> parse_bytes(std::string_view text) {
+    constexpr std::string_view kUnits = "bkmgtpe";
+    std::uint64_t number = 0;
+    const char* const end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(text.data(), end, number);
+    std::string unit(stop, end);
+    for (char& letter : unit) letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+    const std::size_t power = unit.empty() ? 0 : kUnits.find(unit.front());
+    if (error != std::errc{} || number == 0 || power == std::string::npos) return std::nullopt;
+    const std::string rest = unit.empty() ? "" : unit.substr(1);
+    const bool known = rest.empty() || (power > 0 && (rest == "b" || rest == "i" || rest == "ib"));
+    if (!known || number > std::numeric_limits<std::uint64_t>::max() >> (10 * power)) return std::nullopt;
+    return number << (10 * power);
+}
 
 }  // namespace
 
@@ -55,9 +75,13 @@ void add_decode_options(CLI::App& command, DecodeRequest& request) {
     command.add_flag_callback(
         "--no-clamp", [&request] { request.model.clamp = false; }, "Leave values outside [-1, 1] as they are");
     command
-        .add_option("--memory-budget", request.memory_budget,
-                    "Of the device's memory, at most (2G, 800M): larger pictures are decoded in bands of rows")
-        ->transform(CLI::AsSizeValue(false))
+        .add_option_function<std::string>(
+            "--memory-budget", [&request](const std::string& text) { request.memory_budget = *parse_bytes(text); },
+            "Most of the device's memory to take (2G, 800M): larger pictures are decoded in bands of rows")
+        ->check([](const std::string& text) {
+            if (parse_bytes(text)) return std::string();
+            return text + " is no size; wanted a whole number above 0, of bytes or with K, M, G or T";
+        })
         ->type_name("BYTES");
 }
 
@@ -71,14 +95,17 @@ std::string count_units(const accel::DeviceInfo& device) {
     return fmt::format("{} {}", device.compute_units, device.kind == accel::Kind::Cpu ? "threads" : "compute units");
 }
 
-void state_memory(const vae::StackMemory& memory, const accel::DeviceInfo& device) {
+void state_memory(const vae::StackMemory& memory, const accel::Device& on) {
+    const accel::DeviceInfo& device = on.info();
     constexpr double kMiB = 1024.0 * 1024.0;
     const auto mib = [](std::uint64_t bytes) { return static_cast<double>(bytes) / kMiB; };
     spdlog::info(
-        "decoding takes {:.1f} MiB of {:.0f} on {}: parameters {:.1f}, once for all clips of the model; "
+        "decoding takes {:.1f} MiB of {} on {}: parameters {:.1f}, once for all clips of the model; "
         "transients {:.1f}, histories {:.1f} and frames {:.1f} of each clip{}{}",
-        mib(device_bytes(memory, device.kind)), mib(device.memory_bytes), device.name, mib(memory.parameters),
-        mib(memory.transients), mib(memory.histories), mib(memory.stream),
+        mib(device_bytes(memory, device.kind)),
+        on.budget_bytes() == 0 ? fmt::format("{:.0f}", mib(device.memory_bytes))
+                               : fmt::format("a budget of {:.0f} MiB", mib(on.budget_bytes())),
+        device.name, mib(memory.parameters), mib(memory.transients), mib(memory.histories), mib(memory.stream),
         device.kind == accel::Kind::Cpu ? fmt::format(", staging {:.1f}", mib(memory.io))
                                         : fmt::format(", and {:.1f} MiB of the host's", mib(memory.io)),
         memory.bands == 1 ? ""

@@ -40,8 +40,8 @@ Result<std::unique_ptr<accel::Device>> open_lane(const std::string& lane, std::u
 
 /// The part of a decoder's memory that is on a device of that kind.
 std::uint64_t device_bytes(const vae::StackMemory& memory, accel::Kind kind);
-/// Logs, in one message, the memory that decoding takes of the device and what is available; before the first step.
-void state_memory(const vae::StackMemory& memory, const accel::DeviceInfo& device);
+/// Logs, in one message, the memory that decoding takes and the device's, or its budget; before the first step.
+void state_memory(const vae::StackMemory& memory, const accel::Device& device);
 
 /// "2 threads", "132 compute units".
 std::string count_units(const accel::DeviceInfo& device);

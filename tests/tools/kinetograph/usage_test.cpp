@@ -68,6 +68,23 @@ TEST(Usage, WhatCannotBeUnderstoodEndsWithExitCode2AndSaysWhy) {
     }
 }
 
+TEST(Usage, AMemoryBudgetIsAWholeNumberAboveZeroWithALetterOrWithout) {
+    const auto with_budget = [](const std::string& budget) {
+        return run_program(
+            {"decode", "/nowhere/a.safetensors", "--weights", "w", "-o", "b.mp4", "--memory-budget", budget});
+    };
+    for (const std::string budget :
+         {"-5", "0", "0G", "1.5G", "nan", "much", "", "G", "1X", "1bb", "16777216T", "99999999999999999999"}) {
+        const auto result = with_budget(budget);
+        EXPECT_EQ(result.exit_code, 2) << budget;
+        EXPECT_NE(result.messages.find("--memory-budget: " + budget + " is no size; wanted a whole number above 0"),
+                  std::string::npos)
+            << result.messages;
+    }
+    for (const std::string budget : {"5", "5b", "800M", "2G", "2gb", "2GiB", "16777215T"})
+        EXPECT_EQ(with_budget(budget).exit_code, 1) << budget << ": understood, but there are no latents";
+}
+
 TEST(Usage, MoreThreadsThanAMachineCanStartAreNotStarted) {
 #if defined(__SANITIZE_THREAD__)
     GTEST_SKIP() << "the thread sanitizer does not see how OpenMP's own threads wait for each other";
