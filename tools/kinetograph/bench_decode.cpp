@@ -368,8 +368,9 @@ void add_bench_decode(CLI::App& bench, Action& action, const std::string& comman
         ->check(CLI::Range(1, 100'000).description(""))
         ->type_name("N");
     command
-        ->add_option("--latent-frames", arguments->latent_frames,
-                     "That a step takes, after the first: more are faster, need more memory and come later (default 1)")
+        ->add_option(
+            "--latent-frames", arguments->latent_frames,
+            "Latent frames per step after the first (default 1); more is faster, needs more memory and delays frames")
         ->check(CLI::Range(1, 16).description(""))
         ->type_name("N");
     command->add_option("--rounds", arguments->rounds, "Times to decode the clip; of several, the first warms up (1)")

@@ -7,6 +7,7 @@
 #include <kinetograph/tools/kinetograph/frame_size.hpp>
 #include <kinetograph/tools/kinetograph/hand_overs.hpp>
 #include <kinetograph/tools/kinetograph/named_files.hpp>
+#include <kinetograph/tools/kinetograph/option_kinds.hpp>
 #include <kinetograph/tools/kinetograph/plain_decode.hpp>
 #include <kinetograph/tools/kinetograph/presented_decode.hpp>
 #include <kinetograph/tools/kinetograph/soak.hpp>
@@ -223,8 +224,9 @@ void add_bench_interop(CLI::App& bench, Action& action, const std::string& comma
     command->add_option("--executions", arguments->executions, "Timed executions of each route (default 200)")
         ->check(CLI::Range(1, 100'000).description(""))
         ->type_name("N");
-    auto* weights = command->add_option("--weights", arguments->weights, "Decode and draw as well: " + weights_help());
-    weights->type_name("CHECKPOINT");
+    auto* weights = command->add_option("--weights", arguments->weights,
+                                        "Decode and draw as well, with this checkpoint: " + weights_help());
+    weights->check(check_name)->type_name("CHECKPOINT");
     add_frame_size(*command, arguments->size)->needs(weights);
     add_precision_option(*command, arguments->model.precision)->needs(weights);
     add_sums_option(*command, arguments->model.sums)->needs(weights);
@@ -234,13 +236,16 @@ void add_bench_interop(CLI::App& bench, Action& action, const std::string& comma
         ->check(CLI::Range(12, 100'000).description(""))
         ->type_name("N")
         ->needs(weights);
-    command->add_option("--copy-lane", arguments->copy_lane, "Whose queue copies frames to images")
-        ->check(CLI::IsMember({"async_compute", "graphics", "transfer"}))
-        ->capture_default_str()
+    command
+        ->add_option("--copy-lane", arguments->copy_lane, "Whose queue copies frames to images (default async_compute)")
+        ->check(CLI::IsMember({"async_compute", "graphics", "transfer"}).description(""))
+        ->type_name("async_compute|graphics|transfer")
         ->needs(weights);
-    command->add_option("--copies", arguments->copies, "Submitted with their step, or once it is done")
-        ->check(CLI::IsMember({"ahead", "once-decoded"}))
-        ->capture_default_str()
+    command
+        ->add_option("--copies", arguments->copies,
+                     "Submitted with their step (ahead, the default), or once it is done")
+        ->check(CLI::IsMember({"ahead", "once-decoded"}).description(""))
+        ->type_name("ahead|once-decoded")
         ->needs(weights);
     command->add_option("--at-most", arguments->most_percent, "Fail if interop and drawing take more of a step")
         ->check(CLI::Range(0.0, 100.0).description(""))

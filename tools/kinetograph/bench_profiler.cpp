@@ -8,6 +8,7 @@
 #include <kinetograph/tools/kinetograph/decode_request.hpp>
 #include <kinetograph/tools/kinetograph/frame_size.hpp>
 #include <kinetograph/tools/kinetograph/named_files.hpp>
+#include <kinetograph/tools/kinetograph/option_kinds.hpp>
 #include <kinetograph/tools/kinetograph/plain_decode.hpp>
 #include <kinetograph/tools/kinetograph/presented_decode.hpp>
 #include <kinetograph/tools/kinetograph/table.hpp>
@@ -382,14 +383,17 @@ void add_bench_profiler(CLI::App& bench, Action& action, const std::string& comm
     add_lane_option(*command, arguments->lane);
     command->add_option("--device", arguments->device, "Only a Vulkan device whose name contains this")
         ->type_name("NAME");
-    command->add_option("--weights", arguments->weights, weights_help())->type_name("CHECKPOINT")->required();
+    command->add_option("--weights", arguments->weights, "Checkpoint: " + weights_help())
+        ->check(check_name)
+        ->type_name("CHECKPOINT")
+        ->required();
     add_frame_size(*command, arguments->size);
     command
         ->add_option("--rounds", arguments->rounds,
                      "In each, steps without, hidden and shown in turn, and 9 with the times of all passes (default 6)")
         ->check(CLI::Range(1, 1000).description(""))
         ->type_name("N");
-    command->add_option("--steps", arguments->steps, "Of each kind in a round (default 8)")
+    command->add_option("--steps", arguments->steps, "Steps of each kind in a round (default 8)")
         ->check(CLI::Range(3, 1000).description(""))
         ->type_name("N");
     command

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <type_traits>
 
 namespace kinetograph::cli {
 namespace {
@@ -30,6 +31,19 @@ CLI::Option* add_fields(CLI::App& command, const std::string& name, const std::a
     });
 }
 
+/// `name X` sets `value`; a text that is no number is bad usage.
+template <class T>
+void add_number(CLI::App& command, const std::string& name, T& value, const std::string& description) {
+    constexpr bool kWhole = std::is_integral_v<T>;
+    command.add_option(name, value, description)
+        ->check([](const std::string& text) {
+            T number{};
+            return CLI::detail::lexical_cast(text, number) ? ""
+                                                           : text + (kWhole ? " is no whole number" : " is no number");
+        })
+        ->type_name(kWhole ? "N" : "X");
+}
+
 /// Why `name` is bad usage; empty if a method has that name.
 std::string complaint_of(const std::string& name) {
     const auto candidates = conv::candidates();
@@ -54,20 +68,19 @@ ProblemOptions add_conv_options(CLI::App& command, conv::ConvProblem& p) {
     add_fields(command, "--pad",
                std::array{&p.pad.front, &p.pad.back, &p.pad.top, &p.pad.bottom, &p.pad.left, &p.pad.right},
                "front,back,top,bottom,left,right", "Zeros around the input (default none)");
-    command.add_option("--groups", p.groups, "Of channels that see only each other (default 1)")->type_name("N");
+    add_number(command, "--groups", p.groups, "Number of groups of channels that see only each other (default 1)");
     command.add_flag("--upsample", p.upsample, "The taps see the input doubled in rows and columns");
-    command.add_option("--alpha", p.alpha, "Scales the sums before the bias (default 1)")->type_name("X");
+    add_number(command, "--alpha", p.alpha, "Scales the sums before the bias (default 1)");
     command.add_flag("--channel-scales", p.channel_scales, "Scale each output channel's sums by a factor of its own");
     command.add_flag("--residual", p.residual, "Add a residual after the activation");
-    command.add_option("--beta", p.beta, "Scales the residual (default 1)")->type_name("X");
+    add_number(command, "--beta", p.beta, "Scales the residual (default 1)");
     add_choice(command, "--activation", p.activation, kActivations,
                "silu: after the bias; relu: after the residual (default none)");
-    command.add_option("--negative-slope", p.negative_slope, "Factor of what relu finds below zero (default 0)")
-        ->type_name("X");
+    add_number(command, "--negative-slope", p.negative_slope, "Factor of what relu finds below zero (default 0)");
     add_choice(command, "--norm", p.norm, kNorms,
                "RMS norm of the output for the next layer, stored beside it or instead of it (default none)");
     add_choice(command, "--norm-activation", p.norm_activation, kNormActivations, "After the norm (default silu)");
-    add_choice(command, "--dtype", p.dtype, kDTypes, "Of activations and filter (default bf16)")
+    add_choice(command, "--dtype", p.dtype, kDTypes, "Element type of activations and filter (default bf16)")
         ->each([&p](const std::string& word) {
             const tensor::DType dtype = kDTypes.at(word);
             p.output_dtype = dtype == tensor::DType::F8E4M3 ? tensor::DType::BF16 : dtype;

@@ -13,6 +13,7 @@
 #include <kinetograph/tools/kinetograph/guarded_outputs.hpp>
 #include <kinetograph/tools/kinetograph/interrupt.hpp>
 #include <kinetograph/tools/kinetograph/named_files.hpp>
+#include <kinetograph/tools/kinetograph/option_kinds.hpp>
 #include <kinetograph/tools/kinetograph/progress.hpp>
 
 #include <algorithm>
@@ -297,9 +298,10 @@ Result<void> report(const DecodeArguments& arguments, const std::string& latents
         KG_CHECK(outputs.write_text(stats_json(arguments, latents, session.device(), stream, decoded)));
     if (decoded.not_finite > 0) spdlog::warn("{} values are not finite", decoded.not_finite);
     const auto fps = fps_steady(stream);
-    spdlog::info("{}: {} frames of {}x{} in {:.1f} s, first frame after {:.2f} s{}; lane {}, {}",
-                 arguments.out == "-" ? "standard output" : arguments.out, decoded.frames, stream.facts().width,
-                 stream.facts().height, to_seconds(host_now() - decoded.start), to_seconds(decoded.first_frame),
+    spdlog::info("{}: {} frame{} of {}x{} in {:.1f} s, first frame after {:.2f} s{}; lane {}, {}",
+                 arguments.out == "-" ? "standard output" : arguments.out, decoded.frames,
+                 decoded.frames == 1 ? "" : "s", stream.facts().width, stream.facts().height,
+                 to_seconds(host_now() - decoded.start), to_seconds(decoded.first_frame),
                  fps ? fmt::format(", then {:.1f} frames/s", *fps) : "", accel::to_string(session.device().info().kind),
                  vae::to_string(arguments.decode.model.precision));
     return {};
@@ -392,6 +394,7 @@ void add_decode(CLI::App& app, Action& action) {
         ->add_option("latents-file", arguments->latents,
                      "Tensor `latents` [C,T,h,w] or [1,C,T,h,w]; - or unix:PATH: as they are made")
         ->required()
+        ->check(check_name)
         ->type_name("LATENTS.safetensors");
     command
         ->add_option("-o,--output", arguments->out,
@@ -405,8 +408,9 @@ void add_decode(CLI::App& app, Action& action) {
         });
     add_decode_options(*command, arguments->decode);
     command
-        ->add_option("--latent-frames", arguments->latent_frames,
-                     "That a step takes, after the first: more are faster, need more memory and come later (default 1)")
+        ->add_option(
+            "--latent-frames", arguments->latent_frames,
+            "Latent frames per step after the first (default 1); more is faster, needs more memory and delays frames")
         ->check(CLI::Range(1, 16).description(""))
         ->type_name("N");
     command->add_flag("--allow-not-finite", arguments->allow_not_finite,

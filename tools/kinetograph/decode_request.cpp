@@ -46,25 +46,29 @@ std::optional<std::uint64_t> parse_bytes(std::string_view text) {
 void add_lane_option(CLI::App& command, std::string& lane) {
     command.add_option("--lane", lane, "Where to run (default auto); a GPU by its number or UUID: cuda:1")
         ->check([](const std::string& text) {
-            const bool known = std::ranges::find(kLanes, text.substr(0, text.find(':'))) != kLanes.end();
-            return known ? "" : fmt::format("{} is none of {}", text, fmt::join(kLanes, "|"));
+            const std::string kind = text.substr(0, text.find(':'));
+            if (std::ranges::find(kLanes, kind) != kLanes.end()) return std::string();
+            return fmt::format("{} {} {}", text,
+                               kind == "vulkan" ? "presents frames, it does not decode; wanted" : "is none of",
+                               fmt::join(kLanes, "|"));
         })
         ->type_name("LANE[:DEVICE]");
 }
 
 CLI::Option* add_precision_option(CLI::App& command, vae::Precision& precision) {
-    return add_choice(command, "--precision", precision, kPrecisions, "Of the arithmetic (default bf16)");
+    return add_choice(command, "--precision", precision, kPrecisions, "Element type of the arithmetic (default bf16)");
 }
 
 CLI::Option* add_sums_option(CLI::App& command, conv::Sums& sums) {
     return add_choice(
         command, "--sums", sums, kSums,
-        "Of convolutions. exact: direct sums (default); fast: also Winograd's, whose error is a quarter larger");
+        "How convolutions add: exact (default), or fast, which also allows Winograd's; its error is a quarter larger");
 }
 
 void add_decode_options(CLI::App& command, DecodeRequest& request) {
     command.add_option("--weights", request.weights, "Checkpoint: " + weights_help())
         ->required()
+        ->check(check_name)
         ->type_name("CHECKPOINT");
     add_lane_option(command, request.lane);
     add_precision_option(command, request.model.precision);
@@ -114,7 +118,7 @@ void state_memory(const vae::StackMemory& memory, const accel::Device& on) {
 }
 
 std::string weights_help() {
-    return fmt::format("a checkpoint (safetensors, .pth, .gguf, a diffusers folder), or synthetic:FAMILY[,dim=N] of {}",
+    return fmt::format("safetensors, .pth, .gguf, a diffusers folder, or synthetic:FAMILY[,dim=N] of {}",
                        families::any_of(&families::Family::name));
 }
 

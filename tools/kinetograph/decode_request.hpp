@@ -49,7 +49,7 @@ std::string count_units(const accel::DeviceInfo& device);
 /// Whether this build has a decoder's passes for the device.
 bool decodes(accel::Device& device);
 
-/// The values of --weights, for help texts.
+/// What a checkpoint may be, for help texts.
 std::string weights_help();
 
 }  // namespace kinetograph::cli

@@ -31,13 +31,13 @@ Result<vae::LatentSize> FrameSize::latents(const families::Family& family) const
     return vae::LatentSize{.height = height / space, .width = width / space};
 }
 
-CLI::Option* add_frame_size(CLI::App& command, FrameSize& size) {
+CLI::Option* add_frame_size(CLI::App& command, FrameSize& size, const std::string& description) {
     return command
         .add_option_function<std::string>(
             "--size", [&size](const std::string& word) { size = *parse(word); },
-            fmt::format("Of the picture (default {}x{}); up to 11 million pixels at dim 96", size.width, size.height))
+            fmt::format("{} (default {}x{})", description, size.width, size.height))
         ->check([](const std::string& word) {
-            return parse(word) ? "" : word + " is no WIDTHxHEIGHT of even numbers up to 8192";
+            return parse(word) ? "" : word + " is no WIDTHxHEIGHT of even numbers from 2 to 8192";
         })
         ->type_name("WIDTHxHEIGHT");
 }

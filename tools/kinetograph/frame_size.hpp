@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <string>
 
 namespace kinetograph::cli {
 
@@ -14,7 +15,8 @@ struct FrameSize {
     Result<vae::LatentSize> latents(const families::Family& family) const;
 };
 
-/// Adds --size; anything other than WIDTHxHEIGHT, and sides that are odd or above 8192, are bad usage.
-CLI::Option* add_frame_size(CLI::App& command, FrameSize& size);
+/// Adds --size; anything other than WIDTHxHEIGHT, and sides that are odd, below 2 or above 8192, are bad usage.
+CLI::Option* add_frame_size(CLI::App& command, FrameSize& size,
+                            const std::string& description = "Size of the picture, up to 11 million pixels at dim 96");
 
 }  // namespace kinetograph::cli

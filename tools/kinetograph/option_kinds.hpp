@@ -30,6 +30,9 @@ CLI::Option* add_choice(CLI::App& command, const std::string& name, T& value, co
         ->type_name(words);
 }
 
+/// For CLI::Option::check: an empty word names no file.
+inline std::string check_name(const std::string& word) { return word.empty() ? "empty name" : ""; }
+
 /// "1,3,36,64,128" as N numbers; none for any other text.
 template <std::size_t N>
 std::optional<std::array<std::int64_t, N>> parse_numbers(std::string_view text) {

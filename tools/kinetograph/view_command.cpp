@@ -10,6 +10,7 @@
 #include <kinetograph/tools/kinetograph/guarded_outputs.hpp>
 #include <kinetograph/tools/kinetograph/interrupt.hpp>
 #include <kinetograph/tools/kinetograph/named_files.hpp>
+#include <kinetograph/tools/kinetograph/option_kinds.hpp>
 
 #include <array>
 #include <charconv>
@@ -124,10 +125,11 @@ Result<void> run(const ViewArguments& arguments) {
     progress.reset();
     KG_TRY(const auto summary, std::move(outcome));
     if (!arguments.record.empty())
-        spdlog::info("{}: what the viewer showed, {} frames", arguments.record, summary.frames_shown);
+        spdlog::info("{}: what the viewer showed, {} frame{}", arguments.record, summary.frames_shown,
+                     summary.frames_shown == 1 ? "" : "s");
     if (!options.screenshot.empty()) spdlog::info("{}: the viewer's last picture", options.screenshot.string());
-    spdlog::info("{} frames shown, {} late, {} dropped, the first after {:.2f} s; drawn by {}", summary.frames_shown,
-                 summary.frames_late, summary.frames_dropped,
+    spdlog::info("{} frame{} shown, {} late, {} dropped, the first after {:.2f} s; drawn by {}", summary.frames_shown,
+                 summary.frames_shown == 1 ? "" : "s", summary.frames_late, summary.frames_dropped,
                  std::chrono::duration<double>(summary.first_frame).count(), summary.device);
     if (summary.frames_not_finite > 0 && !arguments.allow_not_finite)
         return fail(
@@ -151,6 +153,7 @@ void add_view(CLI::App& app, Action& action) {
         ->add_option("latents-file", arguments->latents,
                      "Tensor `latents` [C,T,h,w] or [1,C,T,h,w]; - or unix:PATH: as they are made")
         ->required()
+        ->check(check_name)
         ->type_name("LATENTS.safetensors");
     add_decode_options(*command, arguments->decode);
     command
@@ -168,12 +171,12 @@ void add_view(CLI::App& app, Action& action) {
     command->add_option("--record", arguments->record, "Write what is shown to OUT.mp4 or f%05d.png; with --headless")
         ->type_name("OUT")
         ->needs(headless);
-    command->add_option("--trace", viewer.trace, "Write every pass here, for chrome://tracing or Perfetto")
+    command->add_option("--trace", viewer.trace, "Write every pass here, for Perfetto and `kinetograph trace`")
         ->type_name("F.json");
-    add_frame_size(*command, arguments->size);
+    add_frame_size(*command, arguments->size, "Size of the window or of the offscreen target");
     command->add_flag("--full-screen", viewer.full_screen, "Start in full screen")->excludes(headless);
     command->add_flag("--loop", viewer.loop, "Start over at the clip's end");
-    command->add_option("--speed", viewer.speed, "Of playback (default 1)")
+    command->add_option("--speed", viewer.speed, "Speed of playback (default 1)")
         ->check([](const std::string& text) -> std::string {
             double factor = 0;
             const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), factor);

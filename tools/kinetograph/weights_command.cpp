@@ -4,6 +4,7 @@
 #include <kinetograph/tools/kinetograph/command.hpp>
 #include <kinetograph/tools/kinetograph/decode_request.hpp>
 #include <kinetograph/tools/kinetograph/named_files.hpp>
+#include <kinetograph/tools/kinetograph/option_kinds.hpp>
 #include <kinetograph/tools/kinetograph/table.hpp>
 #include <kinetograph/tools/kinetograph/text_output.hpp>
 
@@ -152,7 +153,10 @@ void add_weights(CLI::App& app, Action& action) {
     };
     auto arguments = std::make_shared<Arguments>();
     CLI::App* command = app.add_subcommand("weights", "Inspect a checkpoint: tensors, names, hash, what is wrong");
-    command->add_option("checkpoint", arguments->spec, weights_help())->required()->type_name("CHECKPOINT");
+    command->add_option("checkpoint", arguments->spec, "Checkpoint: " + weights_help())
+        ->required()
+        ->check(check_name)
+        ->type_name("CHECKPOINT");
     command->add_option("--json", arguments->json, "Write all of it here instead; -: to standard output")
         ->type_name("FILE");
     command->final_callback(

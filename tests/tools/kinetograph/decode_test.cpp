@@ -50,6 +50,18 @@ TEST(DecodeProgram, WritesFramesAsOneTensorClampedToTheNominalRange) {
     EXPECT_LT(least, most);
 }
 
+TEST(DecodeProgram, SaysWhatItTakesOfABudgetThatNoConvolutionTakesABackEndAndHowManyFramesItWrote) {
+    const TemporaryFolder folder;
+    auto arguments = decode(write_latents(folder, "clip.safetensors", 1), folder.path() / "out.safetensors");
+    arguments.insert(arguments.end(), {"--lane", "cpu", "--memory-budget", "1G", "--backend", "q-slice-sm80"});
+    const auto result = run_program(arguments);
+    ASSERT_EQ(result.exit_code, 0) << result.messages;
+    for (const std::string part :
+         {" MiB of a budget of 1024 MiB on ", "no convolution takes the preferred back end q-slice-sm80",
+          "out.safetensors: 1 frame of 48x32 in "})
+        EXPECT_NE(result.messages.find(part), std::string::npos) << part << "\nsaid: " << result.messages;
+}
+
 TEST(DecodeProgram, WritesTheSameFramesOfSeveralLatentFramesAStep) {
     const TemporaryFolder folder;
     const std::string clip = write_latents(folder, "clip.safetensors", 6);
