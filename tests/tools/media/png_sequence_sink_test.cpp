@@ -104,7 +104,7 @@ TEST(PngSequenceSink, RefusesToEndWhereOlderPicturesGoOn) {
     ASSERT_FALSE(finished);
     EXPECT_EQ(finished.error().message,
               next.string() +
-                  " is there: it would go on after the 2 frames of this clip; remove the older pictures or "
+                  " is there: it would go on after this clip, 2 frames long; remove the older pictures or "
                   "choose another name");
     EXPECT_EQ(folder.count_entries(), 1U);
 }
