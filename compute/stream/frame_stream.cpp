@@ -81,7 +81,7 @@ class DecodingStream final : public FrameStream {
     ~DecodingStream() override;
     DecodingStream(const DecodingStream&) = delete;
     DecodingStream& operator=(const DecodingStream&) = delete;
-    Result<void> make(std::shared_ptr<vae::Model> model, vae::LatentSize size, const vae::Latents* clip,
+    Result<void> make(const std::shared_ptr<vae::Model>& model, vae::LatentSize size, const vae::Latents* clip,
                       const FrameStreamOptions& options);
 
     Result<bool> push(const LatentFrame& latent, Nanoseconds timeout) override;
@@ -172,8 +172,8 @@ class DecodingStream final : public FrameStream {
     std::thread thread_;  ///< last: starts when everything else exists
 };
 
-Result<void> DecodingStream::make(std::shared_ptr<vae::Model> model, vae::LatentSize size, const vae::Latents* clip,
-                                  const FrameStreamOptions& options) {
+Result<void> DecodingStream::make(const std::shared_ptr<vae::Model>& model, vae::LatentSize size,
+                                  const vae::Latents* clip, const FrameStreamOptions& options) {
     set_loop(options.loop);
     latent_frames_ = options.latent_frames;
     auto allocated = allocate(model, size, clip, options);
@@ -648,18 +648,18 @@ StreamHealth DecodingStream::health() const {
 }  // namespace
 
 Result<std::unique_ptr<FrameStream>> FrameStream::create(std::shared_ptr<interop::Bridge> bridge,
-                                                         std::shared_ptr<vae::Model> model, const vae::Latents& clip,
-                                                         const FrameStreamOptions& options) {
+                                                         const std::shared_ptr<vae::Model>& model,
+                                                         const vae::Latents& clip, const FrameStreamOptions& options) {
     auto stream = std::make_unique<DecodingStream>(std::move(bridge));
-    KG_CHECK(stream->make(std::move(model), {clip.height, clip.width}, &clip, options));
+    KG_CHECK(stream->make(model, {clip.height, clip.width}, &clip, options));
     return stream;
 }
 
 Result<std::unique_ptr<FrameStream>> FrameStream::create(std::shared_ptr<interop::Bridge> bridge,
-                                                         std::shared_ptr<vae::Model> model, vae::LatentSize size,
+                                                         const std::shared_ptr<vae::Model>& model, vae::LatentSize size,
                                                          const FrameStreamOptions& options) {
     auto stream = std::make_unique<DecodingStream>(std::move(bridge));
-    KG_CHECK(stream->make(std::move(model), size, nullptr, options));
+    KG_CHECK(stream->make(model, size, nullptr, options));
     return stream;
 }
 

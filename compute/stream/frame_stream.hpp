@@ -72,12 +72,13 @@ class FrameStream {
     /// (vulkan::AdoptedQueue::mutex) or a queue that it does not use itself. `bridge` connects the model's
     /// accelerator and the Vulkan device. Errors: those of vae::Model::check_takes and RingDecoder::create.
     static Result<std::unique_ptr<FrameStream>> create(std::shared_ptr<interop::Bridge> bridge,
-                                                       std::shared_ptr<vae::Model> model, const vae::Latents& clip,
+                                                       const std::shared_ptr<vae::Model>& model,
+                                                       const vae::Latents& clip,
                                                        const FrameStreamOptions& options = {});
     /// The same for latents of that size, which the application pushes as they are made. Errors: those of
     /// RingDecoder::create.
     static Result<std::unique_ptr<FrameStream>> create(std::shared_ptr<interop::Bridge> bridge,
-                                                       std::shared_ptr<vae::Model> model, vae::LatentSize size,
+                                                       const std::shared_ptr<vae::Model>& model, vae::LatentSize size,
                                                        const FrameStreamOptions& options = {});
     /// Waits for running steps and for the points of released frames. All frames must have been released.
     virtual ~FrameStream() = default;
