@@ -258,13 +258,13 @@ std::string to_text(const Measured& measured, const Subject& subject, std::span<
                       "{} at {}x{}, {}; {}\n"
                       "  load           {:.3f} s, then the first frame after {:.4f} s{}\n"
                       "{}"
-                      "  whole clip     {} frame{} in {:.4f} s: {:.2f} frames/s, median of {}\n"
+                      "  whole clip     {} in {:.4f} s: {:.2f} frames/s, median of {}\n"
                       "  device memory  {:.1f} MiB at most, {:.1f} MiB stated before{}\n",
                       bench.decode.weights, subject.width(), subject.height(),
                       vae::to_string(bench.decode.model.precision), describe_machine(subject.device), measured.load,
-                      measured.first_frame, second, steady_text(measured, bench), subject.frames(),
-                      subject.frames() == 1 ? "" : "s", measured.clips.median(), subject.fps_clip(measured),
-                      measured.clips.count(), to_mib(measured.peak_bytes), to_mib(subject.stated_bytes()),
+                      measured.first_frame, second, steady_text(measured, bench), count_frames(subject.frames()),
+                      measured.clips.median(), subject.fps_clip(measured), measured.clips.count(),
+                      to_mib(measured.peak_bytes), to_mib(subject.stated_bytes()),
                       measured.second_clip_bytes
                           ? fmt::format("; a second clip takes {:.1f} MiB more", to_mib(*measured.second_clip_bytes))
                           : "");
@@ -367,12 +367,7 @@ void add_bench_decode(CLI::App& bench, Action& action, const std::string& comman
     command->add_option("--steps", arguments->steps, "Latent frames of the clip (default 16: 61 frames of video)")
         ->check(CLI::Range(1, 100'000).description(""))
         ->type_name("N");
-    command
-        ->add_option(
-            "--latent-frames", arguments->latent_frames,
-            "Latent frames per step after the first (default 1); more is faster, needs more memory and delays frames")
-        ->check(CLI::Range(1, 16).description(""))
-        ->type_name("N");
+    add_latent_frames_option(*command, arguments->latent_frames);
     command->add_option("--rounds", arguments->rounds, "Times to decode the clip; of several, the first warms up (1)")
         ->check(CLI::Range(1, 1'000).description(""))
         ->type_name("N");

@@ -298,12 +298,11 @@ Result<void> report(const DecodeArguments& arguments, const std::string& latents
         KG_CHECK(outputs.write_text(stats_json(arguments, latents, session.device(), stream, decoded)));
     if (decoded.not_finite > 0) spdlog::warn("{} values are not finite", decoded.not_finite);
     const auto fps = fps_steady(stream);
-    spdlog::info("{}: {} frame{} of {}x{} in {:.1f} s, first frame after {:.2f} s{}; lane {}, {}",
-                 arguments.out == "-" ? "standard output" : arguments.out, decoded.frames,
-                 decoded.frames == 1 ? "" : "s", stream.facts().width, stream.facts().height,
-                 to_seconds(host_now() - decoded.start), to_seconds(decoded.first_frame),
-                 fps ? fmt::format(", then {:.1f} frames/s", *fps) : "", accel::to_string(session.device().info().kind),
-                 vae::to_string(arguments.decode.model.precision));
+    spdlog::info("{}: {} of {}x{} in {:.1f} s, first frame after {:.2f} s{}; lane {}, {}",
+                 arguments.out == "-" ? "standard output" : arguments.out, count_frames(decoded.frames),
+                 stream.facts().width, stream.facts().height, to_seconds(host_now() - decoded.start),
+                 to_seconds(decoded.first_frame), fps ? fmt::format(", then {:.1f} frames/s", *fps) : "",
+                 accel::to_string(session.device().info().kind), vae::to_string(arguments.decode.model.precision));
     return {};
 }
 
@@ -407,12 +406,7 @@ void add_decode(CLI::App& app, Action& action) {
                                            : "must be a name that ends in .mp4, .png or .safetensors, or -: " + out;
         });
     add_decode_options(*command, arguments->decode);
-    command
-        ->add_option(
-            "--latent-frames", arguments->latent_frames,
-            "Latent frames per step after the first (default 1); more is faster, needs more memory and delays frames")
-        ->check(CLI::Range(1, 16).description(""))
-        ->type_name("N");
+    add_latent_frames_option(*command, arguments->latent_frames);
     command->add_flag("--allow-not-finite", arguments->allow_not_finite,
                       "Write frames with infinities and NaN, too, instead of failing");
     command->add_option("--json", arguments->json, "Write statistics here; -: to standard output")->type_name("STATS");

@@ -65,6 +65,15 @@ CLI::Option* add_sums_option(CLI::App& command, conv::Sums& sums) {
         "How convolutions add: exact (default), or fast, which also allows Winograd's; its error is a quarter larger");
 }
 
+void add_latent_frames_option(CLI::App& command, std::int64_t& latent_frames) {
+    command
+        .add_option(
+            "--latent-frames", latent_frames,
+            "Latent frames per step after the first (default 1); more is faster, needs more memory and delays frames")
+        ->check(CLI::Range(1, 16).description(""))
+        ->type_name("N");
+}
+
 void add_decode_options(CLI::App& command, DecodeRequest& request) {
     command.add_option("--weights", request.weights, "Checkpoint: " + weights_help())
         ->required()
@@ -94,6 +103,8 @@ std::string_view to_string(conv::Sums sums) { return sums == conv::Sums::Exact ?
 std::uint64_t device_bytes(const vae::StackMemory& memory, accel::Kind kind) {
     return memory.total() - (kind == accel::Kind::Cpu ? 0 : memory.io);
 }
+
+std::string count_frames(std::int64_t frames) { return fmt::format("{} frame{}", frames, frames == 1 ? "" : "s"); }
 
 std::string count_units(const accel::DeviceInfo& device) {
     return fmt::format("{} {}", device.compute_units, device.kind == accel::Kind::Cpu ? "threads" : "compute units");

@@ -22,6 +22,8 @@ void add_lane_option(CLI::App& command, std::string& lane);
 CLI::Option* add_precision_option(CLI::App& command, vae::Precision& precision);
 /// Adds --sums. `sums` must outlive the parse.
 CLI::Option* add_sums_option(CLI::App& command, conv::Sums& sums);
+/// Adds --latent-frames, 1 to 16. `latent_frames` must outlive the parse.
+void add_latent_frames_option(CLI::App& command, std::int64_t& latent_frames);
 
 /// Adds --weights, --lane, --precision, --sums, --backend, --latents, --no-clamp and --memory-budget. `request` must
 /// outlive the parse.
@@ -43,6 +45,8 @@ std::uint64_t device_bytes(const vae::StackMemory& memory, accel::Kind kind);
 /// Logs, in one message, the memory that decoding takes and the device's, or its budget; before the first step.
 void state_memory(const vae::StackMemory& memory, const accel::Device& device);
 
+/// "1 frame", "61 frames".
+std::string count_frames(std::int64_t frames);
 /// "2 threads", "132 compute units".
 std::string count_units(const accel::DeviceInfo& device);
 

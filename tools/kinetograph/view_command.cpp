@@ -125,11 +125,10 @@ Result<void> run(const ViewArguments& arguments) {
     progress.reset();
     KG_TRY(const auto summary, std::move(outcome));
     if (!arguments.record.empty())
-        spdlog::info("{}: what the viewer showed, {} frame{}", arguments.record, summary.frames_shown,
-                     summary.frames_shown == 1 ? "" : "s");
+        spdlog::info("{}: what the viewer showed, {}", arguments.record, count_frames(summary.frames_shown));
     if (!options.screenshot.empty()) spdlog::info("{}: the viewer's last picture", options.screenshot.string());
-    spdlog::info("{} frame{} shown, {} late, {} dropped, the first after {:.2f} s; drawn by {}", summary.frames_shown,
-                 summary.frames_shown == 1 ? "" : "s", summary.frames_late, summary.frames_dropped,
+    spdlog::info("{} shown, {} late, {} dropped, the first after {:.2f} s; drawn by {}",
+                 count_frames(summary.frames_shown), summary.frames_late, summary.frames_dropped,
                  std::chrono::duration<double>(summary.first_frame).count(), summary.device);
     if (summary.frames_not_finite > 0 && !arguments.allow_not_finite)
         return fail(
