@@ -224,37 +224,29 @@ struct DepthToSpaceKernel {
 };
 
 /// A thread makes kUnpackedChannels channels of a pixel, and the next thread those of the next pixel, so that
-/// neighbouring threads read neighbouring values of each channel's plane.
+/// neighbouring threads read neighbouring values of each channel's plane. Latents may be in the host's memory: each is
+/// read as rarely as possible, and kAtOnce of a pixel's are on their way together.
 template <Element kValue>
 struct UnpackLatentKernel {
-    KG_DEVICE static float load(const void* latent, Element type, size_t index) {
-        if (type == Element::F16) return load_element<Element::F16>(latent, index);
-        if (type == Element::BF16) return load_element<Element::BF16>(latent, index);
-        return load_element<Element::F32>(latent, index);
-    }
+    static constexpr uint32_t kAtOnce = 8;
+    using Latents = float[kAtOnce];
+
     KG_DEVICE static void run(const UnpackLatentParams& params) {
         const uint32_t thread = thread_of_row(), channels = params.channels, pixel = thread % params.pixels;
         const uint32_t first = thread / params.pixels * kUnpackedChannels;
         if (first >= channels) return;
         const uint32_t count = channels - first < kUnpackedChannels ? channels - first : kUnpackedChannels;
-        const auto latent = [&](uint32_t c) {
-            return load(params.frames.input[isa::block_index().y], params.latent,
-                        static_cast<size_t>(c) * params.pixels + pixel);
-        };
-        const auto map = [&](uint32_t i, uint32_t c) {
-            return isa::load_global<float>(params.map + i * channels + first + c);
-        };
         float values[kUnpackedChannels] = {};
-        KG_UNROLL
-        for (uint32_t c = 0; c < kUnpackedChannels; ++c) {
-            if (c < count) values[c] = params.map == nullptr ? latent(first + c) : map(channels, c);
-        }
-        for (uint32_t i = 0; params.map != nullptr && i < channels; ++i) {
-            const float value = latent(i);
+        if (params.map == nullptr) {
             KG_UNROLL
-            for (uint32_t c = 0; c < kUnpackedChannels; ++c) {
-                if (c < count) values[c] += value * map(i, c);
+            for (uint32_t c = 0; c < kUnpackedChannels; c += kAtOnce) {
+                Latents latents;
+                load(params, pixel, first + c, first + count, latents);
+                KG_UNROLL
+                for (uint32_t i = 0; i < kAtOnce; ++i) values[c + i] = latents[i];
             }
+        } else {
+            apply_map(params, pixel, first, count, values);
         }
         void* output = params.frames.output[isa::block_index().y];
         KG_UNROLL
@@ -262,6 +254,44 @@ struct UnpackLatentKernel {
             if (c >= count) continue;
             if (params.soft_limit != 0) values[c] = params.soft_limit * isa::tanh(values[c] / params.soft_limit);
             store_element<kValue>(output, static_cast<size_t>(pixel) * channels + first + c, values[c]);
+        }
+    }
+
+  private:
+    KG_DEVICE static void apply_map(const UnpackLatentParams& params, uint32_t pixel, uint32_t first, uint32_t count,
+                                    float (&values)[kUnpackedChannels]) {
+        const auto map = [&](uint32_t i, uint32_t c) {
+            return c < count ? isa::load_global<float>(params.map + i * params.channels + first + c) : 0.0f;
+        };
+        KG_UNROLL
+        for (uint32_t c = 0; c < kUnpackedChannels; ++c) values[c] = map(params.channels, c);
+        for (uint32_t begin = 0; begin < params.channels; begin += kAtOnce) {
+            Latents latents;
+            load(params, pixel, begin, params.channels, latents);
+            KG_UNROLL
+            for (uint32_t i = 0; i < kAtOnce; ++i) {
+                if (begin + i >= params.channels) continue;
+                KG_UNROLL
+                for (uint32_t c = 0; c < kUnpackedChannels; ++c) values[c] += latents[i] * map(begin + i, c);
+            }
+        }
+    }
+
+    /// Channels begin, begin + 1, ... of a pixel, as far as they are below `end`.
+    KG_DEVICE static void load(const UnpackLatentParams& params, uint32_t pixel, uint32_t begin, uint32_t end,
+                               Latents& latents) {
+        if (params.latent == Element::F16) return load_as<Element::F16>(params, pixel, begin, end, latents);
+        if (params.latent == Element::BF16) return load_as<Element::BF16>(params, pixel, begin, end, latents);
+        load_as<Element::F32>(params, pixel, begin, end, latents);
+    }
+    template <Element kLatent>
+    KG_DEVICE static void load_as(const UnpackLatentParams& params, uint32_t pixel, uint32_t begin, uint32_t end,
+                                  Latents& latents) {
+        const void* frame = params.frames.input[isa::block_index().y];
+        KG_UNROLL
+        for (uint32_t i = 0; i < kAtOnce; ++i) {
+            const size_t index = static_cast<size_t>(begin + i) * params.pixels + pixel;
+            latents[i] = begin + i < end ? load_element<kLatent>(frame, index) : 0.0f;
         }
     }
 };

@@ -17,7 +17,7 @@ struct PassLaunch {
 /// sm80_rms_norm_<type>
 PassLaunch rms_norm_launch(uint32_t pixels, uint32_t frames);
 /// Channels of a pixel that a thread of sm80_unpack_latent_<type> makes.
-inline constexpr uint32_t kUnpackedChannels = 4;
+inline constexpr uint32_t kUnpackedChannels = 16;
 /// sm80_unpack_latent_<type>
 PassLaunch unpack_latent_launch(uint32_t pixels, uint32_t channels, uint32_t frames);
 /// sm80_store_picture_<type> of pixels; sm80_keep_frames of units; sm80_store_float_<type>, sm80_add_slice_<type> and

@@ -137,6 +137,8 @@ TEST(UnpackLatentPass, TurnsPlanesIntoPixels) {
     expect_unpacked<Element::F16>(65, 4, false);
     expect_unpacked<Element::F32>(31, 16, true);
     expect_unpacked<Element::BF16>(70, 5, true);
+    expect_unpacked<Element::F16>(33, 48, true);
+    expect_unpacked<Element::F32>(40, 20, false);
 }
 
 TEST(StoreFloatPass, LimitsAndKeepsNan) {
