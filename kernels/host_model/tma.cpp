@@ -137,8 +137,10 @@ void tma_load(const BoxCopy& copy, uint32_t barrier, const LoadForm& form, const
                                 .who = lane.who(),
                                 .at = at}));
         poison(*target, box.offset, box.offset + box.bytes);
+        const isa::Swizzle layout =
+            box.desc->swizzle != isa::Swizzle::None ? box.desc->swizzle : box.desc->stored_swizzle;
         mark_layout(*target, box.offset, box.offset + box.bytes,
-                    static_cast<uint8_t>(kSwizzledBase + static_cast<uint8_t>(box.desc->swizzle)));
+                    static_cast<uint8_t>(kSwizzledBase + static_cast<uint8_t>(layout)));
     }
     machine.begin(
         lane.who(), at,

@@ -23,6 +23,9 @@ struct TensorMapDesc {
     MapMode mode = MapMode::Tiled;
     Element element = Element::BF16;  ///< U16, F16, BF16, F32, or any of one byte
     Swizzle swizzle = Swizzle::None;
+    /// Without a swizzle: the one by which the tensor's bytes are laid out in memory already. The driver is not told; the
+    /// host model compares it with that of the products.
+    Swizzle stored_swizzle = Swizzle::None;
     uint32_t rank = 0;                                      ///< tiled 1..5, im2col 3..5
     void* address = nullptr;                                ///< 16-byte aligned
     std::array<uint64_t, 5> size{};                         ///< elements, 1..2^32

@@ -25,7 +25,8 @@ struct WinogradConfig {
     friend bool operator==(const WinogradConfig&, const WinogradConfig&) = default;
 };
 
-inline constexpr uint32_t kSums = 2;  ///< sets of accumulators, which become a pair's two frames
+inline constexpr uint32_t kWinogradTaps = 4 * 9;  ///< 4 of the transform, each with 9 of the image
+inline constexpr uint32_t kSums = 2;              ///< sets of accumulators, which become a pair's two frames
 inline constexpr uint32_t kWinogradThreads = kThreads + 128;
 /// CTAs of a cluster. Both use the same filters at the same time, and each filter stage is loaded once, by multicast.
 inline constexpr uint32_t kClusterCtas = 2;
@@ -60,6 +61,9 @@ KG_HOST_DEVICE uint32_t rows_between(const WinogradConfig& c) {
 KG_HOST_DEVICE uint32_t columns_between(const WinogradConfig& c) {
     return share(c).blocks_x < c.blocks_x ? tile_columns(share(c)) : 0;
 }
+/// Filters come in 512-byte lines, a tap's `bn` filters of 32 channels in so many.
+inline constexpr uint32_t kFilterLineBytes = 512;
+KG_HOST_DEVICE uint32_t filter_lines(const WinogradConfig& c) { return c.bn * row_bytes(whole(c)) / kFilterLineBytes; }
 /// Staging buffers, each of 64 pixels: one for each warpgroup and frame of a shared tile, or a ring for both
 /// warpgroups.
 KG_HOST_DEVICE uint32_t staging_buffers(const WinogradConfig& c) {

@@ -62,12 +62,11 @@ struct WinogradLoadRole {
                         for (uint32_t tap = 0; tap < kTaps; tap += c.stage_taps, ring.advance()) {
                             isa::mbarrier::wait(smem.filter_empty[ring.slot], ring.parity);
                             isa::mbarrier::arrive_expect(smem.filter_full[ring.slot], kStageBytes);
-                            const isa::tma::Coordinates<4> at{
-                                {0, static_cast<int32_t>(tile.n),
-                                 static_cast<int32_t>((phase * kSums + sum) * kTaps + tap),
-                                 static_cast<int32_t>(block)}};
+                            const uint32_t of_tap = (tile.n / c.bn * p.channel_blocks + block) * kWinogradTaps +
+                                                    (phase * kSums + sum) * kTaps + tap;
+                            const isa::tma::Coordinates<2> at{{0, static_cast<int32_t>(of_tap * filter_lines(c))}};
                             if (mine || kFault == ConvFault::EveryCtaLoads)
-                                isa::tma::load_tiled_multicast<4>(smem.filter[ring.slot], p.filter, at,
+                                isa::tma::load_tiled_multicast<2>(smem.filter[ring.slot], p.filter, at,
                                                                   smem.filter_full[ring.slot], kAllCtas);
                             mine = !mine;
                         }

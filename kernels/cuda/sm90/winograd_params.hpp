@@ -14,9 +14,8 @@ struct FramePair {
 inline constexpr uint32_t kMaxPairs = kMaxOutputs / 2;
 
 struct WinogradParams {
-    /// The grid walks pairs of frames, and `frames` counts pairs. Pair i stores output frames 2i and 2i + 1. The
-    /// filter's axes are {channel of a block, filter, tap, block}, with the transform's four taps in time in the order
-    /// in which they are used.
+    /// The grid walks pairs of frames, and `frames` counts pairs. Pair i stores output frames 2i and 2i + 1. The filter
+    /// has stages as pack_winograd() makes them.
     ConvParams conv;
     FramePair pairs[kMaxPairs];
 };

@@ -29,47 +29,41 @@ constexpr double kMultiplyEfficiency = 0.99, kPortEfficiency = 1.065;
 // Part of an epilogue (epilogue_clocks) that products do not hide: of a warpgroup's in turn, and of both together.
 constexpr double kShownInTurn = 0.24, kShownTogether = 0.8;
 constexpr int64_t kBlockChannels = 32, kBlockBytes = 2 * kBlockChannels;  // of a block of K
-constexpr int64_t kTaps = 4 * 9;  // 4 of the transform, each with 9 of the image
 
 using conv::ceil_div;
+using conv::u64;
 
 int64_t channel_blocks(const ConvProblem& p) { return ceil_div(p.c_in, kBlockChannels); }
 
-/// Bytes from one filter, tap or block of channels to the next.
-struct FilterStrides {
-    int64_t filter, tap, block;
-};
-/// A stage's filters side by side, or each filter contiguous: which is faster was measured tile by tile.
-FilterStrides filter_strides(const WinogradConfig& c, const ConvProblem& p) {
-    if (c.consumers == Consumers::InTurn)
-        return {kBlockBytes, p.filter.k * kBlockBytes, kTaps * p.filter.k * kBlockBytes};
-    const int64_t tap = channel_blocks(p) * kBlockBytes;
-    return {kTaps * tap, tap, kBlockBytes};
-}
-
-/// Copies [k][tap][c_in rounded up to 8] to blocks with the given strides.
-std::vector<std::byte> in_blocks(const FilterStrides& strides, const ConvProblem& p, std::span<const std::byte> rows) {
-    const int64_t row_bytes = sm80::padded_channels(p.c_in) * 2;
-    std::vector<std::byte> blocks(static_cast<size_t>(channel_blocks(p) * kTaps * p.filter.k * kBlockBytes));
-    for (int64_t row = 0; row < p.filter.k * kTaps; ++row) {
-        for (int64_t block = 0; block < channel_blocks(p); ++block) {
-            const int64_t to = row / kTaps * strides.filter + row % kTaps * strides.tap + block * strides.block;
-            const int64_t from = block * kBlockBytes;
-            std::memcpy(blocks.data() + to, rows.data() + row * row_bytes + from,
-                        static_cast<size_t>(std::min(kBlockBytes, row_bytes - from)));
+/// Copies [k][tap][c_in rounded up to 8] to the stages' bytes in shared memory: [tile of filters][block][tap][filter],
+/// with the chunks of a filter's 64 bytes where the swizzle has them.
+std::vector<std::byte> in_stages(const WinogradConfig& c, const ConvProblem& p, std::span<const std::byte> rows) {
+    constexpr int64_t kChunk = 16;
+    const int64_t row_bytes = sm80::padded_channels(p.c_in) * 2, blocks = channel_blocks(p),
+                  tap_bytes = c.bn * kBlockBytes;
+    std::vector<std::byte> stages(u64(ceil_div(p.filter.k, c.bn) * blocks * kWinogradTaps * tap_bytes));
+    for (int64_t k = 0; k < p.filter.k; ++k) {
+        for (int64_t tap = 0; tap < kWinogradTaps; ++tap) {
+            const std::byte* row = rows.data() + (k * kWinogradTaps + tap) * row_bytes;
+            for (int64_t from = 0; from < row_bytes; from += kChunk) {
+                const int64_t block = from / kBlockBytes, in_tap = k % c.bn * kBlockBytes + from % kBlockBytes;
+                const int64_t to = ((k / c.bn * blocks + block) * kWinogradTaps + tap) * tap_bytes +
+                                   isa::swizzled(swizzle(whole(c)), conv::u32(in_tap));
+                std::memcpy(stages.data() + to, row + from, kChunk);
+            }
         }
     }
-    return blocks;
+    return stages;
 }
 
-/// {channel, k, tap, block of channels}; box: one stage.
-isa::TensorMapDesc filter_map(const WinogradConfig& config, const ConvProblem& p, const std::byte* packed) {
-    const FilterStrides strides = filter_strides(config, p);
-    isa::TensorMapDesc map = filter_map(tile_shape(whole(config)), packed,
-                                        {static_cast<uint64_t>(kBlockChannels), static_cast<uint64_t>(p.filter.k),
-                                         kTaps, static_cast<uint64_t>(channel_blocks(p))});
-    map.stride_bytes = {static_cast<uint64_t>(strides.filter), static_cast<uint64_t>(strides.tap),
-                        static_cast<uint64_t>(strides.block)};
+/// The stages as rows of kFilterLineBytes, which TMA asks for in whole lines of the L2, where a row of a block's 32
+/// channels would be half of one. Box: one stage.
+isa::TensorMapDesc filter_map(const WinogradConfig& c, const ConvProblem& p, const std::byte* packed) {
+    const int64_t lines = ceil_div(p.filter.k, c.bn) * channel_blocks(p) * kWinogradTaps * filter_lines(c);
+    isa::TensorMapDesc map = isa::dense_map(isa::MapMode::Tiled, c.element, const_cast<std::byte*>(packed), 2,
+                                            {kFilterLineBytes / 2, u64(lines)});
+    map.box = {kFilterLineBytes / 2, c.stage_taps * filter_lines(c)};
+    map.stored_swizzle = swizzle(whole(c));
     return map;
 }
 
@@ -122,7 +116,7 @@ conv::PackedParameters pack_winograd(const WinogradConfig& config, const ConvPro
     of_four_taps.filter.q = 4;
     const std::vector<std::byte> rows =
         sm80::pack_filter(of_four_taps, sm80::winograd_filter(problem, parameters.filter));
-    return pack_with_filter(in_blocks(filter_strides(config, problem), problem, rows), parameters);
+    return pack_with_filter(in_stages(config, problem, rows), parameters);
 }
 
 std::vector<ConvLaunch> winograd_launches(const WinogradConfig& config, const ConvProblem& problem,
@@ -159,8 +153,8 @@ conv::ConvPlan plan_winograd_in(const NamedWinogradConfig& tile, const ConvProbl
         {.kernel = {std::string(tile.kernel),
                     problem.dtype == Element::BF16 ? "winograd_conv_bf16" : "winograd_conv_f16"},
          .seconds = winograd_seconds(tile.config, in_tile, chip),
-         .packing = {std::string(tile.config.consumers == Consumers::InTurn ? "C4RSKc" : "K4RSC") +
-                         " of F(2,3) along time, " + element_name(problem.dtype) + ", channels padded",
+         .packing = {"stages of " + std::to_string(tile.config.bn) + " filters of F(2,3) along time, " +
+                         element_name(problem.dtype) + ", swizzled, channels padded",
                      [problem, config = tile.config](const conv::ConvParameters& given) {
                          return pack_winograd(config, problem, given);
                      }},

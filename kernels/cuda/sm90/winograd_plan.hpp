@@ -22,8 +22,9 @@ double winograd_seconds(const WinogradConfig& config, const conv::ConvProblem& p
 /// The cheapest tile that fits; null if none does.
 const NamedWinogradConfig* choose_winograd_config(const conv::ConvProblem& problem, const conv::Chip& chip);
 
-/// Filter [k][c_in][3][3][3] as [block of 32 channels][4][3][3][k][32], for tiles that take turns, or
-/// [k][4][3][3][blocks of 32 channels]: sm80::winograd_filter's values, rounded once; bias, gamma as pack_parameters.
+/// Filter [k][c_in][3][3][3] as [tile of filters][block of 32 channels][4][3][3][filter of the tile][32], zeros beyond
+/// k and c_in, each [filter][32] as the 64-byte swizzle stores it, with the transform's four taps in time in the order
+/// in which they are used: sm80::winograd_filter's values, rounded once; bias, gamma as pack_parameters.
 conv::PackedParameters pack_winograd(const WinogradConfig& config, const conv::ConvProblem& problem,
                                      const conv::ConvParameters& parameters);
 
