@@ -34,6 +34,14 @@ KG_HOST_DEVICE uint64_t wgmma_descriptor(const OperandTile& tile) {
            (static_cast<uint64_t>(tile.group_stride >> 4) << 32) | (layout << 62);
 }
 
+/// The descriptor of an operand that begins `bytes` later, a multiple of 16. One addition, where a descriptor of its
+/// own takes five instructions, which products of few columns do not hide: the window of shared memory has less than
+/// 256 KiB, so that no sum leaves the address field.
+KG_HOST_DEVICE uint64_t advanced(uint64_t descriptor, uint32_t bytes) {
+    const uint32_t low = static_cast<uint32_t>(descriptor) + (bytes >> 4);
+    return (descriptor & 0xffffffff00000000ull) | low;
+}
+
 /// PTX ISA, tcgen05 shared memory descriptor: layout 2 = 128B, 4 = 64B, 6 = 32B; bits 46-48 are the constant 0b001.
 KG_HOST_DEVICE uint64_t tcgen05_descriptor(const OperandTile& tile) {
     const uint64_t layout = tile.swizzle == Swizzle::None ? 0u : 2u * (4u - static_cast<uint64_t>(tile.swizzle));

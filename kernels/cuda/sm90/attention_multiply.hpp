@@ -95,20 +95,20 @@ class AttentionMultiply {
     /// sums += stored weights * values. The keys of a tile are K and the channels N: B is stored [K][N], MN-major.
     KG_DEVICE void multiply_values(Sums<c>& sums) {
         constexpr uint32_t kChunk = kFault == AttentionFault::WrongValueStride ? 8 * kSpanBytes : kKeyBlockBytes;
-        const uint32_t weights = isa::recomputed(weights_);
+        const uint64_t weights = isa::wgmma_descriptor(
+            {.address = isa::recomputed(weights_), .group_stride = 8 * kSpanBytes, .swizzle = kAttentionSwizzle});
         KG_UNROLL
         for (uint32_t stage = 0; stage < tile_stages(c); ++stage) {
-            const uint32_t values = await_stage();
+            const uint64_t values = isa::wgmma_descriptor({.address = await_stage(),
+                                                           .group_stride = 8 * kSpanBytes,
+                                                           .swizzle = kAttentionSwizzle,
+                                                           .chunk_stride = kChunk});
             isa::wgmma::fence();
             KG_UNROLL
             for (uint32_t step = 0; step < kKeyTile / 16; ++step) {
-                const uint64_t a = isa::wgmma_descriptor(
-                    {.address = weights + step * 32, .group_stride = 8 * kSpanBytes, .swizzle = kAttentionSwizzle});
-                const uint64_t b = isa::wgmma_descriptor({.address = values + step * 16 * kSpanBytes,
-                                                          .group_stride = 8 * kSpanBytes,
-                                                          .swizzle = kAttentionSwizzle,
-                                                          .chunk_stride = kChunk});
-                isa::wgmma::mma<stage_channels(c), c.element, isa::Major::MN>(sums[stage], a, b, true);
+                isa::wgmma::mma<stage_channels(c), c.element, isa::Major::MN>(
+                    sums[stage], isa::advanced(weights, step * 32), isa::advanced(values, step * 16 * kSpanBytes),
+                    true);
             }
             finish_stage(stage == 0);
         }

@@ -29,21 +29,19 @@ KG_DEVICE void multiply_stage(Accumulators<kConfig>& sums, uint32_t halo, uint32
     constexpr uint32_t kPitch = kHaloColumns, kRow = row_bytes(c);
     constexpr uint32_t kShift = kFault == ConvFault::RowShiftOffByOne ? 1u : 0u;
     constexpr uint32_t kGroup = kFault == ConvFault::WrongPitch ? kBlockSide * kRow : kPitch * kRow;
+    const uint64_t first_a = isa::wgmma_descriptor({.address = halo, .group_stride = kGroup, .swizzle = swizzle(c)});
+    const uint64_t first_b =
+        isa::wgmma_descriptor({.address = filters, .group_stride = kBlockSide * kRow, .swizzle = swizzle(c)});
     KG_UNROLL
     for (uint32_t tap = 0; tap < c.stage_taps; ++tap) {
         const uint32_t at = group * c.stage_taps + tap, r = at / c.side, s = at % c.side;
         KG_UNROLL
         for (uint32_t step = 0; step < c.channels / 16; ++step) {
-            const uint64_t b = isa::wgmma_descriptor({.address = filters + tap * c.bn * kRow + step * 32,
-                                                      .group_stride = kBlockSide * kRow,
-                                                      .swizzle = swizzle(c)});
+            const uint64_t b = isa::advanced(first_b, tap * c.bn * kRow + step * 32);
             KG_UNROLL
             for (uint32_t block = 0; block < blocks(c); ++block) {
                 const uint32_t y = block / c.blocks_x * kBlockSide + r, x = block % c.blocks_x * kBlockSide + s;
-                const uint64_t a =
-                    isa::wgmma_descriptor({.address = halo + (y * kPitch + x + kShift) * kRow + step * 32,
-                                           .group_stride = kGroup,
-                                           .swizzle = swizzle(c)});
+                const uint64_t a = isa::advanced(first_a, (y * kPitch + x + kShift) * kRow + step * 32);
                 isa::wgmma::mma<c.bn, c.element>(sums[block], a, b, true);
             }
         }

@@ -152,26 +152,24 @@ struct FrameWalkKernel {
         constexpr uint32_t kShift = kFault == ConvFault::RowShiftOffByOne ? kWalkRowBytes : 0;
         for (uint32_t block = 0; block < channel_blocks; ++block, ring.advance()) {
             if constexpr (kFault != ConvFault::NoInputWait) isa::mbarrier::wait(smem.full[ring.slot], ring.parity);
-            const uint32_t pixels =
-                isa::shared_address(smem.input[ring.slot]) + consumer * (kWalkRows / kConsumers) * kRow + kShift;
-            const uint32_t filter = isa::shared_address(smem.filter[block]);
+            const uint64_t pixels =
+                isa::wgmma_descriptor({.address = isa::shared_address(smem.input[ring.slot]) +
+                                                  consumer * (kWalkRows / kConsumers) * kRow + kShift,
+                                       .group_stride = 2 * kGroup,
+                                       .swizzle = kSwizzle});
+            const uint64_t filter = isa::wgmma_descriptor(
+                {.address = isa::shared_address(smem.filter[block]), .group_stride = kGroup, .swizzle = kSwizzle});
             isa::wgmma::fence();
             KG_UNROLL
             for (uint32_t step = 0; step < kNarrowChannels / 16; ++step) {
                 KG_UNROLL
                 for (uint32_t r = 0; r < kWalkSide; ++r) {
-                    const uint64_t b =
-                        isa::wgmma_descriptor({.address = filter + r * kWalkColumns * kWalkRowBytes + step * 32,
-                                               .group_stride = kGroup,
-                                               .swizzle = kSwizzle});
+                    const uint64_t b = isa::advanced(filter, r * kWalkColumns * kWalkRowBytes + step * 32);
                     KG_UNROLL
                     for (uint32_t i = 0; i < kBlocks; ++i) {
                         // Blocks 0 and 1 are rows 0 to 3, a warp's 16 pixels in each the even and the odd groups of 8
                         // of one row.
-                        const uint64_t a = isa::wgmma_descriptor(
-                            {.address = pixels + (i / 2 * 4 + r) * kRow + i % 2 * kGroup + step * 32,
-                             .group_stride = 2 * kGroup,
-                             .swizzle = kSwizzle});
+                        const uint64_t a = isa::advanced(pixels, (i / 2 * 4 + r) * kRow + i % 2 * kGroup + step * 32);
                         isa::wgmma::mma<kWalkColumns, kElement>(sums[i], a, b, true);
                     }
                 }

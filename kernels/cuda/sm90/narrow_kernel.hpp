@@ -112,19 +112,19 @@ struct NarrowConvKernel {
         }
         for (uint32_t block = 0; block < k_blocks; ++block, ring.advance()) {
             if constexpr (kFault != ConvFault::NoInputWait) isa::mbarrier::wait(smem.full[ring.slot], ring.parity);
-            const uint32_t pixels =
-                isa::shared_address(smem.input[ring.slot]) + consumer * kBlocks * kBlockPixels * kRow;
-            const uint32_t columns = isa::shared_address(smem.filter[ring.slot]);
+            const auto rows = [](uint32_t address) {
+                return isa::wgmma_descriptor({.address = address, .group_stride = 8 * kRow, .swizzle = kSwizzle});
+            };
+            const uint64_t pixels =
+                rows(isa::shared_address(smem.input[ring.slot]) + consumer * kBlocks * kBlockPixels * kRow);
+            const uint64_t columns = rows(isa::shared_address(smem.filter[ring.slot]));
             isa::wgmma::fence();
             KG_UNROLL
             for (uint32_t step = 0; step < kNarrowChannels / 16; ++step) {
-                const uint64_t b = isa::wgmma_descriptor(
-                    {.address = columns + step * 32, .group_stride = 8 * kRow, .swizzle = kSwizzle});
+                const uint64_t b = isa::advanced(columns, step * 32);
                 KG_UNROLL
                 for (uint32_t i = 0; i < kBlocks; ++i) {
-                    const uint64_t a = isa::wgmma_descriptor({.address = pixels + i * kBlockPixels * kRow + step * 32,
-                                                              .group_stride = 8 * kRow,
-                                                              .swizzle = kSwizzle});
+                    const uint64_t a = isa::advanced(pixels, i * kBlockPixels * kRow + step * 32);
                     isa::wgmma::mma<c.columns, kElement>(sums[i], a, b, true);
                 }
             }
