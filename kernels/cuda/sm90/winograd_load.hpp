@@ -28,13 +28,12 @@ struct WinogradLoadRole {
             for (uint32_t phase = 0; phase < (keeps(c) ? 1 : kPhases); ++phase) {
                 KG_ROLLED
                 for (uint32_t block = 0; block < p.channel_blocks; ++block) {
-                    const uint32_t sums = phase == 0 ? pair.outputs : kSums;
                     KG_ROLLED
                     for (uint32_t sum = 0; sum < kSums; ++sum) {
-                        if (keeps(c)) load_operand(1, block, sum, kSums);
-                        if (sum >= sums) continue;
-                        if (!keeps(c) && phase == 0) load(p, smem, empty, 0, tile, pair.input[spent_for(sum)], block);
-                        load_operand(phase, block, sum, sums);
+                        if (keeps(c) && adds_to(sum, 1, pair)) load_operand(1, block, sum, pair.outputs);
+                        if (!adds_to(sum, phase, pair)) continue;
+                        if (phase == 1) load(p, smem, empty, 0, tile, pair.input[spent_for(sum)], block);
+                        load_operand(phase, block, sum, phase == 0 ? kSums : pair.outputs);
                     }
                 }
             }

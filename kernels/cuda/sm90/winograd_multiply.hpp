@@ -41,7 +41,8 @@ class WinogradMultiplyRole {
                 KG_UNROLL
                 for (uint32_t sum = 0; sum < kSums; ++sum) {
                     if (!adds_to(sum, phase, pair)) continue;
-                    multiply_operand(sums[sum], phase, first, sum == 1 && phase == 1 && block + 1 == channel_blocks);
+                    multiply_operand(sums[sum], phase, first,
+                                     phase == 1 && block + 1 == channel_blocks && sum + 1 == pair.outputs);
                     first = false;
                 }
             }
@@ -49,7 +50,14 @@ class WinogradMultiplyRole {
             if constexpr (kFault != ConvFault::ReleasesEarly)
                 release_filters(smem_.filter_empty[filter_.slot_before()]);
             release(smem_.halo_empty[operands_.slot_before(phase)]);
-            butterfly(sums);
+            KG_UNROLL
+            for (uint32_t block = 0; block < blocks(kShare); ++block) {
+                isa::wgmma::take(sums[0][block]);
+                isa::wgmma::take(sums[1][block]);
+                if (phase == 0) butterfly(sums[0][block], sums[1][block]);
+                isa::wgmma::pin(sums[0][block]);
+                isa::wgmma::pin(sums[1][block]);
+            }
         }
     }
 
@@ -91,18 +99,11 @@ class WinogradMultiplyRole {
     }
 
     /// (P, Q) becomes (P + Q, P - Q), one register at a time.
-    KG_DEVICE static void butterfly(Sums (&sums)[kSums]) {
+    KG_DEVICE static void butterfly(float (&p)[c.bn / 2], float (&q)[c.bn / 2]) {
         KG_UNROLL
-        for (uint32_t block = 0; block < blocks(kShare); ++block) {
-            isa::wgmma::take(sums[0][block]);
-            isa::wgmma::take(sums[1][block]);
-            KG_UNROLL
-            for (uint32_t i = 0; i < c.bn / 2; ++i) {
-                sums[0][block][i] += sums[1][block][i];
-                sums[1][block][i] = sums[0][block][i] - 2 * sums[1][block][i];
-            }
-            isa::wgmma::pin(sums[0][block]);
-            isa::wgmma::pin(sums[1][block]);
+        for (uint32_t i = 0; i < c.bn / 2; ++i) {
+            p[i] += q[i];
+            q[i] = __builtin_fmaf(-2.0f, q[i], p[i]);
         }
     }
 

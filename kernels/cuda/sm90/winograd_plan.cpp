@@ -44,7 +44,9 @@ std::vector<std::byte> in_stages(const WinogradConfig& c, const ConvProblem& p, 
     std::vector<std::byte> stages(u64(ceil_div(p.filter.k, c.bn) * blocks * kWinogradTaps * tap_bytes));
     for (int64_t k = 0; k < p.filter.k; ++k) {
         for (int64_t tap = 0; tap < kWinogradTaps; ++tap) {
-            const std::byte* row = rows.data() + (k * kWinogradTaps + tap) * row_bytes;
+            // pack_filter's order begins with phase 1.
+            const int64_t of_filter = (tap + kWinogradTaps / 2) % kWinogradTaps;
+            const std::byte* row = rows.data() + (k * kWinogradTaps + of_filter) * row_bytes;
             for (int64_t from = 0; from < row_bytes; from += kChunk) {
                 const int64_t block = from / kBlockBytes, in_tap = k % c.bn * kBlockBytes + from % kBlockBytes;
                 const int64_t to = ((k / c.bn * blocks + block) * kWinogradTaps + tap) * tap_bytes +
@@ -114,8 +116,11 @@ conv::PackedParameters pack_winograd(const WinogradConfig& config, const ConvPro
                                      const conv::ConvParameters& parameters) {
     ConvProblem of_four_taps = problem;
     of_four_taps.filter.q = 4;
-    const std::vector<std::byte> rows =
-        sm80::pack_filter(of_four_taps, sm80::winograd_filter(problem, parameters.filter));
+    // Halves of g0 and g2 come first; no butterfly after phase 1 doubles what they add.
+    std::vector<float> taps = sm80::winograd_filter(problem, parameters.filter);
+    for (size_t i = 0; i < taps.size(); ++i)
+        if (i % kWinogradTaps < kWinogradTaps / 2) taps[i] *= 2;
+    const std::vector<std::byte> rows = sm80::pack_filter(of_four_taps, taps);
     return pack_with_filter(in_stages(config, problem, rows), parameters);
 }
 

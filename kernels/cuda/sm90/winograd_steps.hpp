@@ -8,38 +8,36 @@
 /// two operands. The filters and the sums:
 ///
 ///   phase   operand     of halos   filter             added to
-///   0       d0 - d2     d2, d0     g0 / 2             P
-///           d3 - d1     d1, d3     g2 / 2             Q          not for a frame alone
-///   1       d1 + d2     d1, d2     (g0 + g1 + g2)/2   P
+///   0       d1 + d2     d1, d2     (g0 + g1 + g2)/2   P
 ///           d2 - d1                (g0 - g1 + g2)/2   Q
+///   1       d0 - d2     d2, d0     g0                 P
+///           d3 - d1     d1, d3     g2                 Q          not for a frame alone
 ///
-/// After each phase the sums (P, Q) become (P + Q, P - Q). With Pi and Qi for what phase i adds, the results are
+/// After phase 0 the sums (P, Q) become (P + Q, P - Q); phase 1 adds the rest of either frame to them.
 ///
-///   frame 0 = 2 P0 + P1 + Q1        frame 1 = 2 Q0 + P1 - Q1
-///
-/// Operands take the place of halos. Where they are kept, a block's four frames are loaded once: d0 and d3 become the
-/// operands of phase 0, d1 and d2 those of phase 1, which wait for theirs. Otherwise two frames are loaded for each
-/// phase's pair: in phase 0 the second becomes the operand and the first is spent.
+/// Operands take the place of halos. Where they are kept, a block's four frames are loaded once: d1 and d2 become the
+/// operands of phase 0, d0 and d3 those of phase 1, which wait for theirs. Otherwise two frames are loaded for each
+/// phase's pair: in phase 1 the second becomes the operand and the first is spent.
 namespace kinetograph::sm90 {
 
 inline constexpr uint32_t kPhases = 2;
 
-/// Which of the four input frames becomes a phase's operand, and which is spent for one of phase 0.
-KG_DEVICE uint32_t frame_of(uint32_t phase, uint32_t sum) { return phase == 1 ? 1 + sum : 3 * sum; }
+/// Which of the four input frames becomes a phase's operand, and which is spent for one of phase 1.
+KG_DEVICE uint32_t frame_of(uint32_t phase, uint32_t sum) { return phase == 0 ? 1 + sum : 3 * sum; }
 KG_DEVICE uint32_t spent_for(uint32_t sum) { return 2 - sum; }
 /// Whether a block of channels adds to that sum.
 KG_DEVICE bool adds_to(uint32_t sum, uint32_t phase, const FramePair& pair) {
-    return sum == 0 || phase == 1 || pair.outputs == 2;
+    return sum == 0 || phase == 0 || pair.outputs == 2;
 }
 
 /// The slot of a tile's n-th operand of a phase. Where operands are kept, both phases have slots of their own.
-/// Otherwise slot 0 is for the spent frames of phase 0: a frame on its way to an operand's slot then waits for the
+/// Otherwise slot 0 is for the spent frames of phase 1: a frame on its way to an operand's slot then waits for the
 /// operand before the last one, not for the last.
 template <WinogradConfig kConfig>
 KG_DEVICE uint32_t operand_slot(uint32_t phase, uint32_t n) {
     constexpr WinogradConfig c = kConfig;
-    if constexpr (keeps(c)) return phase == 0 ? n % c.halo_stages : c.halo_stages + n;
-    return phase == 0 ? 1 + n % (c.halo_stages - 1) : n % c.halo_stages;
+    if (phase == 0) return n % c.halo_stages;
+    return keeps(c) ? c.halo_stages + n : 1 + n % (c.halo_stages - 1);
 }
 
 /// How often a role has waited for each slot's barrier: its parity, a bit a slot.
@@ -71,8 +69,8 @@ class OperandSlots {
     }
     /// Passes over a tile of kept operands.
     KG_DEVICE void skip(const FramePair& pair, uint32_t channel_blocks) {
-        const uint32_t of_phase_0 = (1u << pair.outputs * channel_blocks) - 1;
-        const uint32_t of_phase_1 = (1u << kSums * channel_blocks) - 1;
+        const uint32_t of_phase_0 = (1u << kSums * channel_blocks) - 1;
+        const uint32_t of_phase_1 = (1u << pair.outputs * channel_blocks) - 1;
         const uint32_t slots = (1u << c.halo_stages) - 1;
         parities_ ^= (of_phase_0 & slots) ^ of_phase_0 >> c.halo_stages ^ of_phase_1 << c.halo_stages;
     }

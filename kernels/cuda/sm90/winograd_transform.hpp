@@ -22,12 +22,13 @@ class TransformRole {
             const uint32_t outputs = params.pairs[tile_at<whole(c), kClusterCtas>(p, index).frame].outputs;
             if constexpr (keeps(c)) {
                 KG_ROLLED
-                for (uint32_t block = 0; block < p.channel_blocks; ++block) of_both_phases(smem, full, block, outputs);
+                for (uint32_t block = 0; block < p.channel_blocks; ++block)
+                    of_both_phases(smem, full, block, isa::recomputed(outputs));
             } else {
                 KG_ROLLED
-                for (uint32_t n = 0; n < outputs * p.channel_blocks; ++n) of_phase_0(smem, full, n);
+                for (uint32_t block = 0; block < p.channel_blocks; ++block) of_phase_0(smem, full, block);
                 KG_ROLLED
-                for (uint32_t block = 0; block < p.channel_blocks; ++block) of_phase_1(smem, full, block);
+                for (uint32_t n = 0; n < outputs * p.channel_blocks; ++n) of_phase_1(smem, full, n);
             }
         }
     }
@@ -45,10 +46,10 @@ class TransformRole {
     /// A block's operands where they are kept.
     KG_DEVICE static void of_both_phases(Smem& smem, SlotParities& full, uint32_t block, uint32_t outputs) {
         const bool pair = outputs == 2;
-        const uint32_t d1 = wait(smem, full, operand_slot<kConfig>(1, kSums * block));
-        const uint32_t d0 = wait(smem, full, operand_slot<kConfig>(0, outputs * block));
-        const uint32_t d2 = wait(smem, full, operand_slot<kConfig>(1, kSums * block + 1));
-        const uint32_t d3 = pair ? wait(smem, full, operand_slot<kConfig>(0, outputs * block + 1)) : d0;
+        const uint32_t d0 = wait(smem, full, operand_slot<kConfig>(1, outputs * block));
+        const uint32_t d1 = wait(smem, full, operand_slot<kConfig>(0, kSums * block));
+        const uint32_t d3 = pair ? wait(smem, full, d0 + 1) : d0;
+        const uint32_t d2 = wait(smem, full, d1 + 1);
         KG_ROLLED
         for (uint32_t i = lane(); i < kChunks; i += kLanes) {
             const Chunk a = read(smem, d0, i), b = read(smem, d1, i), e = read(smem, d2, i);
@@ -57,13 +58,13 @@ class TransformRole {
             write(smem, d1, i, sum(b, e));
             write(smem, d2, i, difference(e, b));
         }
-        const uint32_t slots[] = {d0, d1, d2, d3};
+        const uint32_t slots[] = {d1, d2, d0, d3};
         publish(smem, slots, pair ? 4 : 3);
     }
 
     /// The n-th of a tile.
-    KG_DEVICE static void of_phase_0(Smem& smem, SlotParities& full, uint32_t n) {
-        const uint32_t spent = wait(smem, full, 0), operand = wait(smem, full, operand_slot<kConfig>(0, n));
+    KG_DEVICE static void of_phase_1(Smem& smem, SlotParities& full, uint32_t n) {
+        const uint32_t spent = wait(smem, full, 0), operand = wait(smem, full, operand_slot<kConfig>(1, n));
         KG_ROLLED
         for (uint32_t i = lane(); i < kChunks; i += kLanes)
             write(smem, operand, i, difference(read(smem, operand, i), read(smem, spent, i)));
@@ -74,9 +75,9 @@ class TransformRole {
         if (isa::lane_index() < 4 * sharers(c) / transform_warps(c)) isa::mbarrier::arrive(smem.halo_empty[released]);
     }
 
-    KG_DEVICE static void of_phase_1(Smem& smem, SlotParities& full, uint32_t block) {
-        const uint32_t d1 = wait(smem, full, operand_slot<kConfig>(1, kSums * block));
-        const uint32_t d2 = wait(smem, full, operand_slot<kConfig>(1, kSums * block + 1));
+    KG_DEVICE static void of_phase_0(Smem& smem, SlotParities& full, uint32_t block) {
+        const uint32_t d1 = wait(smem, full, operand_slot<kConfig>(0, kSums * block));
+        const uint32_t d2 = wait(smem, full, d1 + 1);
         KG_ROLLED
         for (uint32_t i = lane(); i < kChunks; i += kLanes) {
             const Chunk a = read(smem, d1, i), b = read(smem, d2, i);
