@@ -52,8 +52,8 @@ KG_HOST_DEVICE ConvConfig share(const WinogradConfig& c) {
     return part;
 }
 /// Warps that rewrite halos as operands. Where consumers share a tile, the last four warps finish its results;
-/// otherwise two of them transform too, and one stores results.
-KG_HOST_DEVICE uint32_t transform_warps(const WinogradConfig& c) { return c.consumers == Consumers::Together ? 2 : 4; }
+/// otherwise the first of them stores results and the others transform too.
+KG_HOST_DEVICE uint32_t transform_warps(const WinogradConfig& c) { return c.consumers == Consumers::Together ? 2 : 5; }
 /// Offset in rows and columns from the first warpgroup's pixels of a tile to the second's.
 KG_HOST_DEVICE uint32_t rows_between(const WinogradConfig& c) {
     return share(c).blocks_y < c.blocks_y ? tile_rows(share(c)) : 0;

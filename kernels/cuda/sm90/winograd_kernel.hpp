@@ -23,7 +23,7 @@
 ///   warps 12 to 15   staging_ready --> warpgroups 1 and 2, whose results they finish (winograd_finish.hpp) or warp 12
 ///                    stores (winograd_store.hpp) <-- staged
 ///
-/// Transform warps are 2 and 3 and, where warpgroups take turns, 14 and 15.
+/// Transform warps are 2 and 3 and, where warpgroups take turns, 13 to 15.
 namespace kinetograph::sm90 {
 
 /// Grid: any number of CTAs up to the number of tiles, along x; kWinogradThreads threads.
@@ -78,7 +78,7 @@ struct WinogradKernel {
     KG_DEVICE static void help(const WinogradParams& params, Smem& smem, uint32_t warp) {
         if (warp == 0 && isa::elect_one()) WinogradLoadRole<kConfig, kFault>::input(params, smem);
         if (warp == 1 && isa::elect_one()) WinogradLoadRole<kConfig, kFault>::filter(params, smem);
-        if (warp % 4 >= 2 && (warp < 4 || !kTogether)) TransformRole<kConfig, kFault>::run(params, smem);
+        if (warp == 2 || warp == 3 || (warp >= 13 && !kTogether)) TransformRole<kConfig, kFault>::run(params, smem);
         if constexpr (kTogether) {
             if (warp >= 12) FinishRole<kConfig, kFault>::run(params, smem);
         } else {

@@ -37,10 +37,11 @@ class TransformRole {
     using Chunk = isa::Words<4>;
     static constexpr uint32_t kChunks = halo_bytes(whole(c)) / sizeof(Chunk), kLanes = transform_warps(c) * 32;
 
-    /// Of the transform's. The warps are the last two of the first and, where there are four, of the last warpgroup.
+    /// Of the transform's. The warps are the last two of the first and, where there are five, the last three of the
+    /// last warpgroup.
     KG_DEVICE static uint32_t lane() {
         const uint32_t thread = isa::recomputed(isa::thread_index());
-        return thread % 64 + thread / 384 * 64;
+        return thread - (thread < 128 ? 64 : 13 * 32 - 64);
     }
 
     /// A block's operands where they are kept.
