@@ -25,9 +25,9 @@ constexpr std::array kConfigs{KG_SM90_WINOGRAD_BF16_TILES(KG_ROW) KG_SM90_WINOGR
 
 // Fitted to an H200 like the constants of cost.cpp, in clocks of the rate that power leaves while products are issued
 // in every clock. Where shared memory is the limit, the chip runs faster than that: more than 128 bytes a clock.
-constexpr double kMultiplyEfficiency = 1.01, kPortEfficiency = 1.135;
+constexpr double kMultiplyEfficiency = 1.01, kPortInTurn = 1.135, kPortTogether = 1.065;
 // Part of an epilogue (epilogue_clocks) that products do not hide: of a warpgroup's in turn, and of both together.
-constexpr double kShownInTurn = 0.28, kShownTogether = 0.7;
+constexpr double kShownInTurn = 0.2, kShownTogether = 0.7;
 constexpr int64_t kBlockChannels = 32, kBlockBytes = 2 * kBlockChannels;  // of a block of K
 
 using conv::ceil_div;
@@ -79,7 +79,7 @@ double transformed_product_clocks(const WinogradConfig& c) {
     const double operands = kSteps * blocks(tile) * (kBlockPixels + c.bn) * 16 * 2;
     const double filters = 9.0 * c.bn * kBlockBytes, halos = halos_a_product * halo_bytes(tile);
     return std::max(kSteps * blocks(tile) * c.bn / 2 / kMultiplyEfficiency,
-                    (operands + filters + halos) / 128 / kPortEfficiency);
+                    (operands + filters + halos) / 128 / (keeps(c) ? kPortInTurn : kPortTogether));
 }
 
 }  // namespace
