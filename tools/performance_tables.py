@@ -323,6 +323,27 @@ def alone(size):
     ]) + source((name, record))
 
 
+def hopper(_):
+    """What one H100 and one H200 give, alone: the clip's rates, and a step's convolutions."""
+    chips = ("h100", "h200")
+    rows, sources = [], {}
+
+    def row(what, name, figure):
+        records = [load(name.replace("CHIP", chip)) for chip in chips]
+        sources.update((name.replace("CHIP", chip), record) for chip, record in zip(chips, records))
+        rows.append([what, *("not measured" if record is None else figure(record) for record in records)])
+
+    for size in ("1280x704", "832x480"):
+        for of in ("exact", "fast"):
+            row(f"frames/s at {size}, {of} sums", f"decode_{of}_{size}_CHIP.json",
+                lambda record: f"{record['fps_clip']:.1f}")
+    for of in ("exact", "fast"):
+        row(f"convolutions of a step at 1280x704, {of} sums, ms", "declared_CHIP_1280x704.json",
+            lambda record, of=of: ms(record["seconds_per_step_of_sums"][of]))
+    recorded = [(name, record) for name, record in sources.items() if record is not None]
+    return markdown(["", "H100", "H200"], rows) + source(*recorded)
+
+
 def families(_):
     name = "families_h200.json"
     record = load(name)
@@ -537,7 +558,7 @@ def python(_):
 TABLES = {"roofline": roofline, "layers": layers, "declared": declared, "backends": backends, "decoder": decoder,
           "peers": peers, "sums": sums, "floors": floors, "default": default, "pictures": pictures, "kinds": kinds,
           "alone": alone, "families": families, "beside": beside,
-          "passes": passes, "interop": interop, "soak": soak, "cpu": cpu, "profiler": profiler,
+          "hopper": hopper, "passes": passes, "interop": interop, "soak": soak, "cpu": cpu, "profiler": profiler,
           "python": python}
 
 
