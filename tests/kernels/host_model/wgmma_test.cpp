@@ -348,10 +348,12 @@ TEST_F(WgmmaFaults, ThreadsMustPassTheSameDescriptors) {
     });
 }
 
-TEST(WgmmaSwizzleFault, ADescriptorOfAnotherSwizzleThanTheLoadsIsCaught) {
+/// A product whose descriptor says 64, of a tile that was loaded as a map of 128-byte rows says.
+void expect_another_swizzle(Swizzle by_the_load, Swizzle stored) {
     CodedTensor tensor(2, {64, 64});
-    TensorMapDesc desc = tensor.map(MapMode::Tiled, Swizzle::Span128);
+    TensorMapDesc desc = tensor.map(MapMode::Tiled, by_the_load);
     desc.box = {64, 64};
+    desc.stored_swizzle = stored;
     const TensorMap map = host_model::model_map(desc);
     expect_fault(kWarpgroup, "the descriptor says swizzle 64, shared+0 was written by TMA with swizzle 128", [&] {
         auto& shared = shared_as<Shared>();
@@ -369,6 +371,12 @@ TEST(WgmmaSwizzleFault, ADescriptorOfAnotherSwizzleThanTheLoadsIsCaught) {
             wgmma_descriptor({.address = shared_address(shared.a), .group_stride = 512, .swizzle = Swizzle::Span64});
         wgmma::mma<16, Element::BF16>(d, tile, tile, false);
     });
+}
+TEST(WgmmaSwizzleFault, ADescriptorOfAnotherSwizzleThanTheLoadsIsCaught) {
+    expect_another_swizzle(Swizzle::Span128, Swizzle::None);
+}
+TEST(WgmmaSwizzleFault, ADescriptorOfAnotherSwizzleThanThatOfTheStoredRowsIsCaught) {
+    expect_another_swizzle(Swizzle::None, Swizzle::Span128);
 }
 
 }  // namespace

@@ -27,6 +27,17 @@ TEST(Descriptors, AddressesKeepOnlyTheCtasOwnEighteenBits) {
     EXPECT_EQ(field(tcgen05_descriptor(tile), 0, 13), 0x40u);
 }
 
+TEST(Descriptors, AnOperandThatBeginsLaterHasTheDescriptorOfItsOwnAddress) {
+    const auto at = [](uint32_t address) {
+        return wgmma_descriptor(
+            {.address = address, .group_stride = 640, .swizzle = Swizzle::Span64, .chunk_stride = 8192});
+    };
+    for (const uint32_t bytes : {0u, 16u, 32u, 11'776u, 0x1fff0u}) {
+        EXPECT_EQ(advanced(at(0x400), bytes), at(0x400 + bytes)) << bytes;
+        EXPECT_EQ(advanced(at(0x1fc00), bytes), at(0x1fc00 + bytes)) << bytes;
+    }
+}
+
 TEST(Descriptors, Tcgen05HasItsConstantAndItsOwnLayoutCodes) {
     const auto layout = [](Swizzle swizzle) {
         const uint64_t bits =
