@@ -41,6 +41,8 @@ Box checked_box(const BoxCopy& copy, const Instruction& at) {
                      std::string("the map is ") +
                          (copy.tap != nullptr ? "tiled, the instruction im2col" : "im2col, the instruction tiled"));
     }
+    if (desc.swizzle != isa::Swizzle::None && desc.stored_swizzle != isa::Swizzle::None)
+        machine.fail(lane.who(), at, "the map swizzles bytes that are stored swizzled");
     if (desc.swizzle != isa::Swizzle::None && isa::box_row_bytes(desc) != isa::span_bytes(desc.swizzle)) {
         machine.fail(lane.who(), at,
                      "rows of " + std::to_string(isa::box_row_bytes(desc)) + " bytes under a swizzle of " +

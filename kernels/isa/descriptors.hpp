@@ -34,9 +34,9 @@ KG_HOST_DEVICE uint64_t wgmma_descriptor(const OperandTile& tile) {
            (static_cast<uint64_t>(tile.group_stride >> 4) << 32) | (layout << 62);
 }
 
-/// The descriptor of an operand that begins `bytes` later, a multiple of 16. One addition, where a descriptor of its
-/// own takes five instructions, which products of few columns do not hide: the window of shared memory has less than
-/// 256 KiB, so that no sum leaves the address field.
+/// The descriptor of an operand that begins `bytes` later, a multiple of 16. One addition instead of the five
+/// instructions of a new descriptor, which narrow products do not hide. Shared-memory addresses stay below 256 KiB, so
+/// the sum never leaves the address field.
 KG_HOST_DEVICE uint64_t advanced(uint64_t descriptor, uint32_t bytes) {
     const uint32_t low = static_cast<uint32_t>(descriptor) + (bytes >> 4);
     return (descriptor & 0xffffffff00000000ull) | low;

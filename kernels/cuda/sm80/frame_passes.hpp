@@ -224,11 +224,12 @@ struct DepthToSpaceKernel {
 };
 
 /// A thread makes kUnpackedChannels channels of a pixel, and the next thread those of the next pixel, so that
-/// neighbouring threads read neighbouring values of each channel's plane. Latents may be in the host's memory: each is
-/// read as rarely as possible, and kAtOnce of a pixel's are on their way together.
+/// neighbouring threads read neighbouring values of each channel's plane. Latents may be in the host's memory: of up to
+/// kUnpackedChannels channels each is read once, and kAtOnce of a pixel's are on their way together.
 template <Element kValue>
 struct UnpackLatentKernel {
     static constexpr uint32_t kAtOnce = 8;
+    static_assert(kUnpackedChannels % kAtOnce == 0);
     using Latents = float[kAtOnce];
 
     KG_DEVICE static void run(const UnpackLatentParams& params) {
@@ -277,7 +278,7 @@ struct UnpackLatentKernel {
         }
     }
 
-    /// Channels begin, begin + 1, ... of a pixel, as far as they are below `end`.
+    /// Channels begin, begin + 1, ... of a pixel; zeros from `end` on.
     KG_DEVICE static void load(const UnpackLatentParams& params, uint32_t pixel, uint32_t begin, uint32_t end,
                                Latents& latents) {
         if (params.latent == Element::F16) return load_as<Element::F16>(params, pixel, begin, end, latents);

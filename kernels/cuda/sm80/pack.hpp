@@ -18,7 +18,7 @@ int64_t packed_filter_bytes(const conv::ConvProblem& problem);
 std::vector<std::byte> pack_filter(const conv::ConvProblem& problem, std::span<const float> filter);
 
 /// [k][c][3][r][s] to [k][c][4][r][s]: halves of g0, g2, g0 + g1 + g2 and g0 - g1 + g2 in place of the taps g0, g1, g2
-/// in time, the filters of F(2,3) along time in the order in which kernels use them.
+/// in time, the filters of F(2,3) along time in the order in which sm_80's kernel uses them.
 std::vector<float> winograd_filter(const conv::ConvProblem& problem, std::span<const float> filter);
 
 /// [k][c][q][r][s] to [k][c][r][s] of temporal tap `q`.

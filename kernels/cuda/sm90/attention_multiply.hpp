@@ -80,6 +80,7 @@ class AttentionMultiply {
             KG_UNROLL
             for (uint32_t step = 0; step < stage_channels(c) / 16; ++step) {
                 const uint32_t block = step / 4, byte = step % 4 * 32;
+                // Anew for each product: with 384 channels no register is left for what advanced() would start from.
                 const auto rows = [&](uint32_t address) {
                     return isa::wgmma_descriptor(
                         {.address = address + byte, .group_stride = 8 * kSpanBytes, .swizzle = kAttentionSwizzle});

@@ -61,9 +61,9 @@ KG_HOST_DEVICE uint32_t rows_between(const WinogradConfig& c) {
 KG_HOST_DEVICE uint32_t columns_between(const WinogradConfig& c) {
     return share(c).blocks_x < c.blocks_x ? tile_columns(share(c)) : 0;
 }
-/// Filters come in 512-byte lines, a tap's `bn` filters of 32 channels in so many.
-inline constexpr uint32_t kFilterLineBytes = 512;
-KG_HOST_DEVICE uint32_t filter_lines(const WinogradConfig& c) { return c.bn * row_bytes(whole(c)) / kFilterLineBytes; }
+/// The filter's tensor map has rows of 512 bytes; filter_rows(): those of one tap's `bn` filters of 32 channels.
+inline constexpr uint32_t kFilterRowBytes = 512;
+KG_HOST_DEVICE uint32_t filter_rows(const WinogradConfig& c) { return c.bn * row_bytes(whole(c)) / kFilterRowBytes; }
 /// Staging buffers, each of 64 pixels: one for each warpgroup and frame of a shared tile, or a ring for both
 /// warpgroups.
 KG_HOST_DEVICE uint32_t staging_buffers(const WinogradConfig& c) {

@@ -78,7 +78,7 @@ struct WinogradKernel {
     KG_DEVICE static void help(const WinogradParams& params, Smem& smem, uint32_t warp) {
         if (warp == 0 && isa::elect_one()) WinogradLoadRole<kConfig, kFault>::input(params, smem);
         if (warp == 1 && isa::elect_one()) WinogradLoadRole<kConfig, kFault>::filter(params, smem);
-        if (warp == 2 || warp == 3 || (warp >= 13 && !kTogether)) TransformRole<kConfig, kFault>::run(params, smem);
+        if (TransformRole<kConfig, kFault>::is(warp)) TransformRole<kConfig, kFault>::run(params, smem);
         if constexpr (kTogether) {
             if (warp >= 12) FinishRole<kConfig, kFault>::run(params, smem);
         } else {

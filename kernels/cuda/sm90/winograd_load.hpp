@@ -20,9 +20,9 @@ struct WinogradLoadRole {
         for (uint32_t index = isa::block_index().x; index < tile_count<kClusterCtas>(p); index += isa::grid_size().x) {
             const ConvTile tile = tile_at<kWhole, kClusterCtas>(p, index);
             const FramePair& pair = params.pairs[tile.frame];
-            const auto load_operand = [&](uint32_t phase, uint32_t block, uint32_t sum, uint32_t sums) {
-                load(p, smem, empty, operand_slot<kConfig>(phase, block * sums + sum), tile,
-                     pair.input[frame_of(phase, sum)], block);
+            const auto load_operand = [&](uint32_t phase, uint32_t block, uint32_t sum) {
+                const uint32_t n = block * operands_of(phase, pair.outputs) + sum;
+                load(p, smem, empty, operand_slot<kConfig>(phase, n), tile, pair.input[frame_of(phase, sum)], block);
             };
             KG_ROLLED
             for (uint32_t phase = 0; phase < (keeps(c) ? 1 : kPhases); ++phase) {
@@ -30,10 +30,10 @@ struct WinogradLoadRole {
                 for (uint32_t block = 0; block < p.channel_blocks; ++block) {
                     KG_ROLLED
                     for (uint32_t sum = 0; sum < kSums; ++sum) {
-                        if (keeps(c) && adds_to(sum, 1, pair)) load_operand(1, block, sum, pair.outputs);
+                        if (keeps(c) && adds_to(sum, 1, pair)) load_operand(1, block, sum);
                         if (!adds_to(sum, phase, pair)) continue;
                         if (phase == 1) load(p, smem, empty, 0, tile, pair.input[spent_for(sum)], block);
-                        load_operand(phase, block, sum, phase == 0 ? kSums : pair.outputs);
+                        load_operand(phase, block, sum);
                     }
                 }
             }
@@ -63,7 +63,7 @@ struct WinogradLoadRole {
                             isa::mbarrier::arrive_expect(smem.filter_full[ring.slot], kStageBytes);
                             const uint32_t of_tap = (tile.n / c.bn * p.channel_blocks + block) * kWinogradTaps +
                                                     (phase * kSums + sum) * kTaps + tap;
-                            const isa::tma::Coordinates<2> at{{0, static_cast<int32_t>(of_tap * filter_lines(c))}};
+                            const isa::tma::Coordinates<2> at{{0, static_cast<int32_t>(of_tap * filter_rows(c))}};
                             if (mine || kFault == ConvFault::EveryCtaLoads)
                                 isa::tma::load_tiled_multicast<2>(smem.filter[ring.slot], p.filter, at,
                                                                   smem.filter_full[ring.slot], kAllCtas);

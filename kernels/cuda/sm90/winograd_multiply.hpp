@@ -103,7 +103,7 @@ class WinogradMultiplyRole {
         KG_UNROLL
         for (uint32_t i = 0; i < c.bn / 2; ++i) {
             p[i] += q[i];
-            q[i] = __builtin_fmaf(-2.0f, q[i], p[i]);
+            q[i] = __builtin_fmaf(-2.0f, q[i], p[i]);  // the compiler would make 2 q by an addition
         }
     }
 

@@ -15,7 +15,7 @@ inline constexpr uint32_t kMaxPairs = kMaxOutputs / 2;
 
 struct WinogradParams {
     /// The grid walks pairs of frames, and `frames` counts pairs. Pair i stores output frames 2i and 2i + 1. The filter
-    /// has stages as pack_winograd() makes them.
+    /// is laid out as pack_winograd() says.
     ConvParams conv;
     FramePair pairs[kMaxPairs];
 };

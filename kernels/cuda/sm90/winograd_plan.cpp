@@ -24,7 +24,8 @@ constexpr std::array kConfigs{KG_SM90_WINOGRAD_BF16_TILES(KG_ROW) KG_SM90_WINOGR
 #undef KG_ROW
 
 // Fitted to an H200 like the constants of cost.cpp, in clocks of the rate that power leaves while products are issued
-// in every clock. Where shared memory is the limit, the chip runs faster than that: more than 128 bytes a clock.
+// in every clock: less busy, the chip clocks higher. None is a rate of the chip: what bounds tiles in turn, the issue
+// of products and epilogues (docs/kernels-sm90.md), goes by the term of shared memory.
 constexpr double kMultiplyEfficiency = 1.01, kPortInTurn = 1.135, kPortTogether = 1.065;
 // Part of an epilogue (epilogue_clocks) that products do not hide: of a warpgroup's in turn, and of both together.
 constexpr double kShownInTurn = 0.2, kShownTogether = 0.7;
@@ -44,9 +45,7 @@ std::vector<std::byte> in_stages(const WinogradConfig& c, const ConvProblem& p, 
     std::vector<std::byte> stages(u64(ceil_div(p.filter.k, c.bn) * blocks * kWinogradTaps * tap_bytes));
     for (int64_t k = 0; k < p.filter.k; ++k) {
         for (int64_t tap = 0; tap < kWinogradTaps; ++tap) {
-            // pack_filter's order begins with phase 1.
-            const int64_t of_filter = (tap + kWinogradTaps / 2) % kWinogradTaps;
-            const std::byte* row = rows.data() + (k * kWinogradTaps + of_filter) * row_bytes;
+            const std::byte* row = rows.data() + (k * kWinogradTaps + tap) * row_bytes;
             for (int64_t from = 0; from < row_bytes; from += kChunk) {
                 const int64_t block = from / kBlockBytes, in_tap = k % c.bn * kBlockBytes + from % kBlockBytes;
                 const int64_t to = ((k / c.bn * blocks + block) * kWinogradTaps + tap) * tap_bytes +
@@ -58,13 +57,13 @@ std::vector<std::byte> in_stages(const WinogradConfig& c, const ConvProblem& p, 
     return stages;
 }
 
-/// The stages as rows of kFilterLineBytes, which TMA asks for in whole lines of the L2, where a row of a block's 32
+/// The stages as rows of kFilterRowBytes, which TMA asks for in whole lines of the L2, where a row of a block's 32
 /// channels would be half of one. Box: one stage.
 isa::TensorMapDesc filter_map(const WinogradConfig& c, const ConvProblem& p, const std::byte* packed) {
-    const int64_t lines = ceil_div(p.filter.k, c.bn) * channel_blocks(p) * kWinogradTaps * filter_lines(c);
+    const int64_t rows = ceil_div(p.filter.k, c.bn) * channel_blocks(p) * kWinogradTaps * filter_rows(c);
     isa::TensorMapDesc map = isa::dense_map(isa::MapMode::Tiled, c.element, const_cast<std::byte*>(packed), 2,
-                                            {kFilterLineBytes / 2, u64(lines)});
-    map.box = {kFilterLineBytes / 2, c.stage_taps * filter_lines(c)};
+                                            {kFilterRowBytes / 2, u64(rows)});
+    map.box = {kFilterRowBytes / 2, c.stage_taps * filter_rows(c)};
     map.stored_swizzle = swizzle(whole(c));
     return map;
 }
@@ -116,10 +115,13 @@ conv::PackedParameters pack_winograd(const WinogradConfig& config, const ConvPro
                                      const conv::ConvParameters& parameters) {
     ConvProblem of_four_taps = problem;
     of_four_taps.filter.q = 4;
-    // Halves of g0 and g2 come first; no butterfly after phase 1 doubles what they add.
+    // winograd_filter has the halves of phase 1's taps, g0 and g2, first. Here no butterfly doubles what they add.
     std::vector<float> taps = sm80::winograd_filter(problem, parameters.filter);
-    for (size_t i = 0; i < taps.size(); ++i)
-        if (i % kWinogradTaps < kWinogradTaps / 2) taps[i] *= 2;
+    constexpr int64_t kOfPhase = kWinogradTaps / 2;
+    for (auto filter = taps.begin(); filter != taps.end(); filter += kWinogradTaps) {
+        std::for_each(filter, filter + kOfPhase, [](float& tap) { tap *= 2; });
+        std::rotate(filter, filter + kOfPhase, filter + kWinogradTaps);
+    }
     const std::vector<std::byte> rows = sm80::pack_filter(of_four_taps, taps);
     return pack_with_filter(in_stages(config, problem, rows), parameters);
 }

@@ -23,8 +23,8 @@ double winograd_seconds(const WinogradConfig& config, const conv::ConvProblem& p
 const NamedWinogradConfig* choose_winograd_config(const conv::ConvProblem& problem, const conv::Chip& chip);
 
 /// Filter [k][c_in][3][3][3] as [tile of filters][block of 32 channels][4][3][3][filter of the tile][32], zeros beyond
-/// k and c_in, each [filter][32] as the 64-byte swizzle stores it, with the transform's four taps in time in the order
-/// in which they are used: sm80::winograd_filter's values, rounded once; bias, gamma as pack_parameters.
+/// k and c_in, each [filter][32] as the 64-byte swizzle stores it. The four taps in time are (g0 + g1 + g2) / 2,
+/// (g0 - g1 + g2) / 2, g0 and g2, folded in fp32 and rounded once. Bias, gamma as pack_parameters.
 conv::PackedParameters pack_winograd(const WinogradConfig& config, const conv::ConvProblem& problem,
                                      const conv::ConvParameters& parameters);
 

@@ -25,9 +25,10 @@ inline constexpr uint32_t kPhases = 2;
 /// Which of the four input frames becomes a phase's operand, and which is spent for one of phase 1.
 KG_DEVICE uint32_t frame_of(uint32_t phase, uint32_t sum) { return phase == 0 ? 1 + sum : 3 * sum; }
 KG_DEVICE uint32_t spent_for(uint32_t sum) { return 2 - sum; }
-/// Whether a block of channels adds to that sum.
+/// Operands of a block of channels, which are added to sum 0, or to sums 0 and 1.
+KG_DEVICE uint32_t operands_of(uint32_t phase, uint32_t outputs) { return phase == 0 ? kSums : outputs; }
 KG_DEVICE bool adds_to(uint32_t sum, uint32_t phase, const FramePair& pair) {
-    return sum == 0 || phase == 0 || pair.outputs == 2;
+    return sum < operands_of(phase, pair.outputs);
 }
 
 /// The slot of a tile's n-th operand of a phase. Where operands are kept, both phases have slots of their own.
@@ -69,8 +70,8 @@ class OperandSlots {
     }
     /// Passes over a tile of kept operands.
     KG_DEVICE void skip(const FramePair& pair, uint32_t channel_blocks) {
-        const uint32_t of_phase_0 = (1u << kSums * channel_blocks) - 1;
-        const uint32_t of_phase_1 = (1u << pair.outputs * channel_blocks) - 1;
+        const uint32_t of_phase_0 = (1u << operands_of(0, pair.outputs) * channel_blocks) - 1;
+        const uint32_t of_phase_1 = (1u << operands_of(1, pair.outputs) * channel_blocks) - 1;
         const uint32_t slots = (1u << c.halo_stages) - 1;
         parities_ ^= (of_phase_0 & slots) ^ of_phase_0 >> c.halo_stages ^ of_phase_1 << c.halo_stages;
     }
@@ -84,7 +85,7 @@ class OperandSlots {
 /// Stages of the filter ring that a tile takes.
 template <WinogradConfig kConfig>
 KG_DEVICE uint32_t filter_stages_of(const FramePair& pair, uint32_t channel_blocks) {
-    return (pair.outputs + kSums) * channel_blocks * tap_groups(whole(kConfig));
+    return (operands_of(0, pair.outputs) + operands_of(1, pair.outputs)) * channel_blocks * tap_groups(whole(kConfig));
 }
 
 /// A warpgroup's share of a tile, in the first frame of its pair.

@@ -15,6 +15,11 @@ class TransformRole {
     using Smem = WinogradSmem<kConfig>;
     static constexpr WinogradConfig c = kConfig;
 
+    /// The last two warps of the first warpgroup and, where there are five, the last three of the last.
+    KG_DEVICE static bool is(uint32_t warp) {
+        return warp == 2 || warp == 3 || (warp >= 13 && transform_warps(c) == 5);
+    }
+
     KG_DEVICE static void run(const WinogradParams& params, Smem& smem) {
         const ConvParams& p = params.conv;
         SlotParities full{0};
@@ -23,7 +28,7 @@ class TransformRole {
             if constexpr (keeps(c)) {
                 KG_ROLLED
                 for (uint32_t block = 0; block < p.channel_blocks; ++block)
-                    of_both_phases(smem, full, block, isa::recomputed(outputs));
+                    of_both_phases(smem, full, block, isa::recomputed(outputs));  // slots of it would take registers
             } else {
                 KG_ROLLED
                 for (uint32_t block = 0; block < p.channel_blocks; ++block) of_phase_0(smem, full, block);
@@ -37,8 +42,7 @@ class TransformRole {
     using Chunk = isa::Words<4>;
     static constexpr uint32_t kChunks = halo_bytes(whole(c)) / sizeof(Chunk), kLanes = transform_warps(c) * 32;
 
-    /// Of the transform's. The warps are the last two of the first and, where there are five, the last three of the
-    /// last warpgroup.
+    /// Of the transform's.
     KG_DEVICE static uint32_t lane() {
         const uint32_t thread = isa::recomputed(isa::thread_index());
         return thread - (thread < 128 ? 64 : 13 * 32 - 64);

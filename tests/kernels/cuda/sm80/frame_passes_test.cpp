@@ -85,26 +85,29 @@ TEST(UpsamplePass, MakesEveryPixelFourInEveryUnit) {
     expect_upsampled<uint16_t>(4, 9, 6);
 }
 
+/// Two frames.
 template <Element kValue>
-void expect_unpacked(uint32_t pixels, uint32_t channels, bool mapped) {
-    const Frames latent = random_frames(1, int64_t{pixels} * channels, Element::F32, pixels);
-    Frames output(1, int64_t{pixels} * channels * element_bytes(kValue), 3);
+void expect_unpacked(uint32_t pixels, uint32_t channels, bool mapped, Element type = Element::F32) {
+    const Frames latent = random_frames(2, int64_t{pixels} * channels, type, pixels);
+    Frames output(2, int64_t{pixels} * channels * element_bytes(kValue), 3);
     std::vector<float> map((channels + 1) * channels);
     for (uint32_t i = 0; i < map.size(); ++i) map[i] = static_cast<float>(i * 7 % 19) / 8 - 1;
-    const UnpackLatentParams params{table_of(latent, output), mapped ? map.data() : nullptr, pixels, channels};
+    UnpackLatentParams params{table_of(latent, output), mapped ? map.data() : nullptr, pixels, channels};
+    params.latent = type;
     ASSERT_EQ(run_pass(
-                  unpack_latent_launch(pixels, channels, 1), [&] { UnpackLatentKernel<kValue>::run(params); }, 1),
+                  unpack_latent_launch(pixels, channels, 2), [&] { UnpackLatentKernel<kValue>::run(params); }, 1),
               "");
     EXPECT_TRUE(output.intact());
-    for (uint32_t i = 0; i < pixels * channels; ++i) {
-        const uint32_t c = i % channels, pixel = i / channels;
-        const auto value = [&](uint32_t in) { return load_value(Element::F32, latent.frame(0), in * pixels + pixel); };
+    for (uint32_t i = 0; i < 2 * pixels * channels; ++i) {
+        const uint32_t frame = i / (pixels * channels), at = i % (pixels * channels);
+        const uint32_t c = at % channels, pixel = at / channels;
+        const auto value = [&](uint32_t in) { return load_value(type, latent.frame(frame), in * pixels + pixel); };
         double expected = mapped ? double{map[channels * channels + c]} : value(c), size = std::abs(expected);
         for (uint32_t in = 0; mapped && in < channels; ++in) {
             expected += value(in) * map[in * channels + c];
             size += std::abs(value(in) * map[in * channels + c]);
         }
-        ASSERT_NEAR(load_value(kValue, output.frame(0), i), expected,
+        ASSERT_NEAR(load_value(kValue, output.frame(frame), at), expected,
                     allowed_error(kValue, expected) + channels * size * 0x1p-23)
             << i;
     }
@@ -137,8 +140,8 @@ TEST(UnpackLatentPass, TurnsPlanesIntoPixels) {
     expect_unpacked<Element::F16>(65, 4, false);
     expect_unpacked<Element::F32>(31, 16, true);
     expect_unpacked<Element::BF16>(70, 5, true);
-    expect_unpacked<Element::F16>(33, 48, true);
-    expect_unpacked<Element::F32>(40, 20, false);
+    expect_unpacked<Element::F16>(33, 48, true, Element::BF16);
+    expect_unpacked<Element::F32>(40, 20, false, Element::F16);
 }
 
 TEST(StoreFloatPass, LimitsAndKeepsNan) {

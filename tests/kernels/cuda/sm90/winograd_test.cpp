@@ -13,7 +13,7 @@ using sm80::causal3d;
 
 class EveryWinogradTile : public testing::TestWithParam<std::string_view> {};
 
-/// A problem that just overflows the tile: more rows, columns and filters than one holds, halo on every side.
+/// A problem that just overflows the tile: more rows and columns than one holds, not all of its filters.
 TEST_P(EveryWinogradTile, AgreesWithFp64OnARaggedImage) {
     const auto configs = winograd_configs();
     const auto named = std::ranges::find(configs, GetParam(), &NamedWinogradConfig::kernel);
@@ -24,6 +24,17 @@ TEST_P(EveryWinogradTile, AgreesWithFp64OnARaggedImage) {
     conv.shape.pad.front = 0;  // two frames out of four
     conv.residual = true;
     conv.epilogue.norm = Norm::Beside;
+    EXPECT_EQ(winograd_disagreement(conv, GetParam(), 1), "");
+}
+
+/// Index codes: positions, channels and filters of the second tile come out in their places.
+TEST_P(EveryWinogradTile, TakesMoreFiltersThanItHolds) {
+    const auto configs = winograd_configs();
+    const auto named = std::ranges::find(configs, GetParam(), &NamedWinogradConfig::kernel);
+    ASSERT_NE(named, configs.end());
+    ConvCase conv{causal3d(4, 9, 10, 40, named->config.bn + 8, 3, 3)};
+    conv.shape.dtype = named->config.element;
+    conv.numbers = Numbers::Coded;
     EXPECT_EQ(winograd_disagreement(conv, GetParam(), 1), "");
 }
 
@@ -54,6 +65,16 @@ TEST(Winograd, TheLastOfAnOddNumberOfFramesIsComputedAlone) {
         conv.epilogue.norm = Norm::Beside;
         conv.residual = true;
         EXPECT_EQ(winograd_disagreement(conv), "") << frames;
+    }
+}
+
+/// Three blocks of channels and three places: a pair's operands take the slots of phase 0 one and a half times.
+TEST(Winograd, AWarpgroupPassesOverPairsAndFramesAlone) {
+    for (const int64_t frames : {3, 5}) {
+        ConvCase conv{causal3d(frames, 35, 9, 96, 96, 3, 3)};
+        conv.numbers = Numbers::Integers;
+        conv.residual = true;
+        EXPECT_EQ(winograd_disagreement(conv, "sm90_winograd_bf16_n96_16x8", 1), "") << frames;
     }
 }
 
