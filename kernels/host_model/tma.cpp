@@ -64,6 +64,13 @@ uint32_t place_of(const Box& box, uint32_t chunk) {
     return isa::swizzled(box.desc->swizzle, kSharedBase + box.offset + chunk) - kSharedBase;
 }
 
+/// As Cta::layout says. Rows longer than the 16 bytes of a matrix without a swizzle are bytes as memory has them.
+uint8_t layout_of(const isa::TensorMapDesc& desc) {
+    const isa::Swizzle swizzle = desc.swizzle != isa::Swizzle::None ? desc.swizzle : desc.stored_swizzle;
+    if (swizzle == isa::Swizzle::None && isa::box_row_bytes(desc) > 16) return kPlain;
+    return static_cast<uint8_t>(kSwizzledBase + static_cast<uint8_t>(swizzle));
+}
+
 void land_load(const Box& box, const std::vector<Cta*>& targets, const std::vector<MBarrier*>& barriers,
                const std::vector<AccessPtr>& writes, const Who& who, const Instruction& at) {
     const std::vector<uint8_t> bytes = gather_box(*box.desc, box.place());
@@ -139,10 +146,7 @@ void tma_load(const BoxCopy& copy, uint32_t barrier, const LoadForm& form, const
                                 .who = lane.who(),
                                 .at = at}));
         poison(*target, box.offset, box.offset + box.bytes);
-        const isa::Swizzle layout =
-            box.desc->swizzle != isa::Swizzle::None ? box.desc->swizzle : box.desc->stored_swizzle;
-        mark_layout(*target, box.offset, box.offset + box.bytes,
-                    static_cast<uint8_t>(kSwizzledBase + static_cast<uint8_t>(layout)));
+        mark_layout(*target, box.offset, box.offset + box.bytes, layout_of(*box.desc));
     }
     machine.begin(
         lane.who(), at,

@@ -228,7 +228,7 @@ struct DepthToSpaceKernel {
 /// kUnpackedChannels channels each is read once, and kAtOnce of a pixel's are on their way together.
 template <Element kValue>
 struct UnpackLatentKernel {
-    static constexpr uint32_t kAtOnce = 8;
+    static constexpr uint32_t kAtOnce = 4;
     static_assert(kUnpackedChannels % kAtOnce == 0);
     using Latents = float[kAtOnce];
 
@@ -272,6 +272,7 @@ struct UnpackLatentKernel {
             KG_UNROLL
             for (uint32_t i = 0; i < kAtOnce; ++i) {
                 if (begin + i >= params.channels) continue;
+                isa::limit_loads_in_flight();  // of the map
                 KG_UNROLL
                 for (uint32_t c = 0; c < kUnpackedChannels; ++c) values[c] += latents[i] * map(begin + i, c);
             }
@@ -288,12 +289,12 @@ struct UnpackLatentKernel {
     template <Element kLatent>
     KG_DEVICE static void load_as(const UnpackLatentParams& params, uint32_t pixel, uint32_t begin, uint32_t end,
                                   Latents& latents) {
-        const void* frame = params.frames.input[isa::block_index().y];
+        const size_t first = static_cast<size_t>(begin) * params.pixels + pixel;
+        const void* frame =
+            static_cast<const uint8_t*>(params.frames.input[isa::block_index().y]) + first * element_bytes(kLatent);
         KG_UNROLL
-        for (uint32_t i = 0; i < kAtOnce; ++i) {
-            const size_t index = static_cast<size_t>(begin + i) * params.pixels + pixel;
-            latents[i] = begin + i < end ? load_element<kLatent>(frame, index) : 0.0f;
-        }
+        for (uint32_t i = 0; i < kAtOnce; ++i)
+            latents[i] = begin + i < end ? load_element<kLatent>(frame, i * params.pixels) : 0.0f;
     }
 };
 
