@@ -52,8 +52,6 @@ struct Measured {
         return has_steady_steps() ? std::optional(static_cast<double>(frames_of_a_step) / steps.median())
                                   : std::nullopt;
     }
-    /// Only with steady steps.
-    profile::Window whole() const { return {windows.front().begin, windows.back().end}; }
 };
 
 /// The cost of one pass over the steady steps.
@@ -196,11 +194,13 @@ std::vector<profile::Span> timed_one_by_one(std::vector<profile::Span> spans) {
     return spans;
 }
 
-/// `window` is that of the steady steps.
-std::vector<PassCost> cost_of_passes(std::span<const profile::Span> spans, const profile::Window& window) {
+std::vector<PassCost> cost_of_passes(std::span<const profile::Span> spans) {
     std::map<std::string, Samples> durations;
-    for (const profile::Span& span : spans)
+    profile::Window window{Nanoseconds::max(), Nanoseconds::min()};
+    for (const profile::Span& span : spans) {
         durations[std::string(span.track).append(span.name)].add(to_seconds(span.end - span.begin));
+        window = {std::min(window.begin, span.begin), std::max(window.end, span.end)};
+    }
     std::vector<PassCost> costs;
     for (profile::PassStatistics& pass : profile::summarize_passes(spans, window)) {
         const double median = durations.at(pass.track + pass.name).median();
@@ -340,11 +340,11 @@ Result<void> run(DecodeBench bench) {
 
     std::vector<PassCost> passes;
     if (measured.has_steady_steps()) {
-        auto spans = recorder.spans(measured.whole().begin);
+        auto spans = recorder.spans();
         const auto steps = steady_executions(spans, measured);
         for (const auto& [execution, window] : steps) measured.device_steps.add(to_seconds(window.length()));
         std::erase_if(spans, [&](const profile::Span& span) { return !steps.contains(span.execution); });
-        passes = cost_of_passes(timed_one_by_one(std::move(spans)), measured.whole());
+        passes = cost_of_passes(timed_one_by_one(std::move(spans)));
     }
     const Subject subject{bench, decoder->clip(), info, decoder->memory()};
     KG_CHECK(report.write(to_text(measured, subject, passes), to_json(measured, subject, passes)));

@@ -74,7 +74,7 @@ TEST_P(PresentedDecodes, EndWithTheStatesOfTheLanesWhenNothingMoves) {
     const auto checkpoint = vae::Checkpoint::open("synthetic:wan2.1,dim=2");
     ASSERT_TRUE(checkpoint) << checkpoint.error().message;
     auto decode = PresentedDecode::create(*bridge_, *vae::Model::create(*accelerator_, *checkpoint), {1, 1},
-                                          {.patience = std::chrono::seconds(1), .draw_over = {}});
+                                          {.patience = std::chrono::seconds(3), .draw_over = {}});
     ASSERT_TRUE(decode) << decode.error().message;
     const auto gate = vulkan::TimelineSemaphore::create(*display_, "gate").value();
     vulkan::testing::block(*display_, graph::Lane::Graphics, *gate);
@@ -82,7 +82,7 @@ TEST_P(PresentedDecodes, EndWithTheStatesOfTheLanesWhenNothingMoves) {
     gate->signal(1);
     ASSERT_FALSE(stood);
     EXPECT_EQ(stood.error().code, ErrorCode::DeviceLost);
-    EXPECT_NE(stood.error().message.find("waiting for a picture: nothing has moved for 1 s:\nlane accelerator: "),
+    EXPECT_NE(stood.error().message.find("waiting for a picture: nothing has moved for 3 s:\nlane accelerator: "),
               std::string::npos)
         << stood.error().message;
     EXPECT_NE(stood.error().message.find("\nlane graphics: submitted "), std::string::npos) << stood.error().message;
