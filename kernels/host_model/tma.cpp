@@ -41,7 +41,7 @@ Box checked_box(const BoxCopy& copy, const Instruction& at) {
                      std::string("the map is ") +
                          (copy.tap != nullptr ? "tiled, the instruction im2col" : "im2col, the instruction tiled"));
     }
-    if (desc.swizzle != isa::Swizzle::None && desc.stored_swizzle != isa::Swizzle::None)
+    if (desc.swizzle != isa::Swizzle::None && desc.stored_swizzle.value_or(isa::Swizzle::None) != isa::Swizzle::None)
         machine.fail(lane.who(), at, "the map swizzles bytes that are stored swizzled");
     if (desc.swizzle != isa::Swizzle::None && isa::box_row_bytes(desc) != isa::span_bytes(desc.swizzle)) {
         machine.fail(lane.who(), at,
@@ -64,11 +64,10 @@ uint32_t place_of(const Box& box, uint32_t chunk) {
     return isa::swizzled(box.desc->swizzle, kSharedBase + box.offset + chunk) - kSharedBase;
 }
 
-/// As Cta::layout says. Rows longer than the 16 bytes of a matrix without a swizzle are bytes as memory has them.
+/// As Cta::layout says.
 uint8_t layout_of(const isa::TensorMapDesc& desc) {
-    const isa::Swizzle swizzle = desc.swizzle != isa::Swizzle::None ? desc.swizzle : desc.stored_swizzle;
-    if (swizzle == isa::Swizzle::None && isa::box_row_bytes(desc) > 16) return kPlain;
-    return static_cast<uint8_t>(kSwizzledBase + static_cast<uint8_t>(swizzle));
+    const auto swizzle = desc.swizzle != isa::Swizzle::None ? desc.swizzle : desc.stored_swizzle;
+    return swizzle ? static_cast<uint8_t>(kSwizzledBase + static_cast<uint8_t>(*swizzle)) : kPlain;
 }
 
 void land_load(const Box& box, const std::vector<Cta*>& targets, const std::vector<MBarrier*>& barriers,

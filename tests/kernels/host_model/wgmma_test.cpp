@@ -349,13 +349,13 @@ TEST_F(WgmmaFaults, ThreadsMustPassTheSameDescriptors) {
 }
 
 /// A product whose descriptor says 64, of a tile that was loaded as a map of 128-byte rows says.
-void expect_another_swizzle(Swizzle by_the_load, Swizzle stored) {
+void expect_another_swizzle(Swizzle by_the_load, Swizzle stored, const std::string& told) {
     CodedTensor tensor(2, {64, 64});
     TensorMapDesc desc = tensor.map(MapMode::Tiled, by_the_load);
     desc.box = {64, 64};
     desc.stored_swizzle = stored;
     const TensorMap map = host_model::model_map(desc);
-    expect_fault(kWarpgroup, "the descriptor says swizzle 64, shared+0 was written by TMA with swizzle 128", [&] {
+    expect_fault(kWarpgroup, "the descriptor says swizzle 64, shared+0 was written by TMA with swizzle " + told, [&] {
         auto& shared = shared_as<Shared>();
         if (thread_index() == 0) {
             mbarrier::init(shared.full, 1);
@@ -373,10 +373,13 @@ void expect_another_swizzle(Swizzle by_the_load, Swizzle stored) {
     });
 }
 TEST(WgmmaSwizzleFault, ADescriptorOfAnotherSwizzleThanTheLoadsIsCaught) {
-    expect_another_swizzle(Swizzle::Span128, Swizzle::None);
+    expect_another_swizzle(Swizzle::Span128, Swizzle::None, "128");
 }
 TEST(WgmmaSwizzleFault, ADescriptorOfAnotherSwizzleThanThatOfTheStoredRowsIsCaught) {
-    expect_another_swizzle(Swizzle::None, Swizzle::Span128);
+    expect_another_swizzle(Swizzle::None, Swizzle::Span128, "128");
+}
+TEST(WgmmaSwizzleFault, ADescriptorWithASwizzleOfRowsWithoutOneIsCaught) {
+    expect_another_swizzle(Swizzle::None, Swizzle::None, "16 (16 means none)");
 }
 
 }  // namespace

@@ -107,6 +107,7 @@ std::optional<isa::TensorMapDesc> describe(const MapTensor& tensor) {
     const auto element = map_element(tensor.type);
     if (!element || tensor.rank < 1 || tensor.rank > 5) return std::nullopt;
     isa::TensorMapDesc desc;
+    desc.stored_swizzle = std::nullopt;  // the driver is not told
     desc.element = *element;
     desc.swizzle = map_swizzle(tensor.swizzle);
     desc.rank = tensor.rank;
