@@ -57,9 +57,9 @@ class TransformRole {
         const uint32_t d2 = wait(smem, full, d1 + 1);
         KG_ROLLED
         for (uint32_t i = lane(); i < kChunks; i += kLanes) {
-            const Chunk a = read(smem, d0, i), b = read(smem, d1, i), e = read(smem, d2, i);
-            if (pair) write(smem, d3, i, difference(read(smem, d3, i), b));
+            const Chunk a = read(smem, d0, i), b = read(smem, d1, i), e = read(smem, d2, i), f = read(smem, d3, i);
             write(smem, d0, i, difference(a, e));
+            if (pair) write(smem, d3, i, difference(f, b));
             write(smem, d1, i, sum(b, e));
             write(smem, d2, i, difference(e, b));
         }
