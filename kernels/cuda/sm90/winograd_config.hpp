@@ -64,6 +64,10 @@ KG_HOST_DEVICE uint32_t columns_between(const WinogradConfig& c) {
 /// The filter's tensor map has rows of 512 bytes; filter_rows(): those of one tap's `bn` filters of 32 channels.
 inline constexpr uint32_t kFilterRowBytes = 512;
 KG_HOST_DEVICE uint32_t filter_rows(const WinogradConfig& c) { return c.bn * row_bytes(whole(c)) / kFilterRowBytes; }
+/// Rows of a stage that each CTA of a cluster loads for all.
+KG_HOST_DEVICE uint32_t filter_share_rows(const WinogradConfig& c) {
+    return c.stage_taps * filter_rows(c) / kClusterCtas;
+}
 /// Staging buffers, each of 64 pixels: one for each warpgroup and frame of a shared tile, or a ring for both
 /// warpgroups.
 KG_HOST_DEVICE uint32_t staging_buffers(const WinogradConfig& c) {
@@ -96,6 +100,7 @@ struct CheckedWinogradConfig {
     static_assert(c.consumers == Consumers::InTurn || blocks(share(c)) == 1, "a buffer for each share of a frame");
     static_assert(9 % c.stage_taps == 0, "the taps of an image are whole filter stages");
     static_assert(filter_stage_bytes(share(c)) % 1024 == 0, "stages start on the swizzle");
+    static_assert(c.stage_taps * filter_rows(c) % kClusterCtas == 0, "CTAs load equal shares of a stage");
     static_assert(keeps(c) == (c.consumers == Consumers::InTurn), "a warpgroup's turn skips kept operands");
     static_assert(c.halo_stages >= 4, "one operand in use, another ready, two frames on their way");
     static_assert(c.halo_stages % 2 == 0 && c.kept_stages % 2 == 0, "both operands of a block of channels");

@@ -40,14 +40,14 @@ struct WinogradLoadRole {
         }
     }
 
-    /// A stage is stage_taps taps of bn filters. The two CTAs take turns: one loads a stage for both by multicast,
-    /// after the consumers of both have released it. Each CTA's barrier counts the bytes that arrive in its shared
+    /// A stage is stage_taps taps of bn filters, of which each CTA of the cluster loads its share for all by multicast,
+    /// after the consumers of all have released it. Each CTA's barrier counts the bytes that arrive in its shared
     /// memory.
     KG_DEVICE static void filter(const WinogradParams& params, Smem& smem) {
         const ConvParams& p = params.conv;
         constexpr uint32_t kTaps = 9, kStageBytes = filter_stage_bytes(kWhole);
         Ring<c.filter_stages> ring{0, kFirstParity};
-        bool mine = isa::cluster_rank() == 0;
+        const uint32_t rank = isa::cluster_rank();
         for (uint32_t index = isa::block_index().x; index < tile_count<kClusterCtas>(p); index += isa::grid_size().x) {
             const ConvTile tile = tile_at<kWhole, kClusterCtas>(p, index);
             KG_ROLLED
@@ -63,11 +63,9 @@ struct WinogradLoadRole {
                             isa::mbarrier::arrive_expect(smem.filter_full[ring.slot], kStageBytes);
                             const uint32_t of_tap = (tile.n / c.bn * p.channel_blocks + block) * kWinogradTaps +
                                                     (phase * kSums + sum) * kTaps + tap;
-                            const isa::tma::Coordinates<2> at{{0, static_cast<int32_t>(of_tap * filter_rows(c))}};
-                            if (mine || kFault == ConvFault::EveryCtaLoads)
-                                isa::tma::load_tiled_multicast<2>(smem.filter[ring.slot], p.filter, at,
-                                                                  smem.filter_full[ring.slot], kAllCtas);
-                            mine = !mine;
+                            load_share(p, smem, ring.slot, of_tap * filter_rows(c), rank);
+                            if constexpr (kFault == ConvFault::EveryCtaLoads)
+                                load_share(p, smem, ring.slot, of_tap * filter_rows(c), kClusterCtas - 1 - rank);
                         }
                     }
                 }
@@ -76,6 +74,13 @@ struct WinogradLoadRole {
     }
 
   private:
+    /// A share of the stage that begins at `row` of the filters, into `slot`.
+    KG_DEVICE static void load_share(const ConvParams& p, Smem& smem, uint32_t slot, uint32_t row, uint32_t share) {
+        const isa::tma::Coordinates<2> at{{0, static_cast<int32_t>(row + share * filter_share_rows(c))}};
+        isa::tma::load_tiled_multicast<2>(smem.filter[slot] + share * filter_share_rows(c) * kFilterRowBytes, p.filter,
+                                          at, smem.filter_full[slot], kAllCtas);
+    }
+
     /// One frame's halo of a block of channels; zeros outside the image, past the last channel, and for a frame that is
     /// padding, whose box lies above the image.
     KG_DEVICE static void load(const ConvParams& p, Smem& smem, SlotParities& empty, uint32_t slot,

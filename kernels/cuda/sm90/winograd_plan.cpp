@@ -63,7 +63,7 @@ isa::TensorMapDesc filter_map(const WinogradConfig& c, const ConvProblem& p, con
     const int64_t rows = ceil_div(p.filter.k, c.bn) * channel_blocks(p) * kWinogradTaps * filter_rows(c);
     isa::TensorMapDesc map = isa::dense_map(isa::MapMode::Tiled, c.element, const_cast<std::byte*>(packed), 2,
                                             {kFilterRowBytes / 2, u64(rows)});
-    map.box = {kFilterRowBytes / 2, c.stage_taps * filter_rows(c)};
+    map.box = {kFilterRowBytes / 2, filter_share_rows(c)};
     map.stored_swizzle = swizzle(whole(c));
     return map;
 }
