@@ -408,8 +408,7 @@ def passes(_):
     rows, titles = {}, ["passes", "number"]
     for size, result in record["sizes"].items():
         titles += [f"{size}, ms", "of the step"]
-        costs = [cost for cost in result["kinetograph"]["passes"]
-                 if cost["count"] > 1 and " passes from " not in cost["name"]]  # not of first steps, nor of whole ones
+        costs = result["kinetograph"]["passes"]
         step = sum(cost["seconds_median"] for cost in costs)
         for kind in dict.fromkeys(kind_of_pass(cost["name"]) for cost in costs):
             seconds = [cost["seconds_median"] for cost in costs if kind_of_pass(cost["name"]) == kind]
