@@ -182,7 +182,7 @@ def pictures_on_cuda(folder, options):
         theirs = {peer: pool.submit(pytorch, "synthetic", "--precision", "bf16", "--decoder", peer)
                   for peer in options.peers}
         ours = {(name, kind): pool.submit(kinetograph, name, kind) for name in clips for kind in KINDS}
-    kinds = {name: {kind: least_psnr(ours[name, kind].result(), references[name].result(), 1) for kind in KINDS}
+    kinds = {name: {kind: least_psnr(ours[name, kind].result(), references[name].result(), first=1) for kind in KINDS}
              for name in clips}
     alike = {"kinetograph": ours["synthetic", KINDS[0]], **theirs}
     return {who: least_psnr(frames.result(), references["synthetic"].result()) for who, frames in alike.items()}, kinds

@@ -63,9 +63,10 @@ struct WinogradLoadRole {
                             isa::mbarrier::arrive_expect(smem.filter_full[ring.slot], kStageBytes);
                             const uint32_t of_tap = (tile.n / c.bn * p.channel_blocks + block) * kWinogradTaps +
                                                     (phase * kSums + sum) * kTaps + tap;
-                            load_share(p, smem, ring.slot, of_tap * filter_rows(c), rank);
+                            const uint32_t row = of_tap * filter_rows(c);
+                            load_share(p, smem, ring.slot, row, rank);
                             if constexpr (kFault == ConvFault::EveryCtaLoads)
-                                load_share(p, smem, ring.slot, of_tap * filter_rows(c), kClusterCtas - 1 - rank);
+                                load_share(p, smem, ring.slot, row, kClusterCtas - 1 - rank);
                         }
                     }
                 }

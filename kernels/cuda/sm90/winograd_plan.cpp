@@ -24,8 +24,8 @@ constexpr std::array kConfigs{KG_SM90_WINOGRAD_BF16_TILES(KG_ROW) KG_SM90_WINOGR
 #undef KG_ROW
 
 // Fitted to an H200 like the constants of cost.cpp, in clocks of the rate that power leaves while products are issued
-// in every clock: less busy, the chip clocks higher. None is a rate of the chip: what bounds tiles in turn, the issue
-// of products and epilogues (docs/kernels-sm90.md), goes by the term of shared memory.
+// in every clock: less busy, the chip clocks higher. None is a rate of the chip: what bounds tiles in turn, their
+// energy (docs/kernels-sm90.md), goes by the term of shared memory.
 constexpr double kMultiplyEfficiency = 1.01, kPortInTurn = 1.135, kPortTogether = 1.065;
 // Part of an epilogue (epilogue_clocks) that products do not hide: of a warpgroup's in turn, and of both together.
 constexpr double kShownInTurn = 0.2, kShownTogether = 0.7;
@@ -58,7 +58,7 @@ std::vector<std::byte> in_stages(const WinogradConfig& c, const ConvProblem& p, 
 }
 
 /// The stages as rows of kFilterRowBytes, which TMA asks for in whole lines of the L2, where a row of a block's 32
-/// channels would be half of one. Box: one stage.
+/// channels would be half of one. Box: what one CTA loads of a stage.
 isa::TensorMapDesc filter_map(const WinogradConfig& c, const ConvProblem& p, const std::byte* packed) {
     const int64_t rows = ceil_div(p.filter.k, c.bn) * channel_blocks(p) * kWinogradTaps * filter_rows(c);
     isa::TensorMapDesc map = isa::dense_map(isa::MapMode::Tiled, c.element, const_cast<std::byte*>(packed), 2,

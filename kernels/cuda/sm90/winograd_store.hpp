@@ -3,9 +3,10 @@
 #include <kinetograph/kernels/cuda/sm90/conv_epilogue_steps.hpp>
 #include <kinetograph/kernels/cuda/sm90/winograd_steps.hpp>
 
-/// Where warpgroups take turns, one thread stores their results and brings their residuals, so that no epilogue waits
-/// for either: a ring of staging buffers goes from block to block, and with raw and normed results from one to the
-/// other.
+/// Where warpgroups take turns, one thread stores their results and brings their residuals: a ring of staging buffers
+/// goes from block to block, and with raw and normed results from one to the other. Epilogues wait for residuals; they
+/// are not loaded one use earlier, because the energy of a tile is the limit, and that was slower
+/// (docs/kernels-sm90.md).
 ///
 ///   warpgroup    ready --> sums + bias ... + residual, rounded, in place of the residual  --> staged
 ///                ready --> the same normed, if that is stored too                         --> staged

@@ -53,7 +53,7 @@ class TransformRole {
         const bool pair = outputs == 2;
         const uint32_t d0 = wait(smem, full, operand_slot<kConfig>(1, outputs * block));
         const uint32_t d1 = wait(smem, full, operand_slot<kConfig>(0, kSums * block));
-        const uint32_t d3 = pair ? wait(smem, full, d0 + 1) : d0;
+        const uint32_t d3 = pair ? wait(smem, full, d0 + 1) : d0;  // read in either case: four loads in flight
         const uint32_t d2 = wait(smem, full, d1 + 1);
         KG_ROLLED
         for (uint32_t i = lane(); i < kChunks; i += kLanes) {
