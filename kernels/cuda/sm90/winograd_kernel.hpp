@@ -120,13 +120,14 @@ struct WinogradKernel {
                 ring.advance();
                 return {buffer, &smem.staging_ready[w][buffer], ready.take(buffer), &smem.staged[w][buffer]};
             };
-            KG_UNROLL
-            for (uint32_t frame = 0; frame < kSums; ++frame) {
-                if (frame >= pair.outputs) continue;
+            // One copy of the epilogue for both frames: with two, warps wait for instructions.
+            KG_ROLLED
+            for (uint32_t frame = 0; frame < pair.outputs; ++frame) {
                 KG_UNROLL
-                for (uint32_t block = 0; block < blocks(kShare); ++block)
-                    epilogue.hand_over(sums[frame][block], first_filter(p, index), true, frame * blocks(kShare) + block,
-                                       next);
+                for (uint32_t block = 0; block < blocks(kShare); ++block) {
+                    if (frame == 1) move(sums[0][block], sums[1][block]);
+                    epilogue.hand_over(sums[0][block], first_filter(p, index), true, block, next);
+                }
             }
             skip(index + isa::grid_size().x);
         }
@@ -153,8 +154,14 @@ struct WinogradKernel {
         }
     }
 
+    KG_DEVICE static void move(float (&to)[c.bn / 2], const float (&from)[c.bn / 2]) {
+        KG_UNROLL
+        for (uint32_t i = 0; i < c.bn / 2; ++i) to[i] = from[i];
+    }
+
+    /// tile_at(p, index).n in fewer instructions, recomputed because the epilogue needs all registers.
     KG_DEVICE static uint32_t first_filter(const ConvParams& p, uint32_t index) {
-        return tile_at<whole(c), kClusterCtas>(p, isa::recomputed(index)).n;
+        return p.tiles_n == 1 ? 0 : isa::recomputed(index) / kClusterCtas % p.tiles_n * c.bn;
     }
     KG_DEVICE static const FramePair& pair_of(const WinogradParams& params, uint32_t index) {
         return params.pairs[tile_at<whole(c), kClusterCtas>(params.conv, index).frame];
