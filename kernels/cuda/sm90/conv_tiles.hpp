@@ -25,12 +25,18 @@ KG_DEVICE uint32_t tile_count(const ConvParams& p) {
     return places * p.frames * p.parities * p.tiles_n;
 }
 
+/// Which tile of filters a tile has.
+template <uint32_t kTogether = 1>
+KG_DEVICE uint32_t filter_tile(const ConvParams& p, uint32_t index) {
+    return index / kTogether % p.tiles_n;
+}
+
 /// Filters innermost, then parities, then frames: tiles that run at the same time share their input in the L2. If every
 /// parity has an image of its own, parities are outermost: those tiles share their filters too.
 template <ConvConfig kConfig, uint32_t kTogether = 1>
 KG_DEVICE ConvTile tile_at(const ConvParams& p, uint32_t index) {
     const uint32_t of_cluster = index / kTogether;
-    const uint32_t n = of_cluster % p.tiles_n, with_parity = of_cluster / p.tiles_n;
+    const uint32_t n = filter_tile<kTogether>(p, index), with_parity = of_cluster / p.tiles_n;
     const uint32_t inner = p.image_rows == 0 ? p.parities : (p.tiles_x * p.tiles_y + kTogether - 1) / kTogether;
     const uint32_t first = with_parity % inner, with_frame = with_parity / inner;
     const uint32_t frame = with_frame % p.frames, last = with_frame / p.frames;

@@ -159,9 +159,9 @@ struct WinogradKernel {
         for (uint32_t i = 0; i < c.bn / 2; ++i) to[i] = from[i];
     }
 
-    /// tile_at(p, index).n in fewer instructions, recomputed because the epilogue needs all registers.
+    /// Recomputed, because the epilogue needs all registers, and without a division where one tile has all filters.
     KG_DEVICE static uint32_t first_filter(const ConvParams& p, uint32_t index) {
-        return p.tiles_n == 1 ? 0 : isa::recomputed(index) / kClusterCtas % p.tiles_n * c.bn;
+        return p.tiles_n == 1 ? 0 : filter_tile<kClusterCtas>(p, isa::recomputed(index)) * c.bn;
     }
     KG_DEVICE static const FramePair& pair_of(const WinogradParams& params, uint32_t index) {
         return params.pairs[tile_at<whole(c), kClusterCtas>(params.conv, index).frame];
