@@ -130,18 +130,19 @@ struct WantedBackEnd {
     std::optional<double> predicted = {};
 };
 
-/// The requested back end. Without a request: for a declared launch those that decoders take, otherwise all open ones
-/// except the fp64 reference, which only checks results.
+/// The requested back end. Without a request: for a declared launch those that decoders take, otherwise all open ones;
+/// the fp64 reference, which checks results, only where no other is open and decoders take it too.
 std::vector<WantedBackEnd> wanted_backends(const ConvBench& bench, const accel::DeviceInfo& device,
                                            const WantedLayer& layer) {
     const auto chosen = [&](std::string_view candidate) {
         return std::ranges::any_of(layer.choices, [&](const auto& of) { return of.second.backend == candidate; });
     };
     std::vector<WantedBackEnd> wanted;
-    for (const conv::DispatchRow& row : conv::explain(device, layer.convolution.problem)) {
+    const auto rows = conv::explain(device, layer.convolution.problem);
+    for (const conv::DispatchRow& row : rows) {
         const bool is_wanted = !bench.backend.empty() ? row.candidate == bench.backend
                                : layer.declared       ? chosen(row.candidate)
-                                                      : row.candidate != "reference-cpu";
+                                                      : row.candidate != "reference-cpu" || &row == rows.data();
         if (row.open && is_wanted) wanted.push_back({std::string(row.candidate), row.seconds});
     }
     if (wanted.empty() && !bench.backend.empty()) wanted.push_back({bench.backend});  // it says why it declines
@@ -268,6 +269,7 @@ nlohmann::ordered_json to_json(const ConvBench& bench, const accel::DeviceInfo& 
     if (bench.declared) json["declared"] = true;
     for (const LayerResult& each : layers) {
         nlohmann::ordered_json layer = layer_json(each);
+        layer["backends"] = nlohmann::ordered_json::array();
         for (const BackEndResult& result : each.backends) {
             if (!result.timing) {
                 layer["backends"].push_back({{"backend", result.backend}, {"error", result.timing.error().message}});

@@ -147,7 +147,7 @@ TEST(BenchConv, TimesEveryConvolutionOfAStepOnEveryOpenBackEnd) {
         double best = 1e9;
         for (const auto& result : layer.at("backends")) {
             const double seconds = result.at("seconds");
-            EXPECT_NE(result.at("backend"), "reference-cpu");
+            EXPECT_TRUE(result.at("backend") != "reference-cpu" || layer.at("backends").size() == 1U) << layer;
             EXPECT_NEAR(result.at("tflops").get<double>(), layer.at("flops").get<double>() / seconds / 1e12, 1e-9);
             EXPECT_EQ(result.at("seconds_of_repeats").at("count"), 2);
             best = std::min(best, seconds);
