@@ -72,17 +72,14 @@ template <class T, bool kSilu>
     }
 }
 
-KINETOGRAPH_CPU_CLONES void norm_f32(const float* input, float* output, const float* gamma, std::int64_t pixels,
-                                     std::int64_t channels, bool silu) {
-    silu ? norm_blocks<float, true>(input, output, gamma, pixels, channels)
-         : norm_blocks<float, false>(input, output, gamma, pixels, channels);
+template <class T>
+[[gnu::always_inline]] inline void norm_loop(const T* input, T* output, const float* gamma, std::int64_t pixels,
+                                             std::int64_t channels, bool silu) {
+    silu ? norm_blocks<T, true>(input, output, gamma, pixels, channels)
+         : norm_blocks<T, false>(input, output, gamma, pixels, channels);
 }
-
-KINETOGRAPH_CPU_CLONES void norm_bf16(const std::uint16_t* input, std::uint16_t* output, const float* gamma,
-                                      std::int64_t pixels, std::int64_t channels, bool silu) {
-    silu ? norm_blocks<std::uint16_t, true>(input, output, gamma, pixels, channels)
-         : norm_blocks<std::uint16_t, false>(input, output, gamma, pixels, channels);
-}
+constexpr CpuClones<norm_loop<float>> norm_f32;
+constexpr CpuClones<norm_loop<std::uint16_t>> norm_bf16;
 
 }  // namespace
 

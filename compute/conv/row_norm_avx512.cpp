@@ -1,5 +1,6 @@
 #include <kinetograph/compute/conv/direct/avx512.hpp>
 #include <kinetograph/compute/conv/row_norm_avx512.hpp>
+#include <kinetograph/engine/base/processor.hpp>
 
 #include <cmath>
 
@@ -60,9 +61,7 @@ KINETOGRAPH_AVX512 void norm_pixels(const std::byte* input, std::byte* output, c
 }  // namespace
 
 bool has_avx512_norm(std::int64_t channels) {
-    static const bool supported = __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512vl") &&
-                                  __builtin_cpu_supports("avx512bw");
-    return supported && channels % kWords == 0;
+    return processor().uses >= InstructionSet::Avx512Bf16 && channels % kWords == 0;
 }
 
 void norm_bf16_avx512(const std::byte* input, std::byte* output, const float* gamma, std::int64_t pixels,

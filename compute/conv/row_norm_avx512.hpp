@@ -7,7 +7,7 @@
 
 namespace kinetograph::conv {
 
-/// Whether this processor has the instructions, and rows of `channels` are whole registers.
+/// Whether this process uses the instructions, and rows of `channels` are whole registers.
 bool has_avx512_norm(std::int64_t channels);
 
 /// As rms_norm_pixels(). SiLU is within 2^-13 of its value before the rounding to bf16; bf16 denormals become zero.

@@ -1,5 +1,7 @@
 #include <kinetograph/compute/conv/cpu_clones.hpp>
 #include <kinetograph/compute/conv/fast_exp.hpp>
+#include <kinetograph/compute/conv/onednn/frame_loops.hpp>
+#include <kinetograph/compute/conv/onednn/library.hpp>
 #include <kinetograph/compute/nn/attention.hpp>
 #include <kinetograph/compute/tensor/float_formats.hpp>
 
@@ -40,27 +42,25 @@ template <class T>
     return sum;
 }
 
-KINETOGRAPH_CPU_CLONES float exponentials_f32(const float* row, float* out, std::int64_t count) {
-    return exponentials(row, out, count);
-}
-KINETOGRAPH_CPU_CLONES float exponentials_bf16(const float* row, std::uint16_t* out, std::int64_t count) {
-    return exponentials(row, out, count);
-}
+constexpr conv::CpuClones<exponentials<float>> exponentials_f32;
+constexpr conv::CpuClones<exponentials<std::uint16_t>> exponentials_bf16;
 
-KINETOGRAPH_CPU_CLONES void scale_f32(const float* row, float factor, float* out, std::int64_t count) {
+[[gnu::always_inline]] inline void scale_f32_loop(const float* row, float factor, float* out, std::int64_t count) {
 #pragma omp simd
     for (std::int64_t i = 0; i < count; ++i) out[i] = row[i] * factor;
 }
-KINETOGRAPH_CPU_CLONES void scale_bf16(const float* row, float factor, std::uint16_t* out, std::int64_t count) {
+[[gnu::always_inline]] inline void scale_bf16_loop(const float* row, float factor, std::uint16_t* out,
+                                                   std::int64_t count) {
 #pragma omp simd
     for (std::int64_t i = 0; i < count; ++i) out[i] = tensor::to_bf16(row[i] * factor);
 }
-KINETOGRAPH_CPU_CLONES void widen(const std::uint16_t* from, float* to, std::int64_t count) {
-#pragma omp simd
-    for (std::int64_t i = 0; i < count; ++i) to[i] = tensor::from_bf16(from[i]);
-}
+constexpr conv::CpuClones<scale_f32_loop> scale_f32;
+constexpr conv::CpuClones<scale_bf16_loop> scale_bf16;
 
-bool has_avx512(const accel::DeviceInfo& info) { return info.features.find("avx512") != std::string::npos; }
+/// Whether products of bf16 are instructions, which oneDNN generates; it emulates them with AVX-512 alone.
+bool multiplies_bf16(const accel::DeviceInfo& info) {
+    return info.features.find("avx512_bf16") != std::string::npos && conv::onednn::generates_avx512();
+}
 
 /// The two products of a block of `queries` queries.
 struct BlockProducts {
@@ -91,11 +91,7 @@ class QueryBlocks {
                 const std::byte* source = qkv[frame];
                 if (widens()) {
                     auto* wide = reinterpret_cast<float*>(workspace + layout().widened);
-                    const std::int64_t row = 3 * problem_.channels;
-#pragma omp parallel for schedule(static)
-                    for (std::int64_t token = 0; token < problem_.tokens; ++token) {
-                        widen(reinterpret_cast<const std::uint16_t*>(source) + token * row, wide + token * row, row);
-                    }
+                    conv::onednn::widen_frame(source, wide, problem_.tokens * 3 * problem_.channels);
                     source = workspace + layout().widened;
                 }
                 for (std::int64_t first = 0; first < problem_.tokens; first += block_) {
@@ -206,7 +202,7 @@ class QueryBlocks {
     AttentionProblem problem_;
     Type products_;
     std::int64_t block_;  ///< queries of a block
-    dnnl::engine engine_{dnnl::engine::kind::cpu, 0};
+    dnnl::engine engine_ = conv::onednn::cpu_engine();
     BlockProducts full_, last_;
 };
 
@@ -250,7 +246,7 @@ Result<std::unique_ptr<Attention>> create_cpu_attention(const accel::DeviceInfo&
                     tensor::to_string(problem.dtype));
     }
     try {
-        return std::make_unique<CpuAttention>(problem, has_avx512(device));
+        return std::make_unique<CpuAttention>(problem, multiplies_bf16(device));
     } catch (const dnnl::error& error) {
         return fail(ErrorCode::Unsupported, "attention over {} tokens of {} channels: oneDNN refused: {}",
                     problem.tokens, problem.channels, error.what());

@@ -28,22 +28,21 @@ inline std::uint32_t not_finite(float value) {
     return (std::bit_cast<std::uint32_t>(value) & kExponent) == kExponent ? 1U : 0U;
 }
 
-/// Returns whether a value is not finite.
-KINETOGRAPH_CPU_CLONES bool store(const float* input, float* output, std::int64_t count, float limit) {
-    std::uint32_t bad = 0;
-#pragma omp simd reduction(| : bad)
-    for (std::int64_t i = 0; i < count; ++i) {
-        bad |= not_finite(input[i]);
-        output[i] = clamped(input[i], limit);
-    }
-    return bad != 0;
+template <class Element>
+float widened(Element value) {
+    if constexpr (std::is_same_v<Element, float>)
+        return value;
+    else
+        return tensor::from_bf16(value);
 }
 
-KINETOGRAPH_CPU_CLONES bool store(const std::uint16_t* input, float* output, std::int64_t count, float limit) {
+/// Returns whether a value is not finite.
+template <class Element>
+[[gnu::always_inline]] inline bool store_loop(const Element* input, float* output, std::int64_t count, float limit) {
     std::uint32_t bad = 0;
 #pragma omp simd reduction(| : bad)
     for (std::int64_t i = 0; i < count; ++i) {
-        const float value = tensor::from_bf16(input[i]);
+        const float value = widened(input[i]);
         bad |= not_finite(value);
         output[i] = clamped(value, limit);
     }
@@ -51,11 +50,8 @@ KINETOGRAPH_CPU_CLONES bool store(const std::uint16_t* input, float* output, std
 }
 
 template <class Element>
-float widened(Element value) {
-    if constexpr (std::is_same_v<Element, float>)
-        return value;
-    else
-        return tensor::from_bf16(value);
+bool store(const Element* input, float* output, std::int64_t count, float limit) {
+    return conv::CpuClones<store_loop<Element>>()(input, output, count, limit);
 }
 
 template <class Element>

@@ -4,6 +4,7 @@
 #include <kinetograph/engine/accel/cuda/device.hpp>
 #include <kinetograph/engine/accel/gpu/context.hpp>
 #include <kinetograph/engine/accel/hip/device.hpp>
+#include <kinetograph/engine/base/processor.hpp>
 
 #include <fmt/ranges.h>
 
@@ -21,6 +22,7 @@ constexpr std::array kKinds{Kind::Cpu, Kind::Cuda, Kind::Hip};
 Result<std::vector<DeviceInfo>> inspect(Kind kind) {
     switch (kind) {
         case Kind::Cpu:
+            KG_CHECK(check_processor_cap());
             return std::vector{cpu::create_device()->info()};
         case Kind::Cuda:
             return cuda::inspect_devices();
@@ -79,6 +81,7 @@ Result<std::unique_ptr<Device>> open(Kind kind, std::uint32_t ordinal, const Dev
     switch (kind) {
         case Kind::Cpu:
             if (ordinal > 0) return fail(ErrorCode::OutOfRange, "CPU device {}: there is one, counted from 0", ordinal);
+            KG_CHECK(check_processor_cap());
             return cpu::create_device(hooks);
         case Kind::Hip:
             return hip::create_device({.library = {}, .ordinal = ordinal, .hooks = hooks});

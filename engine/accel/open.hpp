@@ -21,7 +21,8 @@ struct Availability {
 std::vector<Availability> inspect_accelerators();
 
 /// A device by its place among those of its kind, from 0. Errors: Unsupported (not in this build), NotFound
-/// ("libamdhip64.so.7, ... not found: HIP lane off"), OutOfRange (no device of that ordinal), and what the driver says.
+/// ("libamdhip64.so.7, ... not found: HIP lane off"), OutOfRange (no device of that ordinal), InvalidArgument (a CPU,
+/// and KINETOGRAPH_CPU names no instructions), and what the driver says.
 Result<std::unique_ptr<Device>> open(Kind kind, std::uint32_t ordinal = 0, const DeviceHooks& hooks = {});
 /// The same by name: "cpu", "cuda", "hip:1", or by UUID, as `kinetograph info` and nvidia-smi write it:
 /// "cuda:GPU-5a5a5a5a-5a5a-5a5a-5a5a-5a5a5a5a5a5a". Errors also: InvalidArgument (no kind is called so; neither a

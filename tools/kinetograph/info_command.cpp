@@ -1,7 +1,9 @@
 // kinetograph info: what this machine and this build can do, what is missing, and why.
 #include <fmt/ranges.h>
 #include <kinetograph/compute/conv/dispatch.hpp>
+#include <kinetograph/compute/conv/onednn/library.hpp>
 #include <kinetograph/engine/accel/open.hpp>
+#include <kinetograph/engine/base/processor.hpp>
 #include <kinetograph/engine/interop/topology.hpp>
 #include <kinetograph/engine/vulkan/inspect.hpp>
 #include <kinetograph/kernels/cuda/fat_binaries.hpp>
@@ -101,10 +103,21 @@ Result<Report> inspect() {
 double gib(std::uint64_t bytes) { return static_cast<double>(bytes) / (1024.0 * 1024 * 1024); }
 std::string hex(const std::array<std::uint8_t, 16>& uuid) { return fmt::format("{:02x}", fmt::join(uuid, "")); }
 
+/// "avx2; KINETOGRAPH_CPU=avx2 leaves out avx512f avx512_vnni".
+std::string instructions_text() {
+    const Processor& here = processor();
+    std::string text = here.features.empty() ? "no AVX2" : here.features;
+    if (here.cap)
+        text += fmt::format("; KINETOGRAPH_CPU={} leaves out {}", to_string(*here.cap),
+                            here.unused.empty() ? "nothing" : here.unused);
+    return text;
+}
+
 std::string to_text(const Report& report) {
     std::string text = fmt::format("kinetograph {}, commit {}\n\n", KINETOGRAPH_VERSION, kBuildCommit);
     text += fmt::format("processor   {}, {} threads, {:.1f} GiB\n", report.cpu.name, report.cpu.compute_units,
                         gib(report.cpu.memory_bytes));
+    text += fmt::format("            {}; {}\n", instructions_text(), conv::onednn::library_text());
     text += "\nlanes that decode\n";
     for (const LaneReport& lane : report.lanes) {
         text += fmt::format("  {:<8}{:<5}{}\n", lane.name, lane.decodes ? "on" : "off", lane.situation);
@@ -143,7 +156,10 @@ nlohmann::ordered_json to_json(const Report& report) {
     json["processor"] = {{"name", report.cpu.name},
                          {"threads", report.cpu.compute_units},
                          {"memory_bytes", report.cpu.memory_bytes},
-                         {"features", report.cpu.features}};
+                         {"features", processor().features},
+                         {"cap", processor().cap ? nlohmann::ordered_json(to_string(*processor().cap)) : nullptr},
+                         {"left_out", processor().unused},
+                         {"onednn", conv::onednn::library_text()}};
     for (const LaneReport& lane : report.lanes) {
         json["lanes"].push_back({{"name", lane.name}, {"decodes", lane.decodes}, {"situation", lane.situation}});
     }

@@ -1,5 +1,5 @@
-#include <kinetograph/compute/conv/direct/epilogue.hpp>
 #include <kinetograph/compute/conv/direct/tiled_convolution.hpp>
+#include <kinetograph/compute/conv/epilogue.hpp>
 #include <kinetograph/compute/conv/row_norm.hpp>
 
 #include <omp.h>

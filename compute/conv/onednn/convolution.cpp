@@ -146,18 +146,15 @@ class OneDnnConvolution final : public Convolution {
     const std::byte* copy_residual(dnnl::stream& stream, const std::byte* residual, std::byte* workspace) const {
         stream.wait();  // for the step before, which reads the copy
         std::byte* copy = workspace + (has_scratch_frame() ? frame_bytes() : 0);
-        finish_frame(reinterpret_cast<const float*>(residual), nullptr, 0, copy,
-                     static_cast<std::int64_t>(frame_bytes() / sizeof(float)), tensor::DType::F32);
+        copy_frame(reinterpret_cast<const float*>(residual), reinterpret_cast<float*>(copy),
+                   static_cast<std::int64_t>(frame_bytes() / sizeof(float)));
         return copy;
     }
 
     void finish(dnnl::stream& stream, const Step& step, std::byte* scratch) const {
         stream.wait();
-        const ConvProblem& p = problem();
-        const std::int64_t elements = p.h_out() * p.w_out() * p.filter.k;
-        auto* sums = reinterpret_cast<float*>(scratch);
-        if (p.activation == Activation::Relu) leaky_relu_frame(sums, p.negative_slope, elements);
-        finish_frame(sums, p.beta != 0 ? step.residual : nullptr, p.beta, step.finished, elements, p.output_dtype);
+        finish_frame(problem(), reinterpret_cast<const float*>(scratch), problem().beta != 0 ? step.residual : nullptr,
+                     step.finished);
     }
 
     void execute(dnnl::stream& stream, const Step& step, std::byte* scratch) const {

@@ -1,39 +1,21 @@
 #include <kinetograph/compute/conv/cpu_clones.hpp>
+#include <kinetograph/compute/conv/epilogue.hpp>
 #include <kinetograph/compute/conv/onednn/frame_loops.hpp>
 #include <kinetograph/compute/tensor/float_formats.hpp>
 
 #include <algorithm>
+#include <array>
 
 namespace kinetograph::conv::onednn {
 namespace {
 
 constexpr std::int64_t kBlock = 4096;  // elements that a thread takes at a time
 
-KINETOGRAPH_CPU_CLONES void widen(const std::uint16_t* from, float* to, std::int64_t count) {
+[[gnu::always_inline]] inline void widen_loop(const std::uint16_t* from, float* to, std::int64_t count) {
 #pragma omp simd
     for (std::int64_t i = 0; i < count; ++i) to[i] = tensor::from_bf16(from[i]);
 }
-
-KINETOGRAPH_CPU_CLONES void narrow(const float* from, std::uint16_t* to, std::int64_t count) {
-#pragma omp simd
-    for (std::int64_t i = 0; i < count; ++i) to[i] = tensor::to_bf16(from[i]);
-}
-
-KINETOGRAPH_CPU_CLONES void add(const float* sums, const float* residual, float beta, float* to, std::int64_t count) {
-#pragma omp simd
-    for (std::int64_t i = 0; i < count; ++i) to[i] = sums[i] + beta * residual[i];
-}
-
-KINETOGRAPH_CPU_CLONES void add_narrow(const float* sums, const std::uint16_t* residual, float beta, std::uint16_t* to,
-                                       std::int64_t count) {
-#pragma omp simd
-    for (std::int64_t i = 0; i < count; ++i) to[i] = tensor::to_bf16(sums[i] + beta * tensor::from_bf16(residual[i]));
-}
-
-KINETOGRAPH_CPU_CLONES void scale_below_zero(float* values, float slope, std::int64_t count) {
-#pragma omp simd
-    for (std::int64_t i = 0; i < count; ++i) values[i] = values[i] < 0 ? values[i] * slope : values[i];
-}
+constexpr CpuClones<widen_loop> widen;
 
 /// body(first, count) for blocks of [0, elements), on all threads.
 template <class Body>
@@ -49,31 +31,26 @@ void widen_frame(const std::byte* from, float* to, std::int64_t elements) {
     for_blocks(elements, [&](std::int64_t first, std::int64_t count) { widen(bits + first, to + first, count); });
 }
 
-void finish_frame(const float* sums, const std::byte* residual, float beta, std::byte* to, std::int64_t elements,
-                  tensor::DType dtype) {
-    for_blocks(elements, [&](std::int64_t first, std::int64_t count) {
-        const float* from = sums + first;
-        if (dtype == tensor::DType::F32) {
-            auto* out = reinterpret_cast<float*>(to) + first;
-            if (residual != nullptr) {
-                add(from, reinterpret_cast<const float*>(residual) + first, beta, out, count);
-            } else if (out != from) {
-                std::copy_n(from, count, out);
-            }
-        } else {
-            auto* out = reinterpret_cast<std::uint16_t*>(to) + first;
-            if (residual != nullptr) {
-                add_narrow(from, reinterpret_cast<const std::uint16_t*>(residual) + first, beta, out, count);
-            } else {
-                narrow(from, out, count);
-            }
-        }
-    });
+void copy_frame(const float* from, float* to, std::int64_t elements) {
+    for_blocks(elements, [&](std::int64_t first, std::int64_t count) { std::copy_n(from + first, count, to + first); });
 }
 
-void leaky_relu_frame(float* sums, float negative_slope, std::int64_t elements) {
-    for_blocks(elements,
-               [&](std::int64_t first, std::int64_t count) { scale_below_zero(sums + first, negative_slope, count); });
+void finish_frame(const ConvProblem& problem, const float* sums, const std::byte* residual, std::byte* to) {
+    // The bias is in the sums, so that a block is one pixel with as many channels as it has elements.
+    static constexpr std::array<float, kBlock> kNoBias{};
+    const auto element = static_cast<std::int64_t>(element_bytes(problem.output_dtype));
+    const auto finish = problem.output_dtype == Element::F32 ? finish_f32 : finish_bf16;
+    for_blocks(problem.pixels_out() * problem.filter.k, [&](std::int64_t first, std::int64_t count) {
+        finish({.sums = sums + first,
+                .pixels = 1,
+                .channels = count,
+                .bias = kNoBias.data(),
+                .residual = residual == nullptr ? nullptr : residual + first * element,
+                .output = to + first * element,
+                .beta = problem.beta,
+                .activation = problem.activation,
+                .negative_slope = problem.negative_slope});
+    });
 }
 
 }  // namespace kinetograph::conv::onednn

@@ -45,11 +45,6 @@ struct TapPrimitives::Described {
     Convolve::primitive_desc chosen;
 };
 
-bool TapPrimitives::adds_tensors_after() {
-    constexpr auto kWanted = static_cast<unsigned>(dnnl::cpu_isa::avx512_core);
-    return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & kWanted) == kWanted;
-}
-
 Result<void> TapPrimitives::check(const TapKey& key) const {
     try {
         (void)describe(key);
@@ -116,14 +111,13 @@ TapPrimitives::Described TapPrimitives::describe(const TapKey& key) const {
         made.scratch_argument = DNNL_ARG_ATTR_MULTIPLE_POST_OP(epilogue.len()) | DNNL_ARG_SRC_1;
         epilogue.append_binary(dnnl::algorithm::binary_add, made.scratch);
     }
-    if (to_output && p.activation == Activation::Silu) {
+    if (rounds && p.activation == Activation::Silu)
         epilogue.append_eltwise(1.0F, dnnl::algorithm::eltwise_swish, 1.0F, 0.0F);
-    }
-    if (to_output && p.residual && p.beta == 1 && !finished_by_loop()) {
+    if (rounds && p.residual && p.beta == 1) {
         made.residual_argument = DNNL_ARG_ATTR_MULTIPLE_POST_OP(epilogue.len()) | DNNL_ARG_SRC_1;
         epilogue.append_binary(dnnl::algorithm::binary_add, destination);
     }
-    if (to_output && p.activation == Activation::Relu && !finished_by_loop())
+    if (rounds && p.activation == Activation::Relu)
         epilogue.append_eltwise(1.0F, dnnl::algorithm::eltwise_relu, p.negative_slope, 0.0F);
     dnnl::primitive_attr attributes;
     attributes.set_post_ops(epilogue);

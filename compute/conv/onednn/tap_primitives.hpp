@@ -2,6 +2,7 @@
 #pragma once
 
 #include <kinetograph/compute/conv/convolution.hpp>
+#include <kinetograph/compute/conv/onednn/library.hpp>
 #include <kinetograph/compute/conv/onednn/tap_filters.hpp>
 #include <kinetograph/engine/base/thread_safety.hpp>
 
@@ -51,31 +52,30 @@ class TapPrimitives {
     void take(std::shared_ptr<TapFilters> filters) { filters_ = std::move(filters); }
     /// Errors: Unsupported, with oneDNN's message, if the library has no implementation; those of TapFilters::packed.
     Result<const TapPrimitive*> get(const TapKey& key);
-    /// Whether outputs stay in the float32 scratch frame until a loop adds the residual and rounds. The post-ops of
-    /// oneDNN 2.6 can add a residual, but scale it wrongly: two linear post-ops share the first one's factor, and
-    /// jit_bf16_1x1 misreads products with a scalar. Below AVX-512 every tap is a primitive that adds to the scratch
-    /// frame, and the loop does the rest.
+    /// Whether outputs stay in the float32 scratch frame until finish_frame() does all that follows the bias. The
+    /// post-ops of oneDNN 2.6 can add a residual, but scale it wrongly: two linear post-ops share the first one's
+    /// factor, and jit_bf16_1x1 misreads products with a scalar. Below AVX-512 they add no tensor: every tap is a
+    /// primitive that adds to the scratch frame, and the loop does the rest.
     bool finished_by_loop() const {
         const bool adds_residual = problem_.residual && problem_.beta != 0;
         return (adds_residual && problem_.beta != 1) ||
-               (!adds_tensors_after() && (adds_residual || problem_.filter.q > 1));
+               (!generates_avx512() && (adds_residual || problem_.filter.q > 1));
     }
     /// Whether every tap is a primitive of its own, wherever frames lie in memory: the order of the sum, and with it
     /// its bits, then do not depend on how a clip is cut into steps. True below AVX-512, where decoders use these
     /// primitives.
-    static bool one_tap_at_a_time() { return !adds_tensors_after(); }
+    static bool one_tap_at_a_time() { return !generates_avx512(); }
     const dnnl::engine& engine() const { return engine_; }
     const dnnl::memory& bias() const { return filters_->bias(); }
     const ConvProblem& problem() const { return problem_; }
 
   private:
-    static bool adds_tensors_after();
     struct Described;
     Described describe(const TapKey& key) const;
     Result<TapPrimitive> make(const TapKey& key) KG_REQUIRES(mutex_);
 
     ConvProblem problem_;
-    dnnl::engine engine_{dnnl::engine::kind::cpu, 0};
+    dnnl::engine engine_ = cpu_engine();
     std::shared_ptr<TapFilters> filters_;
     Mutex mutex_;
     std::map<TapKey, TapPrimitive> primitives_ KG_GUARDED_BY(mutex_);

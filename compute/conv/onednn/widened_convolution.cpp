@@ -10,10 +10,11 @@ namespace {
 
 using tensor::DType;
 
-/// The same convolution in float32, without the residual, which finish_frame() adds.
+/// The same sums in float32, without what finish_frame() does after the bias.
 ConvProblem widened(ConvProblem problem) {
     problem.dtype = problem.output_dtype = DType::F32;
     problem.residual = false;
+    problem.activation = Activation::None;
     return problem;
 }
 
@@ -107,12 +108,12 @@ class WidenedConvolution final : public Convolution {
                 widen_frame(frame.input[i], widened, input_elements_);
             }
         }
-        const DType dtype = problem().output_dtype;
-        float* sums = dtype == DType::F32 && !problem().residual ? reinterpret_cast<float*>(frame.output) : output;
+        const ConvProblem& p = problem();
+        const bool in_place = p.output_dtype == DType::F32 && !p.residual;
+        float* sums = in_place ? reinterpret_cast<float*>(frame.output) : output;
         convolve(*primitive_, input, sums);
-        if (problem().activation == Activation::Relu && primitives_.finished_by_loop())
-            leaky_relu_frame(sums, problem().negative_slope, output_elements_);
-        finish_frame(sums, frame.residual, problem().beta, frame.output, output_elements_, dtype);
+        if (!in_place || p.activation != Activation::None)
+            finish_frame(p, sums, p.beta != 0 ? frame.residual : nullptr, frame.output);
     }
 
     void convolve(const TapPrimitive& p, float* source, float* destination) const {

@@ -8,10 +8,11 @@ namespace kinetograph::conv::reference {
 namespace {
 
 /// sums[k] += x * filter[k] for every output channel of a group.
-KINETOGRAPH_CPU_CLONES void add_scaled(double* sums, const double* filter, double x, std::int64_t count) {
+[[gnu::always_inline]] inline void add_scaled_loop(double* sums, const double* filter, double x, std::int64_t count) {
 #pragma omp simd
     for (std::int64_t k = 0; k < count; ++k) sums[k] += x * filter[k];
 }
+constexpr CpuClones<add_scaled_loop> add_scaled;
 
 double silu(double x) { return x / (1 + std::exp(-x)); }
 

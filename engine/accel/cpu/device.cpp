@@ -4,6 +4,7 @@
 #include <kinetograph/engine/accel/cpu/timeline.hpp>
 #include <kinetograph/engine/accel/ledger.hpp>
 #include <kinetograph/engine/base/host_memory.hpp>
+#include <kinetograph/engine/base/processor.hpp>
 
 #include <unistd.h>
 
@@ -49,19 +50,11 @@ std::string processor_name() {
     return "CPU";
 }
 
-std::string processor_features() {
-    std::string features;
-    const auto add = [&](bool present, std::string_view name) {
-        if (present) features.append(features.empty() ? "" : " ").append(name);
-    };
-#if defined(__x86_64__)
-    __builtin_cpu_init();
-    add(__builtin_cpu_supports("avx2"), "avx2");
-    add(__builtin_cpu_supports("avx512f"), "avx512f");
-    add(__builtin_cpu_supports("avx512vnni"), "avx512_vnni");
-    add(__builtin_cpu_supports("avx512bf16"), "avx512_bf16");
-#endif
-    return features;
+/// What runs its work, and what keeps that from using all of the processor.
+std::string driver_text() {
+    const auto cap = processor().cap;
+    return cap ? fmt::format("host threads (OpenMP), capped by KINETOGRAPH_CPU={}", to_string(*cap))
+               : "host threads (OpenMP)";
 }
 
 std::uint64_t physical_memory() {
@@ -75,8 +68,8 @@ class CpuDevice final : public Device {
         ledger_->set_budget(hooks.budget);
         info_.kind = Kind::Cpu;
         info_.name = processor_name();
-        info_.driver = "host threads (OpenMP)";
-        info_.features = processor_features();
+        info_.driver = driver_text();
+        info_.features = processor().features;
         info_.memory_bytes = physical_memory();
         info_.compute_units = std::max(1U, std::thread::hardware_concurrency());
         info_.can_load.reason = kNoDeviceCode;

@@ -2,6 +2,7 @@
 #include <kinetograph/compute/conv/convolution.hpp>
 #include <kinetograph/compute/conv/dispatch.hpp>
 #include <kinetograph/engine/accel/cpu/device.hpp>
+#include <kinetograph/engine/base/processor.hpp>
 #include <kinetograph/tests/compute/conv/test_frames.hpp>
 
 #include <gtest/gtest.h>
@@ -90,6 +91,7 @@ TEST_F(ConvolutionTest, RefusesAMissingGamma) {
 }
 
 TEST_F(ConvolutionTest, NormsItsOutputBitForBitAsASeparatePassDoes) {
+    if (processor().uses < InstructionSet::Avx2) GTEST_SKIP() << "below AVX2 there are the plain loops alone";
     for (const DType dtype : {DType::F32, DType::BF16}) {
         for (const std::int64_t k : {32, 80, 128}) {  // one block of channels, two of different widths, two
             ConvShape shape{causal_problem()};
@@ -180,6 +182,7 @@ TEST_F(ConvolutionTest, RefusesTheWrongNumberOfFramesNamingThePass) {
 }
 
 TEST_F(ConvolutionTest, RefusesAMissingWorkspace) {
+    if (processor().uses < InstructionSet::Avx2) GTEST_SKIP() << "below AVX2 there are the plain loops alone";
     const auto convolution = make(causal_problem(), "onednn-cpu").value();
     ASSERT_GT(convolution->workspace_bytes(), 0);
     TestFrames input(1, 6, 4 * 5 * 8, DType::F32, FrameLayout::Dense);

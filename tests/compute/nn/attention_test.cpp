@@ -142,7 +142,7 @@ TEST(AttentionTest, MayBeDestroyedOnceItsWorkIsEnqueued) {
     for (const float value : output) EXPECT_NEAR(value, 0.5F, 1e-6F);
 }
 
-TEST(AttentionTest, WidensBf16OnAProcessorWithoutAvx512) {
+TEST(AttentionTest, WidensBf16OnAProcessorWithoutProductsOfIt) {
     PlainDevice device;
     const Outcome run = run_random(device, 300, 40, DType::BF16);
     EXPECT_LE(conv::difference(run.values, run.wanted).relative_l2, 2.5e-3);  // only the output is rounded

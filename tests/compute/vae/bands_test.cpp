@@ -2,6 +2,7 @@
 #include <kinetograph/compute/families/family.hpp>
 #include <kinetograph/compute/vae/decoder.hpp>
 #include <kinetograph/engine/accel/cpu/device.hpp>
+#include <kinetograph/engine/base/processor.hpp>
 
 #include <gtest/gtest.h>
 
@@ -181,6 +182,7 @@ TEST_F(BandedSteps, WriteTheirRowsOfPicturesOnTheDevice) {
 }
 
 TEST_F(BandedSteps, AreTakenWhereTheWholePictureIsOverTheBudgetWhichIsKept) {
+    if (processor().uses < InstructionSet::Avx2) GTEST_SKIP() << "below AVX2 there are the plain loops alone";
     constexpr std::int64_t kTall = 64;
     const auto shared = model(*device_);
     const auto whole = decoder(shared, {}, kTall);

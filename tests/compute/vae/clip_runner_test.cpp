@@ -1,6 +1,7 @@
 // What steps of a small network take of the device's memory, and keep from step to step.
 #include <kinetograph/compute/vae/decoder.hpp>
 #include <kinetograph/engine/accel/cpu/device.hpp>
+#include <kinetograph/engine/base/processor.hpp>
 
 #include <gtest/gtest.h>
 
@@ -43,6 +44,7 @@ std::vector<float> some_parameters(const std::string& name) {
 }
 
 TEST(ClipRunners, StopPackingBetweenLayersWhenAskedAndGoOnThereLater) {
+    if (processor().uses < InstructionSet::Avx2) GTEST_SKIP() << "below AVX2 there are the plain loops alone";
     const auto device = accel::cpu::create_device();
     std::stop_source source;
     std::vector<std::string> loaded;

@@ -26,6 +26,30 @@ TEST(InfoProgram, NamesTheProcessorEveryLaneAndWhyOneIsOff) {
     EXPECT_TRUE(topology.rfind("staged: ", 0) == 0 || topology.rfind("headless: ", 0) == 0) << topology;
 }
 
+TEST(InfoProgram, SaysWhichInstructionsACapLeavesOutOfEveryLoopAndOfOneDnn) {
+    const ProgramOptions capped{.environment = {"KINETOGRAPH_CPU=baseline"}};
+    const auto json = run_json({"info"}, capped);
+    const auto whole = run_json({"info"}, {.environment = {"KINETOGRAPH_CPU="}});
+    EXPECT_EQ(json.at("processor").at("features"), "");
+    EXPECT_EQ(json.at("processor").at("cap"), "baseline");
+    EXPECT_EQ(json.at("processor").at("left_out"), whole.at("processor").at("features"));
+    EXPECT_TRUE(json.at("processor").at("onednn").get<std::string>().ends_with(" for sse41")) << json;
+    EXPECT_TRUE(whole.at("processor").at("cap").is_null());
+    const auto situation = json.at("lanes").front().at("situation").get<std::string>();
+    EXPECT_NE(situation.find("capped by KINETOGRAPH_CPU=baseline"), std::string::npos) << situation;
+    const auto text = run_program({"info"}, capped).out;
+    EXPECT_NE(text.find("KINETOGRAPH_CPU=baseline leaves out "), std::string::npos) << text;
+}
+
+TEST(InfoProgram, RefusesACapThatNamesNoInstructions) {
+    const ProgramOptions unknown{.environment = {"KINETOGRAPH_CPU=avx3"}};
+    const auto result = run_program({"info"}, unknown);
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_NE(result.messages.find("KINETOGRAPH_CPU: \"avx3\" is no set of instructions; there are baseline, avx2, "),
+              std::string::npos)
+        << result.messages;
+}
+
 TEST(InfoProgram, SaysWithoutAVulkanDriverWhyThereIsNoDevice) {
     const ProgramOptions no_driver{.environment = {"VK_DRIVER_FILES=/nowhere.json", "VK_ICD_FILENAMES=/nowhere.json"}};
     const auto result = run_program({"info"}, no_driver);

@@ -4,11 +4,11 @@
 #include <kinetograph/compute/tensor/tensor.hpp>
 #include <kinetograph/kernels/conv/problem.hpp>
 
-namespace kinetograph::conv::direct {
+namespace kinetograph::conv {
 
 /// `pixels` neighbouring output pixels, `channels` of each.
 struct EpilogueSpan {
-    const float* sums = nullptr;  ///< [pixels][sums_pitch], 64-byte aligned
+    const float* sums = nullptr;  ///< [pixels][sums_pitch]
     std::int64_t sums_pitch = 0;
     std::int64_t pixels = 0, channels = 0;
     const float* bias = nullptr;          ///< [channels]
@@ -20,8 +20,9 @@ struct EpilogueSpan {
     float negative_slope = 0;  ///< of Relu
 };
 
+/// output = relu(silu(sums + bias) + beta * residual), with at most one of the two functions; to bf16 rounded once,
+/// where AVX512_BF16 is used with denormals as zero. The output may be the residual or, in float32, the sums.
 void finish_f32(const EpilogueSpan& span);
-/// Needs AVX512_BF16, which all products of bf16 do; denormals become zero.
 void finish_bf16(const EpilogueSpan& span);
 
-}  // namespace kinetograph::conv::direct
+}  // namespace kinetograph::conv

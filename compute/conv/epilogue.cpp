@@ -1,10 +1,10 @@
 #include <kinetograph/compute/conv/cpu_clones.hpp>
 #include <kinetograph/compute/conv/direct/avx512.hpp>
-#include <kinetograph/compute/conv/direct/epilogue.hpp>
+#include <kinetograph/compute/conv/epilogue.hpp>
 #include <kinetograph/compute/conv/fast_exp.hpp>
 #include <kinetograph/compute/tensor/float_formats.hpp>
 
-namespace kinetograph::conv::direct {
+namespace kinetograph::conv {
 namespace {
 
 [[gnu::always_inline]] inline float widen(float value) { return value; }
@@ -51,11 +51,11 @@ template <class T>
 
 }  // namespace
 
-KINETOGRAPH_CPU_CLONES void finish_f32(const EpilogueSpan& span) { finish<float>(span); }
+void finish_f32(const EpilogueSpan& span) { CpuClones<finish<float>>()(span); }
 
 namespace {
 
-KINETOGRAPH_CPU_CLONES void finish_any_bf16(const EpilogueSpan& span) { finish<std::uint16_t>(span); }
+constexpr CpuClones<finish<std::uint16_t>> finish_any_bf16;
 
 /// Channels in whole registers and no activation, which is what most layers of a decoder have.
 template <bool kResidual>
@@ -65,7 +65,7 @@ KINETOGRAPH_AVX512 void finish_plain_bf16(const EpilogueSpan& span) {
         const float* sums = span.sums + pixel * span.sums_pitch;
         const std::int64_t at = 2 * pixel * span.pixel_pitch;
         for (std::int64_t c = 0; c < span.channels; c += 16) {
-            __m512 value = _mm512_add_ps(_mm512_load_ps(sums + c), _mm512_loadu_ps(span.bias + c));
+            __m512 value = _mm512_add_ps(_mm512_loadu_ps(sums + c), _mm512_loadu_ps(span.bias + c));
             if constexpr (kResidual) {
                 const auto* from = reinterpret_cast<const __m256i*>(span.residual + at + 2 * c);
                 const __m512i words = _mm512_cvtepu16_epi32(_mm256_loadu_si256(from));
@@ -80,8 +80,9 @@ KINETOGRAPH_AVX512 void finish_plain_bf16(const EpilogueSpan& span) {
 }  // namespace
 
 void finish_bf16(const EpilogueSpan& span) {
-    if (span.activation != Activation::None || span.channels % 16 != 0) return finish_any_bf16(span);
+    const bool plain = span.activation == Activation::None && span.channels % 16 == 0;
+    if (!plain || processor().uses < InstructionSet::Avx512Bf16) return finish_any_bf16(span);
     span.residual != nullptr ? finish_plain_bf16<true>(span) : finish_plain_bf16<false>(span);
 }
 
-}  // namespace kinetograph::conv::direct
+}  // namespace kinetograph::conv

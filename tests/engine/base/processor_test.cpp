@@ -1,0 +1,47 @@
+#include <gtest/gtest.h>
+
+#include <kinetograph/engine/base/processor.hpp>
+
+namespace kinetograph {
+namespace {
+
+constexpr InstructionSet kSets[] = {InstructionSet::Baseline, InstructionSet::Avx2, InstructionSet::Avx512,
+                                    InstructionSet::Avx512Bf16};
+
+bool names(const std::string& features, std::string_view feature) {
+    return (' ' + features + ' ').find(fmt::format(" {} ", feature)) != std::string::npos;
+}
+
+TEST(Processor, WithoutACapUsesAllThatItHas) {
+    const Processor whole = inspect_processor("").value();
+    EXPECT_EQ(whole.uses, whole.has);
+    EXPECT_FALSE(whole.cap);
+    EXPECT_EQ(whole.unused, "");
+    EXPECT_EQ(names(whole.features, "avx2"), whole.has >= InstructionSet::Avx2);
+    EXPECT_EQ(names(whole.features, "avx512f"), whole.has >= InstructionSet::Avx512);
+    EXPECT_EQ(names(whole.features, "avx512_bf16"), whole.has == InstructionSet::Avx512Bf16);
+}
+
+TEST(Processor, UnderACapUsesNoMoreThanThatAndNamesWhatIsLeftOut) {
+    const Processor whole = inspect_processor("").value();
+    for (const InstructionSet cap : kSets) {
+        const Processor capped = inspect_processor(to_string(cap)).value();
+        EXPECT_EQ(capped.cap, cap);
+        EXPECT_EQ(capped.has, whole.has);
+        EXPECT_EQ(capped.uses, std::min(cap, whole.has));
+        EXPECT_EQ(names(capped.features, "avx512f"), capped.uses >= InstructionSet::Avx512);
+        const bool both = !capped.features.empty() && !capped.unused.empty();
+        EXPECT_EQ(capped.features + (both ? " " : "") + capped.unused, whole.features);
+    }
+}
+
+TEST(Processor, RefusesACapThatIsNoSetAndNamesThose) {
+    const auto refused = inspect_processor("avx3");
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, ErrorCode::InvalidArgument);
+    EXPECT_EQ(refused.error().message,
+              "\"avx3\" is no set of instructions; there are baseline, avx2, avx512, avx512_bf16");
+}
+
+}  // namespace
+}  // namespace kinetograph
