@@ -70,13 +70,17 @@ endfunction()
 # Test bodies take longer to compile than to run: presets compile them with fewer optimisations.
 set(KINETOGRAPH_TEST_OPTIONS "" CACHE STRING "Further compile options of test sources")
 
-# kinetograph_test(NAME SOURCES a_test.cpp ... LINK kinetograph::graph ... [LABEL golden] [TIMEOUT seconds]
-#                  [ENVIRONMENT NAME=value] [NOT_UNDER address|thread ... BECAUSE "reason"])
+# kinetograph_test(NAME SOURCES a_test.cpp ... LINK kinetograph::graph ... [LABEL golden] [CPU_LANE] [TIMEOUT seconds]
+#                  [ENVIRONMENT NAME=value] [CAPS avx2 ...] [NOT_UNDER address|thread ... BECAUSE "reason"])
 # A GoogleTest program whose cases CTest lists one by one; under a sanitizer, whose processes are slow to start, it is
-# one test, with the folder's KINETOGRAPH_SANITIZED_ARGUMENTS. NOT_UNDER: the sanitizers that would take minutes over it
-# to find nothing.
+# one test, with the folder's KINETOGRAPH_SANITIZED_ARGUMENTS. CPU_LANE: another instruction set can change its results,
+# so `.ci/run` runs it a second time with fewer (`ctest -L cpu_lane`). CAPS: values of KINETOGRAPH_CPU under which the
+# suite lists every case once more. NOT_UNDER: the sanitizers that would take minutes over it to find nothing.
 function(kinetograph_test name)
-    cmake_parse_arguments(ARG "" "LABEL;TIMEOUT;ENVIRONMENT;BECAUSE" "SOURCES;LINK;NOT_UNDER" ${ARGN})
+    cmake_parse_arguments(ARG "CPU_LANE" "LABEL;TIMEOUT;ENVIRONMENT;BECAUSE" "SOURCES;LINK;CAPS;NOT_UNDER" ${ARGN})
+    if(ARG_CPU_LANE)  # one label, which `-L` finds by any part of it: gtest_discover_tests passes no list on
+        string(JOIN "+" ARG_LABEL ${ARG_LABEL} cpu_lane)
+    endif()
     set(excluded "")
     if(KINETOGRAPH_SANITIZER IN_LIST ARG_NOT_UNDER)
         kinetograph_absent_test(${name} "${ARG_BECAUSE}" LABEL ${ARG_LABEL})
@@ -109,5 +113,11 @@ function(kinetograph_test name)
         endif()
     else()
         gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 PROPERTIES ${properties})
+        foreach(cap IN LISTS ARG_CAPS)
+            gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 TEST_PREFIX ${cap}.
+                                 TEST_LIST ${name}_${cap} PROPERTIES TIMEOUT ${ARG_TIMEOUT}
+                                 ENVIRONMENT "KINETOGRAPH_CPU=${cap}"
+                                 ENVIRONMENT_MODIFICATION OMP_WAIT_POLICY=set:PASSIVE)
+        endforeach()
     endif()
 endfunction()

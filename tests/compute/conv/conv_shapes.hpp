@@ -23,6 +23,7 @@ struct ConvShape {
     FrameLayout input = FrameLayout::Dense;
     std::int64_t seam = 0;  ///< of a ring: the slot of frame 0; slots before it hold the last frames
     FrameLayout output = FrameLayout::Dense;
+    bool in_place = false;  ///< the output overwrites the residual
 };
 
 /// `count` small, difficult problems: sides of 1, ragged sides, 1 to 100 channels, temporal and spatial strides and

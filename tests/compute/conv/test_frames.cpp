@@ -38,6 +38,13 @@ TestFrames make_output(const ConvProblem& p, FrameLayout layout) {
     return {p.n, p.d_out(), p.h_out() * p.w_out() * p.filter.k, p.output_dtype, layout, seam};
 }
 
+/// Frames of `elements` each, whatever their types and layouts.
+void copy_values(const TestFrames& from, TestFrames& to, std::int64_t elements) {
+    to.fill([values = from.values(), elements](std::int64_t frame, std::int64_t i) {
+        return values[static_cast<std::size_t>(frame * elements + i)];
+    });
+}
+
 }  // namespace
 
 TestFrames::TestFrames(std::int64_t samples, std::int64_t frames, std::int64_t elements, DType dtype,
@@ -119,13 +126,14 @@ Result<TestConvolution::Output> TestConvolution::run(accel::Device& device, acce
                              FrameLayout::Dense);
     const bool stored = p.norm != Norm::Instead, norms = p.norm != Norm::None;
     TestFrames output = make_output(p, shape.output), normed = make_output(p, shape.output);
+    if (shape.in_place) copy_values(residual, output, p.pixels_out() * p.filter.k);
     const std::array<const TestFrames*, 5> host{&input, &residual, &scratch, &output, &normed};
     std::array<DeviceFrames, 5> on_device;
     for (std::size_t i = 0; i < host.size(); ++i) {
         KG_TRY(on_device[i], DeviceFrames::upload(device, stream, *host[i]));
     }
     const auto inputs = on_device[0].readable();
-    auto residuals = on_device[1].readable();
+    auto residuals = on_device[shape.in_place ? 3 : 1].readable();
     residuals.resize(static_cast<std::size_t>(p.residual_frames()));
     const std::span<std::byte* const> nowhere;
     KG_CHECK(convolution.enqueue(stream, "test",
@@ -141,24 +149,6 @@ Result<TestConvolution::Output> TestConvolution::run(accel::Device& device, acce
                   output.gaps_untouched() && normed.gaps_untouched(), std::string(convolution.backend())};
 }
 
-Result<std::vector<float>> TestConvolution::run_in_place(accel::Device& device, accel::Stream& stream,
-                                                         std::string_view backend) const {
-    KG_TRY(const auto convolution,
-           Convolution::create(device, shape.problem, {filter, bias, gamma}, {.backend = backend}));
-    const TestFrames scratch(1, 1, static_cast<std::int64_t>(convolution->workspace_bytes() / 4 + 16), DType::F32,
-                             FrameLayout::Dense);
-    KG_TRY(auto given, DeviceFrames::upload(device, stream, input));
-    KG_TRY(auto room, DeviceFrames::upload(device, stream, scratch));
-    KG_TRY(auto both, DeviceFrames::upload(device, stream, residual));
-    const auto inputs = given.readable(), residuals = both.readable();
-    KG_CHECK(convolution->enqueue(
-        stream, "test",
-        {.input = inputs, .output = both.writable(), .residual = residuals, .workspace = room.writable()[0]}));
-    TestFrames output = make_output(shape.problem, FrameLayout::Dense);
-    KG_CHECK(both.read_back(stream, output));
-    return output.values();
-}
-
 std::vector<float> TestConvolution::reference(accel::Device& device, accel::Stream& stream) const {
     ConvShape plain{shape.problem};
     plain.problem.output_dtype = DType::F32;
@@ -166,14 +156,9 @@ std::vector<float> TestConvolution::reference(accel::Device& device, accel::Stre
     TestConvolution exact(plain);
     exact.filter = filter;
     exact.bias = bias;
-    const auto copy = [](const TestFrames& from, TestFrames& to, std::int64_t elements) {
-        to.fill([values = from.values(), elements](std::int64_t frame, std::int64_t i) {
-            return values[frame * elements + i];
-        });
-    };
     const ConvProblem& p = shape.problem;
-    copy(input, exact.input, p.h * p.w * p.c_in);
-    copy(residual, exact.residual, p.h_out() * p.w_out() * p.filter.k);
+    copy_values(input, exact.input, p.h * p.w * p.c_in);
+    copy_values(residual, exact.residual, p.pixels_out() * p.filter.k);
     return exact.run(device, stream, "reference-cpu").value().values;
 }
 

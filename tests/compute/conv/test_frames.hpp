@@ -72,9 +72,6 @@ struct TestConvolution {
     Result<Output> run(accel::Device& device, accel::Stream& stream, std::string_view backend) const;
     /// The same with a convolution made for the shape's problem and these parameters.
     Result<Output> run(accel::Device& device, accel::Stream& stream, const Convolution& convolution) const;
-    /// As run(), with the residual at the output's address.
-    Result<std::vector<float>> run_in_place(accel::Device& device, accel::Stream& stream,
-                                            std::string_view backend) const;
     /// The reference back end's float32 output from the same numbers, without norm. `device` is a CPU.
     std::vector<float> reference(accel::Device& device, accel::Stream& stream) const;
 };
