@@ -75,7 +75,8 @@ set(KINETOGRAPH_TEST_OPTIONS "" CACHE STRING "Further compile options of test so
 # A GoogleTest program whose cases CTest lists one by one; under a sanitizer, whose processes are slow to start, it is
 # one test, with the folder's KINETOGRAPH_SANITIZED_ARGUMENTS. CPU_LANE: another instruction set can change its results,
 # so `.ci/run` runs it a second time with fewer (`ctest -L cpu_lane`). CAPS: values of KINETOGRAPH_CPU under which the
-# suite lists every case once more. NOT_UNDER: the sanitizers that would take minutes over it to find nothing.
+# suite lists every case once more, in place of an ENVIRONMENT. NOT_UNDER: the sanitizers that would take minutes over
+# it to find nothing.
 function(kinetograph_test name)
     cmake_parse_arguments(ARG "CPU_LANE" "LABEL;TIMEOUT;ENVIRONMENT;BECAUSE" "SOURCES;LINK;CAPS;NOT_UNDER" ${ARGN})
     if(ARG_CPU_LANE)  # one label, which `-L` finds by any part of it: gtest_discover_tests passes no list on
@@ -115,9 +116,7 @@ function(kinetograph_test name)
         gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 PROPERTIES ${properties})
         foreach(cap IN LISTS ARG_CAPS)
             gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 TEST_PREFIX ${cap}.
-                                 TEST_LIST ${name}_${cap} PROPERTIES TIMEOUT ${ARG_TIMEOUT}
-                                 ENVIRONMENT "KINETOGRAPH_CPU=${cap}"
-                                 ENVIRONMENT_MODIFICATION OMP_WAIT_POLICY=set:PASSIVE)
+                                 TEST_LIST ${name}_${cap} PROPERTIES ${properties} ENVIRONMENT KINETOGRAPH_CPU=${cap})
         endforeach()
     endif()
 endfunction()

@@ -46,6 +46,14 @@ Found find_instructions() {
     return found;
 }
 
+Result<InstructionSet> instruction_set(std::string_view name) {
+    const auto found = std::ranges::find(kNames, name);
+    if (found == kNames.end())
+        return fail(ErrorCode::InvalidArgument, "\"{}\" is no set of instructions; there are {}", name,
+                    fmt::join(kNames, ", "));
+    return static_cast<InstructionSet>(found - kNames.begin());
+}
+
 std::string_view cap_of_environment() {
     const char* value = std::getenv(kVariable);
     return value == nullptr ? "" : value;
@@ -59,14 +67,6 @@ const Result<Processor>& inspected() {
 }  // namespace
 
 std::string_view to_string(InstructionSet set) { return kNames[static_cast<std::size_t>(set)]; }
-
-Result<InstructionSet> instruction_set(std::string_view name) {
-    const auto found = std::ranges::find(kNames, name);
-    if (found == kNames.end())
-        return fail(ErrorCode::InvalidArgument, "\"{}\" is no set of instructions; there are {}", name,
-                    fmt::join(kNames, ", "));
-    return static_cast<InstructionSet>(found - kNames.begin());
-}
 
 Result<Processor> inspect_processor(std::string_view cap) {
     const Found found = find_instructions();
@@ -84,7 +84,7 @@ Result<Processor> inspect_processor(std::string_view cap) {
 }
 
 const Processor& processor() {
-    static const Processor result = inspected().value_or(inspect_processor("").value());
+    static const Processor result = inspected() ? *inspected() : *inspect_processor("");
     return result;
 }
 

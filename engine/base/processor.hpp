@@ -19,8 +19,6 @@ enum class InstructionSet : std::uint8_t {
 };
 /// As KINETOGRAPH_CPU spells it: "baseline", "avx2", "avx512", "avx512_bf16".
 std::string_view to_string(InstructionSet set);
-/// Errors: InvalidArgument, with the names that there are.
-Result<InstructionSet> instruction_set(std::string_view name);
 
 struct Processor {
     InstructionSet has = InstructionSet::Baseline;   ///< the largest set
@@ -30,7 +28,8 @@ struct Processor {
     std::string unused = {};                         ///< that the cap leaves out
 };
 
-/// The processor if `cap` is KINETOGRAPH_CPU's value; empty: no cap. Errors: those of instruction_set().
+/// The processor if `cap` is KINETOGRAPH_CPU's value; empty: no cap. Errors: InvalidArgument (no set is called so; the
+/// sentence lists those that there are).
 Result<Processor> inspect_processor(std::string_view cap);
 
 /// The processor of this process, inspected once, without a cap if the variable's value is none.

@@ -10,6 +10,6 @@
 #include <immintrin.h>
 #pragma GCC diagnostic pop
 
-// Functions with these attributes are compiled for AVX-512; nothing else in the program is.
+// For functions of intrinsics; plain loops have cpu_clones.hpp.
 #define KINETOGRAPH_AVX512 [[gnu::target("avx512f,avx512vl,avx512bw,avx512bf16,avx2,fma")]]
 #define KINETOGRAPH_AVX512_INLINE KINETOGRAPH_AVX512 [[gnu::always_inline]] inline

@@ -153,8 +153,7 @@ class OneDnnConvolution final : public Convolution {
 
     void finish(dnnl::stream& stream, const Step& step, std::byte* scratch) const {
         stream.wait();
-        finish_frame(problem(), reinterpret_cast<const float*>(scratch), problem().beta != 0 ? step.residual : nullptr,
-                     step.finished);
+        finish_frame(problem(), reinterpret_cast<const float*>(scratch), step.residual, step.finished);
     }
 
     void execute(dnnl::stream& stream, const Step& step, std::byte* scratch) const {

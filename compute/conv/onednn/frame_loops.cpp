@@ -40,12 +40,13 @@ void finish_frame(const ConvProblem& problem, const float* sums, const std::byte
     static constexpr std::array<float, kBlock> kNoBias{};
     const auto element = static_cast<std::int64_t>(element_bytes(problem.output_dtype));
     const auto finish = problem.output_dtype == Element::F32 ? finish_f32 : finish_bf16;
+    const bool adds_residual = residual != nullptr && problem.beta != 0;
     for_blocks(problem.pixels_out() * problem.filter.k, [&](std::int64_t first, std::int64_t count) {
         finish({.sums = sums + first,
                 .pixels = 1,
                 .channels = count,
                 .bias = kNoBias.data(),
-                .residual = residual == nullptr ? nullptr : residual + first * element,
+                .residual = adds_residual ? residual + first * element : nullptr,
                 .output = to + first * element,
                 .beta = problem.beta,
                 .activation = problem.activation,

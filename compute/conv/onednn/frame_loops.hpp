@@ -14,8 +14,8 @@ void widen_frame(const std::byte* from, float* to, std::int64_t elements);
 void copy_frame(const float* from, float* to, std::int64_t elements);
 
 /// The problem's epilogue after the bias: to[i] = relu(silu(sums[i]) + beta * residual[i]), rounded once. `sums` of one
-/// output frame; `residual` and `to` of the output's type (F32 or BF16). The residual may be null. `to` may be the
-/// residual or, for F32, the sums.
+/// output frame; `residual` and `to` of the output's type (F32 or BF16). A residual that is null, or whose beta is 0,
+/// is not read. `to` may be the residual or, for F32, the sums.
 void finish_frame(const ConvProblem& problem, const float* sums, const std::byte* residual, std::byte* to);
 
 }  // namespace kinetograph::conv::onednn

@@ -112,8 +112,7 @@ class WidenedConvolution final : public Convolution {
         const bool in_place = p.output_dtype == DType::F32 && !p.residual;
         float* sums = in_place ? reinterpret_cast<float*>(frame.output) : output;
         convolve(*primitive_, input, sums);
-        if (!in_place || p.activation != Activation::None)
-            finish_frame(p, sums, p.beta != 0 ? frame.residual : nullptr, frame.output);
+        if (!in_place || p.activation != Activation::None) finish_frame(p, sums, frame.residual, frame.output);
     }
 
     void convolve(const TapPrimitive& p, float* source, float* destination) const {
