@@ -50,7 +50,7 @@ function(kinetograph_install_headers)
     endforeach()
 endfunction()
 kinetograph_install_headers(
-    compute/live/live_stream.hpp
+    compute/live/live_feed.hpp
     compute/session/session.hpp
     compute/vae/clip.hpp
     compute/tensor/safetensors.hpp

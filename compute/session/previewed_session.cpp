@@ -68,18 +68,18 @@ Result<std::shared_ptr<const Session>> PreviewedSession::session(const CallLimit
     return wait_for(opened_, limits);
 }
 
-Result<std::unique_ptr<stream::FrameStream>> PreviewedSession::decode(const vae::Latents& clip,
-                                                                      const StreamOptions& options) {
+Result<std::unique_ptr<stream::FrameSource>> PreviewedSession::decode(const vae::Latents& clip,
+                                                                      const vae::StepOptions& options) {
     if (is_ready(opened_)) {
         KG_TRY(const auto session, opened_.get());
         return session->decode(clip, options);
     }
     KG_TRY(auto preview, preview_->decode(clip, options));
-    return stream::create_previewed_stream(
+    return stream::create_previewed_source(
         std::move(preview),
-        [opened = opened_, clip, options](const CallLimits& limits) -> Result<std::unique_ptr<stream::FrameStream>> {
+        [opened = opened_, clip, options](const CallLimits& limits) -> Result<std::unique_ptr<stream::FrameSource>> {
             KG_TRY(const auto session, wait_for(opened, limits));
-            StreamOptions of_large = options;
+            vae::StepOptions of_large = options;
             of_large.limits = limits;
             return session->decode(clip, of_large);
         },

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <kinetograph/compute/session/session.hpp>
-#include <kinetograph/compute/stream/previewed_stream.hpp>
+#include <kinetograph/compute/stream/previewed_source.hpp>
 
 #include <future>
 
@@ -23,11 +23,11 @@ class PreviewedSession {
     /// Stops opening the large checkpoint. Streams that outlive this and still wait for it return Cancelled.
     ~PreviewedSession();
 
-    /// Session::decode of the large checkpoint once that is open; a stream::create_previewed_stream() before. Errors:
+    /// Session::decode of the large checkpoint once that is open; a stream::create_previewed_source() before. Errors:
     /// those of Session::decode with the preview, and those of opening the large checkpoint if they are known by then;
     /// otherwise the stream's take() returns them. InvalidArgument also if the two decode different latents, or to
     /// different sizes.
-    Result<std::unique_ptr<stream::FrameStream>> decode(const vae::Latents& clip, const StreamOptions& options = {});
+    Result<std::unique_ptr<stream::FrameSource>> decode(const vae::Latents& clip, const vae::StepOptions& options = {});
 
     accel::Device& device() const { return preview_->device(); }
     /// The session that decodes first. The large one's frames have the same size and rate.

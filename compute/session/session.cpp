@@ -2,6 +2,7 @@
 
 #include <kinetograph/compute/conv/ceiling.hpp>
 #include <kinetograph/compute/nn/operators.hpp>
+#include <kinetograph/compute/stream/step_loop.hpp>
 #include <kinetograph/engine/accel/open.hpp>
 #include <kinetograph/engine/interop/bridge.hpp>
 #include <kinetograph/engine/vulkan/device.hpp>
@@ -79,53 +80,52 @@ Result<void> Session::adopt(const ApplicationVulkan& application) {
 }
 
 /// Makes the bridge of one stream: what lies between two devices belongs to one graph at a time. It keeps both devices.
-Result<std::shared_ptr<interop::Bridge>> Session::connect(StreamOptions::Storage storage) const {
+Result<std::shared_ptr<interop::Bridge>> Session::connect(interop::FrameStorage storage) const {
     struct Connected {
         std::shared_ptr<const vulkan::Instance> instance;
         std::shared_ptr<const vulkan::Device> display;
         std::shared_ptr<accel::Device> device;
         std::unique_ptr<interop::Bridge> bridge;
     };
-    const bool to_display = storage != StreamOptions::Storage::Host;
+    const bool to_display = storage != interop::FrameStorage::Host;
     KG_TRY(auto bridge, interop::Bridge::create(*device_, to_display ? display_.get() : nullptr));
-    if (storage == StreamOptions::Storage::Image && bridge->choice().topology == interop::Topology::Headless)
+    if (storage == interop::FrameStorage::Image && bridge->choice().topology == interop::Topology::Headless)
         return fail(ErrorCode::Unsupported, "{}",
                     display_ ? bridge->choice().reason : "frames as images: the session was opened without Vulkan");
     auto connected = std::make_shared<Connected>(Connected{instance_, display_, device_, std::move(bridge)});
     return std::shared_ptr<interop::Bridge>(connected, connected->bridge.get());
 }
 
-StreamOptions::Storage Session::storage_of(const StreamOptions& options) const {
-    return options.storage.value_or(display_ ? StreamOptions::Storage::Image : StreamOptions::Storage::Host);
+vae::StepOptions Session::complete(vae::StepOptions options) const {
+    options.storage = options.storage.value_or(display_ ? interop::FrameStorage::Image : interop::FrameStorage::Host);
+    if (options.recorder == nullptr) options.recorder = recorder_;
+    return options;
 }
 
-stream::FrameStreamOptions Session::stream_options(const StreamOptions& options) const {
-    return {.storage = storage_of(options),
-            .format = options.format,
-            .slots = options.slots,
-            .loop = options.loop,
-            .latent_frames = options.latent_frames,
-            .fps = options.fps,
-            .recorder = recorder_,
-            .passes = recorder_,
-            .limits = options.limits};
-}
-
-Result<std::unique_ptr<stream::FrameStream>> Session::decode(const std::filesystem::path& latents,
-                                                             const StreamOptions& options) const {
+Result<std::unique_ptr<stream::FrameSource>> Session::decode(const std::filesystem::path& latents,
+                                                             const vae::StepOptions& options) const {
     KG_TRY(const auto clip, vae::Latents::open(latents, {.allocator = {}, .limits = options.limits}));
     return decode(clip, options);
 }
 
-Result<std::unique_ptr<stream::FrameStream>> Session::decode(const vae::Latents& clip,
-                                                             const StreamOptions& options) const {
-    KG_TRY(auto bridge, connect(storage_of(options)));
-    return stream::FrameStream::create(std::move(bridge), model_, clip, stream_options(options));
+Result<std::unique_ptr<stream::FrameSource>> Session::decode(const vae::Latents& clip,
+                                                             const vae::StepOptions& options) const {
+    const vae::StepOptions own = complete(options);
+    KG_TRY(auto bridge, connect(*own.storage));
+    return stream::StepLoop::of_clip(std::move(bridge), model_, clip, own);
 }
 
-Result<std::unique_ptr<stream::FrameStream>> Session::decode(vae::LatentSize size, const StreamOptions& options) const {
-    KG_TRY(auto bridge, connect(storage_of(options)));
-    return stream::FrameStream::create(std::move(bridge), model_, size, stream_options(options));
+Result<stream::PushedSource> Session::decode(vae::LatentSize size, const vae::StepOptions& options) const {
+    const vae::StepOptions own = complete(options);
+    KG_TRY(auto bridge, connect(*own.storage));
+    return stream::StepLoop::of_pushed(std::move(bridge), model_, size, own);
+}
+
+Result<std::unique_ptr<stream::FrameSource>> Session::decode(const stream::FeedPlan& feed, vae::LatentSize size,
+                                                             const vae::StepOptions& options) const {
+    const vae::StepOptions own = complete(options);
+    KG_TRY(auto bridge, connect(*own.storage));
+    return stream::StepLoop::create(std::move(bridge), model_, size, feed, own);
 }
 
 }  // namespace kinetograph::session

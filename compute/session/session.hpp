@@ -1,8 +1,9 @@
 // Session: the front door. A checkpoint on a device, opened once; then streams of frames, as many as wanted.
 #pragma once
 
-#include <kinetograph/compute/stream/frame_stream.hpp>
+#include <kinetograph/compute/stream/latent_queue.hpp>
 #include <kinetograph/compute/vae/model.hpp>
+#include <kinetograph/compute/vae/step_options.hpp>
 #include <kinetograph/engine/accel/device_watch.hpp>
 #include <kinetograph/engine/vulkan/adopted_device.hpp>
 #ifndef KINETOGRAPH_WITHOUT_VULKAN
@@ -15,6 +16,9 @@
 #include <optional>
 #include <string>
 
+namespace kinetograph::interop {
+class Bridge;
+}
 namespace kinetograph::vulkan {
 class Device;
 class Instance;
@@ -48,19 +52,6 @@ struct SessionOptions {
     CallLimits limits{};  ///< of open(): reading and checking the checkpoint, opening the device
 };
 
-struct StreamOptions {
-    using Storage = interop::FrameStorage;
-    std::optional<Storage> storage{};  ///< nothing: images where there is Vulkan, else the host's memory
-    vae::FrameFormat format = vae::FrameFormat::Rgba8;  ///< images are Rgba8
-    std::uint32_t slots = 12;  ///< frames ready and frames held; the default is three steps of four frames
-    bool loop = false;         ///< a clip starts over at its end
-    /// How many latent frames of a clip a step takes; a clip's first step takes one. More are faster, but need more
-    /// memory, and their frames come later. There are more slots than a step makes frames.
-    std::int64_t latent_frames = 1;
-    double fps = 24.0;    ///< of latents that are pushed; a clip has its own
-    CallLimits limits{};  ///< of decode(): packing and uploading the weights, uploading the clip
-};
-
 /// Opens a device by name, as in SessionOptions::device. "auto" logs the devices that it has not taken, and why.
 /// Errors: those of accel::open, naming the lane.
 Result<std::unique_ptr<accel::Device>> open_device(const std::string& name, const accel::DeviceHooks& hooks = {});
@@ -83,13 +74,17 @@ class Session {
 
     /// Decodes a clip ahead of its reader, on a thread of its own. Errors: those of vae::Latents::open; InvalidArgument
     /// (a clip that the checkpoint does not take); OutOfMemory, stating what is needed; Unsupported (images, and frames
-    /// cannot reach a Vulkan device, or there is none); Cancelled.
-    Result<std::unique_ptr<stream::FrameStream>> decode(const std::filesystem::path& latents,
-                                                        const StreamOptions& options = {}) const;
-    Result<std::unique_ptr<stream::FrameStream>> decode(const vae::Latents& clip,
-                                                        const StreamOptions& options = {}) const;
-    /// A stream of latents of that size, which the application pushes as they are made.
-    Result<std::unique_ptr<stream::FrameStream>> decode(vae::LatentSize size, const StreamOptions& options = {}) const;
+    /// cannot reach a Vulkan device, or there is none); Cancelled. Without a recorder of their own, streams have the
+    /// session's.
+    Result<std::unique_ptr<stream::FrameSource>> decode(const std::filesystem::path& latents,
+                                                        const vae::StepOptions& options = {}) const;
+    Result<std::unique_ptr<stream::FrameSource>> decode(const vae::Latents& clip,
+                                                        const vae::StepOptions& options = {}) const;
+    /// The frames of latents of that size, which the application pushes as they are made.
+    Result<stream::PushedSource> decode(vae::LatentSize size, const vae::StepOptions& options = {}) const;
+    /// The frames of a feed's latents, which the stream's thread decodes. Errors: also those of the feed.
+    Result<std::unique_ptr<stream::FrameSource>> decode(const stream::FeedPlan& feed, vae::LatentSize size,
+                                                        const vae::StepOptions& options) const;
 
     accel::Device& device() const { return *device_; }
     const std::shared_ptr<vae::Model>& model() const { return model_; }
@@ -100,9 +95,8 @@ class Session {
     Session() = default;
     Result<void> adopt(const ApplicationVulkan& application);
     void tell_ceiling() const;
-    Result<std::shared_ptr<interop::Bridge>> connect(StreamOptions::Storage storage) const;
-    StreamOptions::Storage storage_of(const StreamOptions& options) const;
-    stream::FrameStreamOptions stream_options(const StreamOptions& options) const;
+    Result<std::shared_ptr<interop::Bridge>> connect(interop::FrameStorage storage) const;
+    vae::StepOptions complete(vae::StepOptions options) const;
 
     std::string description_;
     std::shared_ptr<const vulkan::Instance> instance_;  ///< of the application's device

@@ -15,6 +15,7 @@
 #pragma once
 
 #include <kinetograph/compute/nn/fusion.hpp>
+#include <kinetograph/compute/vae/step_shape.hpp>
 
 #include <compare>
 #include <cstdint>
@@ -22,12 +23,6 @@
 #include <vector>
 
 namespace kinetograph::vae {
-
-struct Bands {
-    std::int64_t count = 1;       ///< 1: the picture is computed whole
-    std::int64_t upsampling = 0;  ///< which of the network's spatial upsamplings the bands begin with, from 0
-    friend auto operator<=>(const Bands&, const Bands&) = default;
-};
 
 struct Rows {
     std::int64_t first = 0, count = 0;

@@ -2,11 +2,14 @@
 
 namespace kinetograph::vae {
 
-Result<Clip> Clip::create(std::shared_ptr<Model> model, const StepPlans& plans) {
-    Clip clip(std::move(model), plans);
-    for (const auto& [key, bytes] : plans.kept_bytes) {
-        KG_TRY(auto kept, clip.model().device().allocate(key.empty() ? "zeros" : key + ".kept", bytes));
-        clip.kept_.emplace(key, std::move(kept));
+Result<std::unique_ptr<Clip>> Clip::create(std::shared_ptr<Model> model, LatentSize size, const StepOptions& options) {
+    const StackSize steps{size.height, size.width, options.latent_frames, options.bands};
+    KG_TRY(const auto* plans,
+           options.bands.count == 1 ? model->plan_to_fit(steps, options.limits) : model->plan(steps, options.limits));
+    std::unique_ptr<Clip> clip(new Clip(std::move(model), *plans));
+    for (const auto& [key, bytes] : plans->kept_bytes) {
+        KG_TRY(auto kept, clip->model().device().allocate(key.empty() ? "zeros" : key + ".kept", bytes));
+        clip->kept_.emplace(key, std::move(kept));
     }
     return clip;
 }
@@ -33,27 +36,17 @@ graph::Buffer Clip::import_latents(graph::FrameGraph& graph, const graph::Physic
 
 graph::BufferDesc Clip::frame_desc(FrameFormat format, graph::MemoryDomain domain) const {
     const StepFrames frames = step_frames();
-    return {static_cast<std::uint64_t>(frames.width * frames.height) * bytes_per_pixel(format), 256, domain};
-}
-
-Result<std::vector<graph::Buffer>> Clip::declare_step(graph::FrameGraph& graph, const LatentBuffer& latents,
-                                                      const StepOutput& output, std::int64_t latent_frames) {
-    KG_TRY(const auto kind, next(latent_frames));
-    const FindKept find_kept = [this](const std::string& key, std::uint64_t bytes) {
-        return graph::Physical{reinterpret_cast<std::uintptr_t>(kept_.at(key)->data()), 0, bytes};
-    };
-    return model_->declare(graph, plans_->size, kind, find_kept, latents, output);
+    return {static_cast<std::uint64_t>(frames.width * frames.height) * bytes_per_pixel(format, frames.channels), 256,
+            domain};
 }
 
 Result<std::vector<graph::Buffer>> Clip::declare(graph::FrameGraph& graph, const LatentBuffer& latents,
                                                  const ClipFrames& frames, std::int64_t latent_frames) {
-    return declare_step(graph, latents, frames, latent_frames);
-}
-
-Result<void> Clip::declare(graph::FrameGraph& graph, const LatentBuffer& latents, const ClipValues& values,
-                           std::int64_t latent_frames) {
-    KG_CHECK(declare_step(graph, latents, values, latent_frames));
-    return {};
+    KG_TRY(const auto kind, next(latent_frames));
+    const FindKept find_kept = [this](const std::string& key, std::uint64_t bytes) {
+        return graph::Physical{reinterpret_cast<std::uintptr_t>(kept_.at(key)->data()), 0, bytes};
+    };
+    return model_->declare(graph, plans_->size, kind, find_kept, latents, frames);
 }
 
 FrameRange Clip::advance(std::int64_t latent_frames) {
@@ -63,7 +56,13 @@ FrameRange Clip::advance(std::int64_t latent_frames) {
     return range;
 }
 
+Result<void> Clip::status() const {
+    if (ended_) return fail(*ended_);
+    return {};
+}
+
 Result<void> Clip::reset(accel::Stream& stream) {
+    ended_.reset();
     next_latent_ = next_frame_ = 0;
     static_cast<void>(stream.synchronize());  // an error of the abandoned clip was reported by its step
     for (const auto& [key, kept] : kept_) stream.fill(kept->data(), std::byte{0}, kept->bytes());

@@ -2,6 +2,13 @@
 #pragma once
 
 #include <kinetograph/compute/vae/model.hpp>
+#include <kinetograph/compute/vae/step_options.hpp>
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
 namespace kinetograph::vae {
 
@@ -19,10 +26,20 @@ struct FrameRange {
 ///
 /// A graph that was declared for a step can be executed for every later step of the same kind, and must outlive the
 /// work of each. Any number of clips share a model. Used by one thread at a time.
+///
+/// An Error of a step that is InvalidArgument leaves the clip as it was: the step can be tried again. Every other one
+/// ends the clip: its streaming state is lost, and each further step returns that Error until reset() begins a new
+/// clip. If reset() returns an Error too, it is the device's, and a new device is needed.
 class Clip {
   public:
-    /// `plans` are the model's. Errors: OutOfMemory.
-    static Result<Clip> create(std::shared_ptr<Model> model, const StepPlans& plans);
+    /// Plans the size and packs the parameters, unless the model has done that before, then allocates what the clip
+    /// keeps from step to step. Of `options`: bands, latent_frames and limits. Errors: those of Model::plan_to_fit;
+    /// Cancelled.
+    static Result<std::unique_ptr<Clip>> create(std::shared_ptr<Model> model, LatentSize size,
+                                                const StepOptions& options = {});
+    Clip(const Clip&) = delete;
+    Clip& operator=(const Clip&) = delete;
+    ~Clip() = default;
 
     /// The kind of the next step, on `latent_frames`. Errors: InvalidArgument (more than the plans are for, a second
     /// step where a clip is one).
@@ -38,14 +55,15 @@ class Clip {
     /// failed. Errors: those of next() and declare_step().
     Result<std::vector<graph::Buffer>> declare(graph::FrameGraph& graph, const LatentBuffer& latents,
                                                const ClipFrames& frames = {}, std::int64_t latent_frames = 1);
-    /// The same with all frames in one piece of memory that the host reads.
-    Result<void> declare(graph::FrameGraph& graph, const LatentBuffer& latents, const ClipValues& values,
-                         std::int64_t latent_frames = 1);
     /// Called when a step has been submitted: the next one goes on where it ends. Returns which frames of the clip it
     /// makes.
     FrameRange advance(std::int64_t latent_frames = 1);
     /// Begins a new clip, after all work that `stream` was given. Errors: those of the stream.
     Result<void> reset(accel::Stream& stream);
+    /// Ends the clip with an Error of its steps, or of work that belongs to them.
+    void end(Error error) { ended_ = std::move(error); }
+    /// What ended the clip, if anything has.
+    Result<void> status() const;
 
     Model& model() const { return *model_; }
     const StepPlans& plans() const { return *plans_; }
@@ -55,19 +73,19 @@ class Clip {
     /// What a step of that kind makes.
     nn::Extent output(StepKind kind) const { return output_shape(model_->network(), plans_->size, kind); }
     std::int64_t latent_frame() const { return next_latent_; }  ///< the next one that it takes, from 0
+    std::int64_t next_frame() const { return next_frame_; }     ///< the next one that it makes, from 0
     StackMemory memory() const { return model_->memory(*plans_); }
 
   private:
     Clip(std::shared_ptr<Model> model, const StepPlans& plans)
         : model_(std::move(model)), plans_(&plans), factors_(model_->factors()) {}
-    Result<std::vector<graph::Buffer>> declare_step(graph::FrameGraph& graph, const LatentBuffer& latents,
-                                                    const StepOutput& output, std::int64_t latent_frames);
 
     std::shared_ptr<Model> model_;
     const StepPlans* plans_;
     nn::Factors factors_;
     std::int64_t next_latent_ = 0, next_frame_ = 0;
     std::map<std::string, std::unique_ptr<accel::Memory>> kept_;  ///< by key, as in StepPlans::kept_bytes
+    std::optional<Error> ended_;
 };
 
 }  // namespace kinetograph::vae

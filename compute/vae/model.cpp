@@ -121,10 +121,14 @@ Result<const graph::Plan*> StepPlans::plan_of(StepKind kind) const {
     return &it->second;
 }
 
-StepFrames Model::step_frames(LatentSize size) const {
-    const StepKind most{.first = network_.one_step, .frames = 1};
-    const nn::Extent frames = output_shape(network_, {.height = size.height, .width = size.width}, most);
-    return {frames.frames, frames.height, frames.width};
+StepFrames Model::step_frames(LatentSize size, std::int64_t latent_frames) const {
+    const StackSize stack{.height = size.height, .width = size.width, .max_frames = latent_frames};
+    StepFrames frames;
+    for (const StepKind kind : kinds_of_steps(network_, stack)) {
+        const nn::Extent made = output_shape(network_, stack, kind);
+        frames = {std::max(frames.most, made.frames), made.height, made.width, made.channels};
+    }
+    return frames;
 }
 
 /// Limits the size so that no frame between two primitives has more than 2^31 - 1 elements.
@@ -285,15 +289,20 @@ Result<StepPlans> Model::compile(const StackSize& size, const CallLimits& limits
     };
     for (const StepKind kind : kinds_of_steps(network_, size)) {
         KG_CHECK(limits.check("compiling its steps"));
-        const std::uint64_t in = input_bytes(network_, size, kind.frames), out = output_bytes(network_, size, kind);
+        const std::uint64_t in = input_bytes(network_, size, kind.frames);
+        const nn::Extent out = output_shape(network_, size, kind);
+        const std::uint64_t frame_bytes = static_cast<std::uint64_t>(out.elements() / out.frames) * sizeof(float);
         graph::FrameGraph frame;
         const graph::Buffer latents =
             frame.import_buffer("latents", {in, 16, graph::MemoryDomain::Accelerator}, {0, 0, in});
+        std::vector<graph::Buffer> places;
+        for (std::int64_t i = 0; i < out.frames; ++i)
+            places.push_back(frame.import_buffer(
+                fmt::format("frame {}", i), {frame_bytes, 256, graph::MemoryDomain::Accelerator}, {0, 0, frame_bytes}));
         KG_CHECK(declare_step(frame, network_, size, kind, {parameters_, *operators_, find}, latents,
-                              ClipValues{.output = {0, 0, out}}));
+                              {.format = FrameFormat::Float32, .places = places}));
         KG_TRY(auto plan, graph::compile(frame, {.topology = graph::LaneTopology::cpu_only()}));
         made.transients = std::max(made.transients, plan.arena_bytes[graph::MemoryDomain::Accelerator.index()]);
-        made.io = std::max(made.io, whole_pages(in) + whole_pages(out) + whole_pages(1));
         made.plans.emplace(kind, std::move(plan));
     }
     made.transients = whole_pages(made.transients);
@@ -309,7 +318,6 @@ StackMemory Model::memory(const StepPlans& plans) const {
 StackMemory Model::memory_locked(const StepPlans& plans) const {
     return {.transients = plans.transients,
             .histories = plans.histories,
-            .io = plans.io,
             .parameters = std::max(device_bytes_ + parameters_.bytes_to_pack(), parameters_.bytes()),
             .bands = plans.size.bands.count,
             .work_ratio = plans.work_ratio};
@@ -317,7 +325,7 @@ StackMemory Model::memory_locked(const StepPlans& plans) const {
 
 Result<std::vector<graph::Buffer>> Model::declare(graph::FrameGraph& graph, const StackSize& size, StepKind kind,
                                                   const FindKept& find_kept, const LatentBuffer& latents,
-                                                  const StepOutput& output) {
+                                                  const ClipFrames& output) {
     const Lock lock(mutex_);
     KG_TRY(auto declared,
            declare_step(graph, network_, size, kind, {parameters_, *operators_, find_kept}, latents, output));

@@ -21,16 +21,6 @@ enum class LatentScale : std::uint8_t {
     Raw,         ///< already what the decoder takes
 };
 
-/// Size of a clip in latent pixels.
-struct LatentSize {
-    std::int64_t height = 0, width = 0;
-};
-
-/// The frames that a step on one latent frame makes: how many at most, and their size in pixels.
-struct StepFrames {
-    std::int64_t most = 0, height = 0, width = 0;
-};
-
 struct ModelOptions {
     Precision precision = Precision::Bf16;
     conv::Sums sums = conv::Sums::Exact;
@@ -46,7 +36,7 @@ struct StepPlans {
     double work_ratio = 1.0;  ///< multiply-adds of a clip's later steps, over those of the whole picture
     std::map<StepKind, graph::Plan> plans{};
     std::map<std::string, std::uint64_t> kept_bytes{};  ///< by key of the causal convolution; "": zeros
-    std::uint64_t transients = 0, histories = 0, io = 0;
+    std::uint64_t transients = 0, histories = 0;
 
     /// Errors: InvalidArgument (a kind that no clip of this size runs).
     Result<const graph::Plan*> plan_of(StepKind kind) const;
@@ -93,11 +83,11 @@ class Model {
     /// Adds the passes of one step to `graph`. Errors: those of declare_step().
     Result<std::vector<graph::Buffer>> declare(graph::FrameGraph& graph, const StackSize& size, StepKind kind,
                                                const FindKept& find_kept, const LatentBuffer& latents,
-                                               const StepOutput& output);
+                                               const ClipFrames& output);
 
     accel::Device& device() const { return device_; }
     const NetworkDesc& network() const { return network_; }
-    StepFrames step_frames(LatentSize size) const;
+    StepFrames step_frames(LatentSize size, std::int64_t latent_frames = 1) const;  ///< on so many at most
     nn::Factors factors() const { return nn::factors(network_.network); }
     std::int64_t channels() const { return network_.network.input_channels(); }  ///< of latents
     const std::string& name() const { return name_; }                            ///< the checkpoint's, for messages

@@ -22,8 +22,7 @@ Result<void> check_latents(const graph::FrameGraph& frame, graph::Buffer latents
 
 }  // namespace
 
-Result<Tensor> unpack_latents(const StepContext& step, const LatentBuffer& latents, const nn::Extent& shape,
-                              bool anew) {
+Result<Tensor> unpack_latents(const StepContext& step, const LatentBuffer& latents, const nn::Extent& shape) {
     const Tensor out = tensor_of(shape, step.network.dtype);
     const std::uint64_t frame_bytes =
         static_cast<std::uint64_t>(out.pixels() * out.channels) * tensor::bytes_per_element(latents.dtype);
@@ -39,7 +38,7 @@ Result<Tensor> unpack_latents(const StepContext& step, const LatentBuffer& laten
         [&](graph::PassBuilder& pass, Data& d) {
             d.in = pass.read(latents.buffer, Access::KernelRead);
             d.out = create(pass, "unpack_latents", out);
-            if (anew) pass.run_anew();
+            pass.run_anew();
         },
         [operators = &step.operators, map, soft_limit = nn::input_limit(step.network.network), dtype = latents.dtype,
          frame_bytes](const Data& d, accel::PassContext& lane) {
@@ -54,12 +53,10 @@ Result<Tensor> unpack_latents(const StepContext& step, const LatentBuffer& laten
     return data.out;
 }
 
-namespace {
-
-void write_frames(const StepContext& step, const Tensor& x, PictureRows rows, const ClipFrames& frames,
+void write_output(const StepContext& step, const Tensor& x, PictureRows rows, const ClipFrames& frames,
                   Written& written) {
-    const graph::BufferDesc desc{static_cast<std::uint64_t>(rows.height * x.width) * bytes_per_pixel(frames.format),
-                                 256, frames.domain};
+    const std::uint64_t row_bytes = static_cast<std::uint64_t>(x.width) * bytes_per_pixel(frames.format, x.channels);
+    const graph::BufferDesc desc{static_cast<std::uint64_t>(rows.height) * row_bytes, 256, frames.domain};
     struct Data {
         Tensor in;
         Written out;
@@ -76,8 +73,7 @@ void write_frames(const StepContext& step, const Tensor& x, PictureRows rows, co
             pass.run_anew();
         },
         [format = frames.format, limit = limit_of(step.network), operators = &step.operators,
-         before = static_cast<std::uint64_t>(rows.first * x.width) * bytes_per_pixel(frames.format)](
-            const Data& d, accel::PassContext& lane) {
+         before = static_cast<std::uint64_t>(rows.first) * row_bytes](const Data& d, accel::PassContext& lane) {
             const auto input = read_only(addresses(lane, d.in));
             std::vector<std::byte*> outputs;
             outputs.reserve(d.out.frames.size());
@@ -97,48 +93,7 @@ void write_frames(const StepContext& step, const Tensor& x, PictureRows rows, co
     written = data.out;
 }
 
-/// Stores `x` as float32 in pictures [height, width, channels] that follow each other at `to`, from row rows.first on.
-void store_rows(accel::PassContext& lane, const nn::Operators& operators, const Tensor& x, float* to, PictureRows rows,
-                float limit = std::numeric_limits<float>::infinity(), std::uint32_t* not_finite = nullptr) {
-    const auto input = read_only(addresses(lane, x));
-    const std::int64_t row = x.width * x.channels;
-    const std::size_t together = x.height == rows.height ? input.size() : 1;  // whole frames are dense on both sides
-    for (std::size_t i = 0; i < input.size(); i += together)
-        report(lane,
-               operators.store_float(
-                   lane.stream(), lane.pass_name(),
-                   {std::span(input).subspan(i, together),
-                    reinterpret_cast<std::byte*>(to + (static_cast<std::int64_t>(i) * rows.height + rows.first) * row),
-                    x.height * row, x.dtype, limit, not_finite}));
-}
-
-void write_values(const StepContext& step, const Tensor& x, PictureRows rows, const ClipValues& values,
-                  Written& written) {
-    struct Data {
-        Tensor in;
-        graph::Buffer out;
-    };
-    const Data& data = step.frame.add_pass<Data>(
-        step.named("write_frames"), Lane::Accelerator,
-        [&](graph::PassBuilder& pass, Data& d) {
-            d.in = read(pass, x);
-            d.out = pass.write(written.frames.front(), Access::KernelWrite);
-        },
-        [limit = limit_of(step.network), not_finite = values.not_finite, operators = &step.operators, rows](
-            const Data& d, accel::PassContext& lane) {
-            store_rows(lane, *operators, d.in, reinterpret_cast<float*>(lane.address(d.out)), rows, limit, not_finite);
-        });
-    written.frames = {data.out};
-}
-
-}  // namespace
-
-Result<Written> begin_output(const StepContext& step, const nn::Extent& shape, const StepOutput& output) {
-    if (const auto* values = std::get_if<ClipValues>(&output)) {
-        const graph::BufferDesc desc{values->output.bytes, 64, graph::MemoryDomain::Accelerator};
-        return Written{.frames = {step.frame.import_buffer("frames", desc, values->output)}, .not_finite = {}};
-    }
-    const auto& frames = std::get<ClipFrames>(output);
+Result<Written> begin_output(const nn::Extent& shape, const ClipFrames& frames) {
     const auto count = static_cast<std::size_t>(shape.frames);
     if (frames.format == FrameFormat::Rgba8 && shape.channels != 3)
         return fail(ErrorCode::InvalidArgument, "write_frames: pictures have 3 channels, the last layer makes {}",
@@ -149,18 +104,11 @@ Result<Written> begin_output(const StepContext& step, const nn::Extent& shape, c
     return Written{.frames = {frames.places.begin(), frames.places.end()}, .not_finite = frames.not_finite};
 }
 
-void write_output(const StepContext& step, const Tensor& x, PictureRows rows, const StepOutput& output,
-                  Written& written) {
-    if (const auto* values = std::get_if<ClipValues>(&output)) return write_values(step, x, rows, *values, written);
-    write_frames(step, x, rows, std::get<ClipFrames>(output), written);
-}
-
-std::vector<graph::Buffer> end_output(const StepContext& step, const StepOutput& output, const Written& written) {
-    const auto* frames = std::get_if<ClipFrames>(&output);
+std::vector<graph::Buffer> end_output(const StepContext& step, const ClipFrames& frames, Written written) {
     if (written.not_finite) step.frame.export_contents(written.not_finite);
-    if (frames == nullptr || !frames->places.empty())
+    if (!frames.places.empty())
         for (const graph::Buffer buffer : written.frames) step.frame.export_contents(buffer);
-    return frames != nullptr ? written.frames : std::vector<graph::Buffer>{};
+    return std::move(written.frames);
 }
 
 Result<void> write_trace(const StepContext& step, const Tensor& x, PictureRows rows, const nn::Extent& whole,
@@ -179,8 +127,19 @@ Result<void> write_trace(const StepContext& step, const Tensor& x, PictureRows r
             d.in = read(pass, x);
             pass.has_side_effect();
         },
-        [operators = &step.operators, output = reinterpret_cast<float*>(trace.memory->data()), rows](
-            const Data& d, accel::PassContext& lane) { store_rows(lane, *operators, d.in, output, rows); });
+        [operators = &step.operators, to = reinterpret_cast<float*>(trace.memory->data()), rows](
+            const Data& d, accel::PassContext& lane) {
+            const auto input = read_only(addresses(lane, d.in));
+            const std::int64_t row = d.in.width * d.in.channels;
+            for (std::size_t i = 0; i < input.size(); ++i) {
+                float* const frame = to + (static_cast<std::int64_t>(i) * rows.height + rows.first) * row;
+                report(lane, operators->store_float(lane.stream(), lane.pass_name(),
+                                                    {.input = std::span(input).subspan(i, 1),
+                                                     .output = reinterpret_cast<std::byte*>(frame),
+                                                     .elements = d.in.height * row,
+                                                     .dtype = d.in.dtype}));
+            }
+        });
     return {};
 }
 

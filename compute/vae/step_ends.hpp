@@ -24,20 +24,20 @@ struct PictureRows {
 
 /// The buffers that a step's results are written to, in their newest version: bands write them one after the other.
 struct Written {
-    std::vector<graph::Buffer> frames;  ///< or all values; empty before the first transients are made
+    std::vector<graph::Buffer> frames;  ///< empty before the first transients are made
     graph::Buffer not_finite;
 };
 
-/// Adds the pass that unpacks `latents` to nn::stored_input, an activation of that shape. `anew`: their address changes
-/// from step to step. Errors: InvalidArgument (too few bytes), those of Parameters.
-Result<Tensor> unpack_latents(const StepContext& step, const LatentBuffer& latents, const nn::Extent& shape, bool anew);
+/// Adds the pass that unpacks `latents` to nn::stored_input, an activation of that shape. Errors: InvalidArgument (too
+/// few bytes), those of Parameters.
+Result<Tensor> unpack_latents(const StepContext& step, const LatentBuffer& latents, const nn::Extent& shape);
 /// Called before anything is written of a step that makes `shape`. Errors: InvalidArgument, as of declare_step().
-Result<Written> begin_output(const StepContext& step, const nn::Extent& shape, const StepOutput& output);
+Result<Written> begin_output(const nn::Extent& shape, const ClipFrames& output);
 /// Writes `rows` of the picture, which are all of `x`.
-void write_output(const StepContext& step, const Tensor& x, PictureRows rows, const StepOutput& output,
+void write_output(const StepContext& step, const Tensor& x, PictureRows rows, const ClipFrames& output,
                   Written& written);
-/// Exports what was written to the caller's memory; returns the contents of the frames, none for ClipValues.
-std::vector<graph::Buffer> end_output(const StepContext& step, const StepOutput& output, const Written& written);
+/// Exports what was written to the caller's memory; returns the contents of the frames.
+std::vector<graph::Buffer> end_output(const StepContext& step, const ClipFrames& output, Written written);
 /// Adds a pass that copies `x`, rows of a module's output of extent `whole`, to the trace's memory, which the first
 /// call allocates. Errors: those of Device::allocate_pinned.
 Result<void> write_trace(const StepContext& step, const Tensor& x, PictureRows rows, const nn::Extent& whole,

@@ -35,11 +35,10 @@ class StepDeclaration {
           tails_(extents_.size()),
           kept_for_(extents_.size()) {}
 
-    Result<std::vector<graph::Buffer>> run(const LatentBuffer& latents, const StepOutput& output) {
-        const bool anew = std::holds_alternative<ClipFrames>(output);
-        KG_TRY(const Tensor input, unpack_latents(context(), latents, input_extent(), anew));
+    Result<std::vector<graph::Buffer>> run(const LatentBuffer& latents, const ClipFrames& output) {
+        KG_TRY(const Tensor input, unpack_latents(context(), latents, input_extent()));
         made(nn::stored_input(network_.network), input);
-        KG_TRY(written_, begin_output(context(), whole_.back(), output));
+        KG_TRY(written_, begin_output(whole_.back(), output));
         KG_TRY(const auto passes, nn::fuse(network_.network, {.first_step = kind_.first}));
         if (!network_.one_step) find_summed(passes);
         if (size_.bands.count == 1) {
@@ -49,7 +48,7 @@ class StepDeclaration {
             KG_CHECK(declare_in_bands(passes, output));
         }
         if (error_) return fail(std::move(*error_));
-        return end_output(context(), output, written_);
+        return end_output(context(), output, std::move(written_));
     }
 
   private:
@@ -76,7 +75,7 @@ class StepDeclaration {
         }
     }
 
-    Result<void> declare_in_bands(const std::vector<nn::Pass>& passes, const StepOutput& output) {
+    Result<void> declare_in_bands(const std::vector<nn::Pass>& passes, const ClipFrames& output) {
         const auto cut = find_cut(passes, size_.bands.upsampling);
         if (!cut)
             return fail(ErrorCode::Unsupported, "the network cannot be cut into bands at its upsampling {}",
@@ -104,7 +103,7 @@ class StepDeclaration {
         band_ = {band, cut, band_ ? band_->index + 1 : 0};
     }
 
-    void write(const StepOutput& output) {
+    void write(const ClipFrames& output) {
         if (!error_) write_output(context(), made_rows(tensors_.back()), place_of(tensors_.back()), output, written_);
     }
 
@@ -583,16 +582,10 @@ std::uint64_t input_bytes(const NetworkDesc& network, const StackSize& size, std
            tensor::bytes_per_element(dtype);
 }
 
-std::uint64_t output_bytes(const NetworkDesc& network, const StackSize& size, StepKind kind) {
-    return static_cast<std::uint64_t>(output_shape(network, size, kind).elements()) * sizeof(float);
-}
-
 Result<std::vector<graph::Buffer>> declare_step(graph::FrameGraph& frame, const NetworkDesc& network,
                                                 const StackSize& size, StepKind kind, const StepResources& resources,
-                                                const LatentBuffer& latents, const StepOutput& output) {
-    const auto* values = std::get_if<ClipValues>(&output);
-    return StepDeclaration(frame, network, size, kind, resources, values != nullptr ? values->trace : nullptr)
-        .run(latents, output);
+                                                const LatentBuffer& latents, const ClipFrames& output) {
+    return StepDeclaration(frame, network, size, kind, resources, output.trace).run(latents, output);
 }
 
 }  // namespace kinetograph::vae

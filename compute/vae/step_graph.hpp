@@ -4,6 +4,7 @@
 #include <kinetograph/compute/nn/operators.hpp>
 #include <kinetograph/compute/vae/bands.hpp>
 #include <kinetograph/compute/vae/parameters.hpp>
+#include <kinetograph/compute/vae/step_shape.hpp>
 #include <kinetograph/engine/accel/accelerator_lane.hpp>
 #include <kinetograph/engine/graph/executor.hpp>
 
@@ -11,17 +12,9 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <variant>
 #include <vector>
 
 namespace kinetograph::vae {
-
-/// What distinguishes the graphs of one decoder: temporal upsampling is skipped in the first step of a clip.
-struct StepKind {
-    bool first = true;
-    std::int64_t frames = 1;  ///< latent frames that go in
-    friend auto operator<=>(const StepKind&, const StepKind&) = default;
-};
 
 /// A network and how it is computed, whatever the size of its input.
 struct NetworkDesc {
@@ -35,31 +28,6 @@ struct NetworkDesc {
     std::vector<float> scale{}, shift{};        ///< input * scale + shift per channel; empty: as it is
 };
 
-/// What steps take in.
-struct StackSize {
-    std::int64_t height = 0, width = 0;  ///< of the input, in its own pixels
-    std::int64_t max_frames = 1;         ///< latent frames that one step may take
-    Bands bands{};                       ///< of the picture, which the end of a step computes one after the other
-    friend bool operator==(const StackSize&, const StackSize&) = default;
-};
-
-enum class FrameFormat : std::uint8_t {
-    Rgba8,    ///< [height, width, 4], 8 bits, sRGB-encoded as the model makes it, alpha 255
-    Float32,  ///< [height, width, 3], nominal range [-1, 1]
-    Float16,  ///< the same as IEEE half, rounded once
-};
-constexpr std::uint64_t bytes_per_pixel(FrameFormat format) {
-    return format == FrameFormat::Rgba8 ? 4 : format == FrameFormat::Float32 ? 12 : 6;
-}
-
-/// The frames of a step, each in a buffer of its own.
-struct ClipFrames {
-    FrameFormat format = FrameFormat::Rgba8;
-    graph::MemoryDomain domain = graph::MemoryDomain::Accelerator;  ///< of transients; Shared: Vulkan reaches it too
-    std::span<const graph::Buffer> places{};  ///< imports that are written, one a frame; none: transients of the graph
-    graph::Buffer not_finite{};  ///< 4 bytes that become 1 if a value is infinite or NaN; none: not checked
-};
-
 /// One module's output, copied out as float32 while the step runs.
 struct TraceRequest {
     std::string module;                     ///< a module of the network: "decoder.middle.1", "decoder.head.2"
@@ -67,21 +35,20 @@ struct TraceRequest {
     std::size_t values = 0;                 ///< [T, H, W, C] float32 in `memory` once the step has run
 };
 
-/// All frames of a step in one piece of memory that the host reads.
-struct ClipValues {
-    graph::Physical output{};             ///< [frames_out, H, W, c_out] float32
-    std::uint32_t* not_finite = nullptr;  ///< on the device: becomes 1 if a value of `output` is not finite
+/// Where a step's frames go, each in a buffer of its own.
+struct ClipFrames {
+    FrameFormat format = FrameFormat::Rgba8;
+    graph::MemoryDomain domain = graph::MemoryDomain::Accelerator;  ///< of transients; Shared: Vulkan reaches it too
+    std::span<const graph::Buffer> places{};  ///< imports that are written, one a frame; none: transients of the graph
+    graph::Buffer not_finite{};  ///< 4 bytes that become 1 if a value is infinite or NaN; none: not checked
     TraceRequest* trace = nullptr;
 };
 
-using StepOutput = std::variant<ClipFrames, ClipValues>;
-
 /// What comes out of a step.
 nn::Extent output_shape(const NetworkDesc& network, const StackSize& size, StepKind kind);
-/// Bytes of what goes in and, as float32, of what comes out.
+/// Bytes of what goes in.
 std::uint64_t input_bytes(const NetworkDesc& network, const StackSize& size, std::int64_t frames,
                           tensor::DType dtype = tensor::DType::F32);
-std::uint64_t output_bytes(const NetworkDesc& network, const StackSize& size, StepKind kind);
 
 /// Returns the memory in which the causal convolution `key` keeps frames from step to step: `bytes` for the last frames
 /// that it has seen, oldest first, zeros at first. Called once for every such convolution of a step; with an empty key
@@ -104,13 +71,13 @@ struct LatentBuffer {
     tensor::DType dtype;  ///< F32, F16 or BF16
 };
 
-/// Adds the passes of one step to `frame`, which decodes `latents`, and returns the contents of its frames; none for
-/// ClipValues. Passes are named like the checkpoint's tensors ("decoder.middle.0.residual.2", "decoder.head.2.band1").
+/// Adds the passes of one step to `frame`, which decodes `latents`, and returns the contents of its frames. Passes
+/// are named like the checkpoint's tensors ("decoder.middle.0.residual.2", "decoder.head.2.band1").
 /// The convolutions must be packed (Parameters::pack) before the graph runs. Errors: those of Parameters and Operators;
 /// InvalidArgument (too few bytes of latents, another number of places than of frames, pictures of a network that does
 /// not end in three channels); Unsupported (a network that cannot be cut into such bands).
 Result<std::vector<graph::Buffer>> declare_step(graph::FrameGraph& frame, const NetworkDesc& network,
                                                 const StackSize& size, StepKind kind, const StepResources& resources,
-                                                const LatentBuffer& latents, const StepOutput& output);
+                                                const LatentBuffer& latents, const ClipFrames& output);
 
 }  // namespace kinetograph::vae

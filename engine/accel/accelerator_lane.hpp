@@ -3,6 +3,7 @@
 
 #include <kinetograph/engine/accel/accelerator.hpp>
 #include <kinetograph/engine/accel/batch_graphs.hpp>
+#include <kinetograph/engine/accel/batches.hpp>
 #include <kinetograph/engine/accel/graph_memory.hpp>
 #include <kinetograph/engine/base/thread_safety.hpp>
 #include <kinetograph/engine/graph/executor.hpp>
@@ -29,17 +30,6 @@ class PassContext final : public graph::PassContext {
 
   private:
     Stream& stream_;
-};
-
-/// What a batch of passes becomes on the stream.
-enum class Batches : std::uint8_t {
-    Eager,  ///< every pass enqueues its work every time
-    /// The stream's work is captured once for every place that the batch's resources take, and replayed: the passes'
-    /// execute functions run while capturing only. For passes whose work depends on nothing but the plan and where
-    /// their resources lie; others say so (graph::PassBuilder::run_anew) and stay eager. So do batches whose passes
-    /// enqueue host functions, and everything on devices that cannot capture. Work that is not the stream's (a counter
-    /// in an execute function) does not happen in a replay.
-    Replayed,
 };
 
 /// How the lane's batches have run so far.

@@ -3,6 +3,7 @@
 
 #include <kinetograph/engine/base/clock.hpp>
 #include <kinetograph/engine/graph/handles.hpp>
+#include <kinetograph/engine/interop/frame_storage.hpp>
 #include <kinetograph/engine/interop/timeline_point.hpp>
 #include <kinetograph/engine/profile/plan_book.hpp>
 #ifndef KINETOGRAPH_WITHOUT_VULKAN
@@ -19,13 +20,6 @@ class Image;
 namespace kinetograph::interop {
 
 class SharedBuffer;
-
-/// Where a ring's frames are.
-enum class FrameStorage : std::uint8_t {
-    Image,   ///< images of the Vulkan device, written by passes on Vulkan lanes
-    Buffer,  ///< buffers that accelerator and Vulkan both see, written by passes on either
-    Host,    ///< host memory that the accelerator writes in place
-};
 
 /// How the three numbers of a pixel are to be read.
 struct ColorDescription {

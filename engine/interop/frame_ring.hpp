@@ -16,6 +16,7 @@ struct FrameRingDesc {
     using Storage = FrameStorage;
     std::uint32_t width = 0, height = 0;  ///< pixels
     graph::PixelFormat format = graph::PixelFormat::Rgba8Unorm;
+    std::uint32_t pixel_bytes = 0;  ///< of pixels that are no picture's, outside images; 0: the format's
     Storage storage = Storage::Image;
     std::uint32_t slots = 4;
     ColorDescription color;
@@ -46,7 +47,10 @@ class FrameRing {
     ~FrameRing() = default;
 
     const FrameRingDesc& desc() const { return desc_; }
-    std::uint64_t row_bytes() const { return std::uint64_t{desc_.width} * graph::bytes_per_pixel(desc_.format); }
+    std::uint64_t row_bytes() const {
+        const std::uint64_t pixel = desc_.pixel_bytes > 0 ? desc_.pixel_bytes : graph::bytes_per_pixel(desc_.format);
+        return desc_.width * pixel;
+    }
     std::uint64_t frame_bytes() const { return row_bytes() * desc_.height; }
 
     /// A slot that the writer holds.

@@ -158,10 +158,10 @@ class Stream:
 
     def _lend(self, batch: Batch) -> None:
         """Keeps latents alive until they are read, at the latest by the step after the newest one, for which a push
-        that timed out may have begun a copy. All steps but the newest two have read theirs."""
+        that timed out may have begun a copy. No more wait than there are slots, and two steps may be reading."""
         if self._lent and self._lent[-1][1] is batch:
             self._lent.pop()
-        while self._lent and self._lent[0][0] + 2 <= self._steps:
+        while self._lent and self._lent[0][0] + self._slots + 2 <= self._steps:
             self._lent.popleft()
         self._lent.append((self._steps + 1, batch))
 

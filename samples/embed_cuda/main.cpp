@@ -20,19 +20,19 @@ Result<void> play(Host& host, const char* latents, const char* weights, const ch
     KG_TRY(const auto session, session::Session::open(weights, {.device = device, .vulkan = vulkan}));
     KG_TRY(auto generator, Generator::create(session->device(), latents));
     KG_TRY(const auto stream, session->decode(generator.size(), {.fps = generator.fps()}));
-    std::printf("%s\n", stream->facts().route.c_str());
+    std::printf("%s\n", stream.frames->facts().route.c_str());
 
     // A step is enqueued after the generator's work, the engine's work after the step; only the GPU waits.
     while (!generator.done()) {
-        KG_TRY(const bool pushed, stream->push(generator.next(), std::chrono::seconds(1)));
+        KG_TRY(const bool pushed, stream.latents->push(generator.next(), std::chrono::seconds(1)));
         if (!pushed) return fail(ErrorCode::DeviceLost, "no frame came back within a second");
         for (;;) {
-            KG_TRY(const auto frame, stream->try_take_ahead());
+            KG_TRY(const auto frame, stream.frames->try_take_ahead());
             if (!frame) break;
             const std::uint64_t drawn =
                 host.submit(frame->image->handle(), frame->layout, {frame->width, frame->height},
                             frame->ready.semaphore, frame->ready.value);
-            KG_CHECK(stream->release(*frame, {host.done, nullptr, drawn}));
+            KG_CHECK(stream.frames->release(*frame, {host.done, nullptr, drawn}));
             host.print(drawn, frame->label.index, frame->label.presentation_time);
         }
     }

@@ -1,7 +1,7 @@
 // ClipPanel: a panel of the application, shown among the profiler's.
 #pragma once
 
-#include <kinetograph/compute/stream/frame_stream.hpp>
+#include <kinetograph/compute/stream/frame_source.hpp>
 #include <kinetograph/engine/ui/compact_hud.hpp>
 #include <kinetograph/engine/ui/panels.hpp>
 
@@ -9,10 +9,10 @@
 
 class ClipPanel final : public kinetograph::ui::Panel {
   public:
-    explicit ClipPanel(const kinetograph::stream::FrameStream& stream) : stream_(stream) {}
+    explicit ClipPanel(const kinetograph::stream::FrameSource& stream) : stream_(stream) {}
     std::string_view name() const override { return "Clip"; }
     void draw(const kinetograph::ui::PanelContext& context) override {
-        const kinetograph::stream::FrameStreamFacts& facts = stream_.facts();
+        const kinetograph::stream::SourceFacts& facts = stream_.facts();
         ImGui::Text("%lld frames of %lld x %lld", static_cast<long long>(facts.frames),
                     static_cast<long long>(facts.width), static_cast<long long>(facts.height));
         ImGui::Text("%s", facts.route.c_str());
@@ -22,5 +22,5 @@ class ClipPanel final : public kinetograph::ui::Panel {
     }
 
   private:
-    const kinetograph::stream::FrameStream& stream_;
+    const kinetograph::stream::FrameSource& stream_;
 };

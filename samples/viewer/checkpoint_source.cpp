@@ -132,7 +132,7 @@ std::size_t CheckpointSource::kept_frames(vae::LatentSize size) const {
 
 Result<Clip> CheckpointSource::open_file(const vae::Latents& clip, bool loop, Storage storage) const {
     Clip made{.kept = kept_frames({clip.height, clip.width}), .route = {}};
-    const session::StreamOptions options{.storage = storage, .slots = slots_for(made), .loop = loop};
+    const vae::StepOptions options{.storage = storage, .slots = slots_for(made), .loop = loop};
     KG_TRY(made.stream, previewed_ ? previewed_->decode(clip, options) : session_->decode(clip, options));
     return made;
 }
@@ -142,10 +142,9 @@ Result<Clip> CheckpointSource::open_live(const live::Incoming& incoming, Storage
     Clip opened;
     opened.kept = kFewestKept;
     opened.title = title_of(incoming.header);
-    KG_TRY(auto stream,
-           live::LiveStream::create(*session_, *family_, incoming, {.storage = storage, .slots = slots_for(opened)}));
-    opened.live = stream.get();
-    opened.stream = std::move(stream);
+    KG_TRY(auto source, live::decode(*session_, *family_, incoming, {.storage = storage, .slots = slots_for(opened)}));
+    opened.live = std::move(source.feed);
+    opened.stream = std::move(source.frames);
     return opened;
 }
 

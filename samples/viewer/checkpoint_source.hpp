@@ -39,7 +39,7 @@ class CheckpointSource final : public ClipSource {
     std::string description() const override;
 
   private:
-    using Storage = session::StreamOptions::Storage;
+    using Storage = interop::FrameStorage;
 
     Result<void> open_session();
     Result<void> open_for_clips(std::int64_t channels);

@@ -1,7 +1,7 @@
 // Clip: a stream of frames as the viewer plays it, and where such streams come from.
 #pragma once
 
-#include <kinetograph/compute/live/live_stream.hpp>
+#include <kinetograph/compute/live/live_feed.hpp>
 #include <kinetograph/samples/viewer/frame.hpp>
 
 #include <filesystem>
@@ -20,13 +20,13 @@ struct Route {
 /// One thread takes frames and releases them, all before the clip is destroyed. Destruction waits for the step that is
 /// being decoded and for pictures that are still being drawn from its frames.
 struct Clip {
-    std::unique_ptr<stream::FrameStream> stream{};
+    std::unique_ptr<stream::FrameSource> stream{};
     std::size_t kept = 8;  ///< frames that may be held at once, for stepping back
     Route route;
-    const live::LiveStream* live = nullptr;  ///< the stream if its latents are made while it plays
-    std::string title{};                     ///< of such a clip, shown instead of a file name
+    std::shared_ptr<const live::LiveFeed> live{};  ///< if its latents are made while it plays
+    std::string title{};                           ///< of such a clip, shown instead of a file name
 
-    /// The next frame in order, or nothing if none is ready. Errors: those of FrameStream::take.
+    /// The next frame in order, or nothing if none is ready. Errors: those of FrameSource::take.
     Result<std::optional<Frame>> try_take();
 };
 

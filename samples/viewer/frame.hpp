@@ -1,7 +1,7 @@
 // Frame: one frame of a clip while the viewer keeps it, its pixels where the decoder has left them.
 #pragma once
 
-#include <kinetograph/compute/stream/frame_stream.hpp>
+#include <kinetograph/compute/stream/frame_source.hpp>
 
 #include <cassert>
 #include <memory>
@@ -13,7 +13,7 @@ namespace kinetograph::viewer {
 /// last picture made of it is done.
 class LentFrame {
   public:
-    LentFrame(stream::FrameStream& stream, interop::FrameRecord record) : stream_(stream), record_(std::move(record)) {}
+    LentFrame(stream::FrameSource& stream, interop::FrameRecord record) : stream_(stream), record_(std::move(record)) {}
     LentFrame(const LentFrame&) = delete;
     LentFrame& operator=(const LentFrame&) = delete;
     ~LentFrame() {
@@ -27,7 +27,7 @@ class LentFrame {
     void drawn_until(const interop::TimelinePoint& done) { drawn_ = done; }
 
   private:
-    stream::FrameStream& stream_;
+    stream::FrameSource& stream_;
     interop::FrameRecord record_;
     interop::TimelinePoint drawn_;  ///< nothing: it was never drawn in place
 };

@@ -53,7 +53,7 @@ void draw_status(Canvas& canvas, ImDrawList& list, const Session& session, const
     const float left = canvas.px(16), right = static_cast<float>(view.width) - canvas.px(16);
     const float top = static_cast<float>(view.height) - canvas.px(16) - height, text_y = top + canvas.px(8);
     canvas.box(left, top, right - left, height, theme::kGround, canvas.px(theme::kRounding));
-    const live::LiveStream* live = session.live();
+    const live::LiveFeed* live = session.live();
     const std::int64_t frames = std::max<std::int64_t>(1, session.clip()->frames);
     const float along = live != nullptr ? 0.0F : static_cast<float>(frame.index + 1) / static_cast<float>(frames);
     list.AddRectFilled({left + padding, top + height - canvas.px(3)}, {right - padding, top + height - canvas.px(1)},
@@ -74,7 +74,7 @@ void draw_status(Canvas& canvas, ImDrawList& list, const Session& session, const
     item(live != nullptr ? fmt::format("frame {}", frame.index + 1)
                          : fmt::format("frame {} of {}", frame.index + 1, frames),
          theme::kMuted, canvas.px(126));
-    if (live != nullptr) item(live_text(live->live()), theme::kText, canvas.px(260));
+    if (live != nullptr) item(live_text(live->live(), view.lag), theme::kText, canvas.px(260));
     if (session.speed() != 1.0) item(fmt::format("{:.2f}x", session.speed()), theme::kAccent, 0);
     if (session.looping()) item("loop", theme::kMuted, 0);
     if (session.previews()) item("preview", theme::kAccent, 0);
@@ -138,10 +138,10 @@ std::string waiting_text(const Session& session, Nanoseconds waited) {
     return fmt::format("{} \u2026 {:.1f} s", session.loading() ? session.opening() : "decoding first frame", seconds);
 }
 
-std::string live_text(const live::LiveStats& stats) {
+std::string live_text(const live::LiveStats& stats, Nanoseconds lag) {
     if (stats.has_ended) return fmt::format("ended by its generator after {} latent frames", stats.received);
     return fmt::format("generator {:.1f} fps \u00b7 lag {:.2f} s", stats.generator_fps,
-                       std::chrono::duration<double>(stats.lag).count());
+                       std::chrono::duration<double>(lag).count());
 }
 
 std::string clip_time(Nanoseconds time) {

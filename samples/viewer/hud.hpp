@@ -15,6 +15,7 @@ struct HudView {
     float scale = 1.0F;
     ui::Fonts fonts;
     Nanoseconds now{};
+    Nanoseconds lag{};                ///< SourceStats::lag
     std::optional<PixelValue> pixel;  ///< under the pointer
 };
 
@@ -25,7 +26,7 @@ void draw_hud(const Session& session, const HudView& view);
 std::string waiting_text(const Session& session, Nanoseconds waited);
 
 /// "generator 15.2 fps · lag 0.31 s", or that the stream has ended.
-std::string live_text(const live::LiveStats& stats);
+std::string live_text(const live::LiveStats& stats, Nanoseconds lag);
 
 /// "0:02.54"
 std::string clip_time(Nanoseconds time);

@@ -100,7 +100,7 @@ void Session::retire_clip() {
     clip_.reset();
 }
 
-void Session::retire(std::unique_ptr<stream::FrameStream> stream) {
+void Session::retire(std::unique_ptr<stream::FrameSource> stream) {
     retired_.push_back(std::async(std::launch::async, [old = std::move(stream)]() mutable { old.reset(); }));
 }
 
@@ -162,11 +162,11 @@ bool Session::ended() const { return has_shown_all() && !loading() && !source_.m
 
 bool Session::has_shown_all() const {
     if (!clip_ || frame() == nullptr) return false;
-    const stream::FrameStreamStats stats = clip_->stream->stats();
+    const stream::SourceStats stats = clip_->stream->stats();
     return stats.finished && stats.depth == 0 && playback_->at_newest();
 }
 
-stream::FrameStreamStats Session::decoding() const {
+stream::SourceStats Session::decoding() const {
     if (!clip_) return {};
     clip_->stream->collect();
     return clip_->stream->stats();

@@ -65,10 +65,10 @@ class Session {
     bool ended() const;
 
     const std::filesystem::path& latents() const { return latents_; }  ///< or a live clip's title
-    const live::LiveStream* live() const { return clip_ ? clip_->live : nullptr; }
-    const stream::FrameStreamFacts* clip() const { return clip_ ? &clip_->stream->facts() : nullptr; }
+    const live::LiveFeed* live() const { return clip_ ? clip_->live.get() : nullptr; }
+    const stream::SourceFacts* clip() const { return clip_ ? &clip_->stream->facts() : nullptr; }
     /// Also hands the profiler the passes that ran since the last call.
-    stream::FrameStreamStats decoding() const;
+    stream::SourceStats decoding() const;
     bool playing() const { return playing_; }
     bool looping() const { return loop_; }
     double speed() const { return speed_; }
@@ -99,7 +99,7 @@ class Session {
     void follow_on();
     bool has_shown_all() const;
     void retire_clip();
-    void retire(std::unique_ptr<stream::FrameStream> stream);
+    void retire(std::unique_ptr<stream::FrameSource> stream);
     void lose(const Error& error, std::filesystem::path latents);
     void close_lost_device();
     void set_playing(bool playing);

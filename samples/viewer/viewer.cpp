@@ -51,13 +51,13 @@ class Viewer {
     bool may_idle(Nanoseconds now) const;
     bool is_over() const;
     void draw_interface(Nanoseconds now, ui::Statistics statistics);
-    void draw_profiler(Nanoseconds now, ui::Statistics statistics, const stream::FrameStreamStats& decoding);
+    void draw_profiler(Nanoseconds now, ui::Statistics statistics, const stream::SourceStats& decoding);
     void profile_screen();
     void profile_frame(Nanoseconds began, const Stage::Shown& shown);
     void tell_memory(Nanoseconds now);
     std::vector<profile::MemoryUse> memory_uses() const;
     void tell_live(Nanoseconds now);
-    ui::OverlayFigures figures(Nanoseconds now, const stream::FrameStreamStats& decoding) const;
+    ui::OverlayFigures figures(Nanoseconds now, const stream::SourceStats& decoding) const;
     std::optional<PixelPosition> position_under_cursor() const;
     void update_title(Nanoseconds now);
     Nanoseconds refresh() const { return Nanoseconds(static_cast<std::int64_t>(1e9 / stage_->refresh_rate())); }
@@ -265,7 +265,7 @@ bool Viewer::is_over() const {
 }
 
 void Viewer::draw_interface(Nanoseconds now, ui::Statistics statistics) {
-    const stream::FrameStreamStats decoding = session_.decoding();  // also for a trace, if the overlay is hidden
+    const stream::SourceStats decoding = session_.decoding();  // also for a trace, if the overlay is hidden
     recorder_.count({.name = "frames waiting"}, now, static_cast<double>(decoding.depth));
     draw_profiler(now, statistics, decoding);
     draw_hud(session_, {.width = stage_->target().width,
@@ -273,10 +273,11 @@ void Viewer::draw_interface(Nanoseconds now, ui::Statistics statistics) {
                         .scale = stage_->scale(),
                         .fonts = stage_->fonts(),
                         .now = playback_now(now),
+                        .lag = decoding.lag,
                         .pixel = stage_->pixel()});
 }
 
-void Viewer::draw_profiler(Nanoseconds now, ui::Statistics statistics, const stream::FrameStreamStats& decoding) {
+void Viewer::draw_profiler(Nanoseconds now, ui::Statistics statistics, const stream::SourceStats& decoding) {
     // Wide enough for several steps of a slow decoder, so that they can be compared.
     const Nanoseconds step = decoding.times.last_step;
     profile_.set_window(std::max<Nanoseconds>(3 * step, std::chrono::seconds(3)));
@@ -314,7 +315,7 @@ void Viewer::tell_memory(Nanoseconds now) {
 
 std::vector<profile::MemoryUse> Viewer::memory_uses() const {
     std::vector<profile::MemoryUse> uses;
-    if (const stream::FrameStreamFacts* clip = session_.clip())
+    if (const stream::SourceFacts* clip = session_.clip())
         uses = {{"decoder", "weights", clip->memory.parameters},
                 {"decoder", "arena of a step", clip->memory.transients},
                 {"decoder", "histories", clip->memory.histories},
@@ -363,7 +364,7 @@ void Viewer::tell_live(Nanoseconds now) {
     }
 }
 
-ui::OverlayFigures Viewer::figures(Nanoseconds now, const stream::FrameStreamStats& decoding) const {
+ui::OverlayFigures Viewer::figures(Nanoseconds now, const stream::SourceStats& decoding) const {
     ui::OverlayFigures figures;
     figures.title = session_.description();
     figures.hint = "P panels   H compact   ? help";
@@ -373,7 +374,7 @@ ui::OverlayFigures Viewer::figures(Nanoseconds now, const stream::FrameStreamSta
     figures.dropped = session_.counters().dropped;
     figures.queue_depth = decoding.depth;
     figures.step = decoding.times.last_step;
-    const stream::FrameStreamFacts* clip = session_.clip();
+    const stream::SourceFacts* clip = session_.clip();
     if (clip == nullptr) return figures;
     figures.queue_capacity = clip->slots - decoding.held;
     const double step = std::chrono::duration<double>(decoding.times.average_step).count();

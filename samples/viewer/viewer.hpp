@@ -7,7 +7,7 @@
 namespace kinetograph::viewer {
 
 /// Runs until the window is closed, or as `options` say. Call it from the main thread.
-/// Errors: of the clip and its checkpoint (what vae::Latents, vae::Checkpoint and vae::ClipRunner say), of Vulkan (no
+/// Errors: of the clip and its checkpoint (what vae::Latents, vae::Checkpoint and vae::Runner say), of Vulkan (no
 /// loader, no device), NotFound without a display, InvalidArgument (no size, no speed, a loop without a window and
 /// without an end, a screenshot or a trace in the place of an input), Io for a screenshot or a trace that cannot be
 /// written, before anything is decoded.

@@ -21,16 +21,10 @@ using testing::Topology;
 using testing::Way;
 
 /// A stream whose device is lost once `left` frames have been taken.
-class LosableStream final : public stream::FrameStream {
+class LosableStream final : public stream::FrameSource {
   public:
-    LosableStream(std::unique_ptr<stream::FrameStream> stream, std::atomic<int>& left)
+    LosableStream(std::unique_ptr<stream::FrameSource> stream, std::atomic<int>& left)
         : stream_(std::move(stream)), left_(left) {}
-    Result<bool> push(const stream::LatentFrame& latent, Nanoseconds timeout) override {
-        return stream_->push(latent, timeout);
-    }
-    Result<bool> push(std::span<const float> latent, Nanoseconds timeout) override {
-        return stream_->push(latent, timeout);
-    }
     Result<std::optional<interop::FrameRecord>> take(Nanoseconds timeout) override {
         if (is_lost_ || left_ == 0) return lose();
         auto taken = stream_->take(timeout);
@@ -46,9 +40,9 @@ class LosableStream final : public stream::FrameStream {
     bool close(Nanoseconds timeout) override { return stream_->close(timeout); }
     void set_loop(bool loop) override { stream_->set_loop(loop); }
     bool finished() const override { return stream_->finished(); }
-    stream::FrameStreamStats stats() const override { return stream_->stats(); }
-    stream::StreamHealth health() const override { return stream_->health(); }
-    const stream::FrameStreamFacts& facts() const override { return stream_->facts(); }
+    stream::SourceStats stats() const override { return stream_->stats(); }
+    stream::SourceHealth health() const override { return stream_->health(); }
+    const stream::SourceFacts& facts() const override { return stream_->facts(); }
     std::optional<Nanoseconds> decoded_at(const interop::FrameRecord& record) const override {
         return stream_->decoded_at(record);
     }
@@ -63,7 +57,7 @@ class LosableStream final : public stream::FrameStream {
         left_ = -1;
         return fail(ErrorCode::DeviceLost, "the accelerator was lost");
     }
-    std::unique_ptr<stream::FrameStream> stream_;
+    std::unique_ptr<stream::FrameSource> stream_;
     std::atomic<int>& left_;  ///< negative: endless
     bool is_lost_ = false;
 };

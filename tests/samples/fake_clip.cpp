@@ -12,7 +12,7 @@ namespace kinetograph::viewer::testing {
 namespace {
 
 /// Frames become ready one after another, `step` apart, from the moment of creation or restart.
-class FakeStream final : public stream::FrameStream {
+class FakeStream final : public stream::FrameSource {
   public:
     FakeStream(FakeSource& source, const FakeClip& fake, bool loop)
         : source_(source), fake_(fake), loop_(loop), began_(host_now()) {
@@ -33,8 +33,6 @@ class FakeStream final : public stream::FrameStream {
     FakeStream(const FakeStream&) = delete;
     FakeStream& operator=(const FakeStream&) = delete;
 
-    Result<bool> push(const stream::LatentFrame&, Nanoseconds) override { std::abort(); }
-    Result<bool> push(std::span<const float>, Nanoseconds) override { std::abort(); }
     Result<std::optional<interop::FrameRecord>> take(Nanoseconds) override { return try_take_ahead(); }
     Result<std::optional<interop::FrameRecord>> try_take_ahead() override {
         if (taken_ == facts_.frames && loop_) {
@@ -71,15 +69,15 @@ class FakeStream final : public stream::FrameStream {
     void cancel() override { std::abort(); }
     bool close(Nanoseconds) override { return true; }
     void set_loop(bool loop) override { loop_ = loop; }
-    stream::StreamHealth health() const override { return {}; }
+    stream::SourceHealth health() const override { return {}; }
     bool finished() const override { return stats().finished && stats().depth == 0; }
-    stream::FrameStreamStats stats() const override {
+    stream::SourceStats stats() const override {
         return {.depth = static_cast<std::size_t>(std::max<std::int64_t>(0, ready() - taken_)),
                 .held = 0,
                 .times = {.steps = 0, .last_step = 4 * fake_.step, .average_step = 4 * fake_.step},
                 .finished = !loop_ && ready() == facts_.frames};
     }
-    const stream::FrameStreamFacts& facts() const override { return facts_; }
+    const stream::SourceFacts& facts() const override { return facts_; }
     std::optional<Nanoseconds> decoded_at(const interop::FrameRecord&) const override { return host_now(); }
     std::optional<bool> is_finite(const interop::FrameRecord&) const override { return true; }
     void collect() override {}
@@ -94,7 +92,7 @@ class FakeStream final : public stream::FrameStream {
     FakeClip fake_;
     bool loop_;
     Nanoseconds began_;
-    stream::FrameStreamFacts facts_;
+    stream::SourceFacts facts_;
     std::map<std::uint64_t, std::vector<std::uint8_t>> held_;  ///< [serial] -> pixels
     std::uint64_t serial_ = 0;
     std::int64_t taken_ = 0;

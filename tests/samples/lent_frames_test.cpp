@@ -2,6 +2,7 @@
 #include "in_place_test.hpp"
 
 #include <kinetograph/compute/session/session.hpp>
+#include <kinetograph/compute/stream/step_loop.hpp>
 #include <kinetograph/engine/vulkan/api.hpp>
 #include <kinetograph/tests/engine/interop/held.hpp>
 #include <kinetograph/tests/engine/interop/interop_fixture.hpp>
@@ -64,7 +65,7 @@ TEST_P(StreamedClips, AreSteppedBackStartedAgainAndLoopedBeyondTheNumberOfImages
     const std::uint64_t before = player.session().counters().shown;
     ASSERT_TRUE(player.play_until([&] { return player.session().counters().shown > before + 150; }));
     EXPECT_TRUE(player.picture() == picture_of(player.index()));
-    const stream::FrameStreamStats decoding = player.session().decoding();
+    const stream::SourceStats decoding = player.session().decoding();
     EXPECT_LE(decoding.depth + decoding.held, player.session().clip()->slots);
     player.press(Action::Loop);
     ASSERT_TRUE(player.play_until([&] { return player.session().ended(); }));
@@ -139,9 +140,9 @@ class LentImages : public interop::testing::InteropTest {
         validation_ = vulkan::Validation::WithoutSynchronization;
         ASSERT_NO_FATAL_FAILURE(open(interop::testing::kStagedPinned));
         pictures_ = vulkan::create_timeline(*display_, "pictures").value();
-        auto stream = stream::FrameStream::create({std::shared_ptr<void>(), bridge_.get()},
-                                                  stream::testing::small_model(*accelerator_),
-                                                  stream::testing::small_clip(3), {.slots = kImages, .loop = true});
+        auto stream = stream::StepLoop::of_clip({std::shared_ptr<void>(), bridge_.get()},
+                                                stream::testing::small_model(*accelerator_),
+                                                stream::testing::small_clip(3), {.slots = kImages, .loop = true});
         ASSERT_TRUE(stream) << stream.error().message;
         clip_ = Clip{.stream = std::move(*stream), .route = {}};
     }

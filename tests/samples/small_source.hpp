@@ -1,6 +1,7 @@
 // SmallSource: clips of a real but minimal decoder, whose frames reach the viewer either uploaded or in place.
 #pragma once
 
+#include <kinetograph/compute/stream/step_loop.hpp>
 #include <kinetograph/samples/viewer/clip.hpp>
 #include <kinetograph/tests/compute/stream/small_decoder.hpp>
 
@@ -33,13 +34,12 @@ class SmallSource final : public ClipSource {
         KG_TRY(auto bridge, interop::Bridge::create(*device_, in_place ? display_ : nullptr));
         KG_TRY(auto model, stream::testing::create_small_model(*device_));
         Clip clip{.kept = kKept, .route = {.sentence = bridge->choice().reason}};
-        KG_TRY(clip.stream, stream::FrameStream::create(std::move(bridge), std::move(model),
-                                                        stream::testing::small_clip(latent_frames_, width),
-                                                        {.storage = in_place ? Storage::Image : Storage::Host,
-                                                         .slots = kKept + 12,
-                                                         .loop = loop,
-                                                         .recorder = recorder_,
-                                                         .passes = recorder_}));
+        KG_TRY(clip.stream, stream::StepLoop::of_clip(std::move(bridge), std::move(model),
+                                                      stream::testing::small_clip(latent_frames_, width),
+                                                      {.storage = in_place ? Storage::Image : Storage::Host,
+                                                       .slots = kKept + 12,
+                                                       .loop = loop,
+                                                       .recorder = recorder_}));
         route_ = clip.route.sentence;
         return clip;
     }

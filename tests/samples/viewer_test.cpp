@@ -166,7 +166,8 @@ TEST_F(Viewing, BeforeTheFirstFrameThePictureSaysThatDecodingIsUnderWay) {
     while (session.clip() == nullptr) ASSERT_TRUE(session.advance(host_now(), std::chrono::milliseconds(16)));
     Stage::Picture picture;
     picture.interface = [&] {
-        draw_hud(session, {.width = 640, .height = 360, .fonts = (*stage)->fonts(), .now = host_now(), .pixel = {}});
+        draw_hud(session,
+                 {.width = 640, .height = 360, .fonts = (*stage)->fonts(), .now = host_now(), .lag = {}, .pixel = {}});
     };
     picture.read_back = true;
     const auto shown = (*stage)->show(picture);
@@ -193,7 +194,9 @@ TEST_F(Viewing, MessagesAndHelpAreDrawnOverThePicture) {
     picture.subject.frame = session.frame();
     const PixelValue pixel{{12, 34}, {200, 150, 90}};
     picture.interface = [&] {
-        draw_hud(session, {.width = 640, .height = 360, .fonts = (*stage)->fonts(), .now = host_now(), .pixel = pixel});
+        draw_hud(
+            session,
+            {.width = 640, .height = 360, .fonts = (*stage)->fonts(), .now = host_now(), .lag = {}, .pixel = pixel});
     };
     picture.read_back = true;
     const auto shown = (*stage)->show(picture);
@@ -218,7 +221,8 @@ TEST_F(Viewing, ALossStandsOverThePictureForAsLongAsNothingIsOpenedAgain) {
     static_cast<void>(session.advance(later, std::chrono::milliseconds(16)));
     Stage::Picture picture;
     picture.interface = [&] {
-        draw_hud(session, {.width = 640, .height = 360, .fonts = (*stage)->fonts(), .now = later, .pixel = {}});
+        draw_hud(session,
+                 {.width = 640, .height = 360, .fonts = (*stage)->fonts(), .now = later, .lag = {}, .pixel = {}});
     };
     picture.read_back = true;
     const auto shown = (*stage)->show(picture);

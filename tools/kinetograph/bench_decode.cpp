@@ -1,5 +1,5 @@
 // kinetograph bench decode: the rate of a decoder, its memory, and the cost of every pass.
-#include <kinetograph/compute/vae/decoder.hpp>
+#include <kinetograph/compute/stream/decoder.hpp>
 #include <kinetograph/engine/profile/statistics.hpp>
 #include <kinetograph/tools/kinetograph/bench.hpp>
 #include <kinetograph/tools/kinetograph/decode_request.hpp>
@@ -100,12 +100,12 @@ std::vector<float> latents_of(const vae::Latents& clip, const Chunk& chunk) {
 /// Decodes the clip once. On a GPU a step is enqueued while the one before runs, except after the very first step, so a
 /// step's time counts from the end of the one before. Steady steps, which are counted, take bench.latent_frames latent
 /// frames and come after the second step of the first round, or after the first step of a later round.
-Result<void> decode_clip(vae::Decoder& decoder, std::span<const Chunk> chunks, const vae::Latents& clip,
+Result<void> decode_clip(stream::Decoder& decoder, std::span<const Chunk> chunks, const vae::Latents& clip,
                          const DecodeBench& bench, std::int64_t round, Progress& progress, Measured& measured) {
     const auto steps = static_cast<std::int64_t>(chunks.size());
     std::vector<std::vector<float>> latents;
     for (const Chunk& chunk : chunks) latents.push_back(latents_of(clip, chunk));
-    const bool on_cpu = decoder.runner().lane().device().info().kind == accel::Kind::Cpu;
+    const bool on_cpu = decoder.clip().model().device().info().kind == accel::Kind::Cpu;
     const std::int64_t ahead = on_cpu || bench.one_latent_frame ? 0 : 1;
     const Nanoseconds clip_begin = host_now();
     Nanoseconds end = clip_begin;  // of the step before, or of the reset between two clips
@@ -138,7 +138,7 @@ Result<void> decode_clip(vae::Decoder& decoder, std::span<const Chunk> chunks, c
     return {};
 }
 
-Result<Measured> measure(vae::Decoder& decoder, const vae::Latents& clip, const DecodeBench& bench) {
+Result<Measured> measure(stream::Decoder& decoder, const vae::Latents& clip, const DecodeBench& bench) {
     Measured measured;
     measured.frames_of_a_step = decoder.clip().step_frames().most * bench.latent_frames;
     const std::vector<Chunk> chunks = chunks_of(bench);
@@ -149,7 +149,7 @@ Result<Measured> measure(vae::Decoder& decoder, const vae::Latents& clip, const 
         if (round > 0) KG_CHECK(decoder.reset());
         KG_CHECK(decode_clip(decoder, chunks, clip, bench, round, progress, measured));
     }
-    measured.peak_bytes = decoder.runner().peak_device_bytes();
+    measured.peak_bytes = decoder.clip().model().device().peak_bytes();
     return measured;
 }
 
@@ -158,7 +158,7 @@ Result<Measured> measure(vae::Decoder& decoder, const vae::Latents& clip, const 
 Result<std::uint64_t> bytes_of_second_clip(const accel::Device& device, const std::shared_ptr<vae::Model>& model,
                                            const vae::Latents& clip, const DecodeBench& bench) {
     const std::uint64_t before = device.bytes_allocated();
-    KG_TRY(const auto second, vae::Decoder::create_for(model, clip, {.max_frames = bench.latent_frames}));
+    KG_TRY(const auto second, stream::Decoder::create_for(model, clip, {.latent_frames = bench.latent_frames}));
     const std::vector<Chunk> chunks = chunks_of(bench);
     const std::size_t steps = bench.one_latent_frame ? 1 : 2;
     for (const Chunk& chunk : std::span(chunks).first(std::min(steps, chunks.size())))
@@ -328,8 +328,8 @@ Result<void> run(DecodeBench bench) {
     profile::Recorder recorder;
     KG_TRY(auto model, vae::Model::create(*device, checkpoint, bench.decode.model));
     KG_TRY(auto decoder,
-           vae::Decoder::create_for(
-               model, clip, {.recorder = bench.passes ? &recorder : nullptr, .max_frames = bench.latent_frames}));
+           stream::Decoder::create_for(
+               model, clip, {.latent_frames = bench.latent_frames, .recorder = bench.passes ? &recorder : nullptr}));
     const double load = to_seconds(host_now() - start);
     state_memory(decoder->memory(), *device);
     KG_TRY(auto measured, measure(*decoder, clip, bench));
@@ -341,6 +341,9 @@ Result<void> run(DecodeBench bench) {
     std::vector<PassCost> passes;
     if (measured.has_steady_steps()) {
         auto spans = recorder.spans();
+        std::erase_if(spans, [](const profile::Span& span) {
+            return span.track != graph::to_string(graph::Lane::Accelerator);  // copies overlap the steps
+        });
         const auto steps = steady_executions(spans, measured);
         for (const auto& [execution, window] : steps) measured.device_steps.add(to_seconds(window.length()));
         std::erase_if(spans, [&](const profile::Span& span) { return !steps.contains(span.execution); });

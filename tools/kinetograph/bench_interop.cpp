@@ -131,7 +131,7 @@ PresentedOptions presented_options(const InteropBench& bench) {
     PresentedOptions options;
     if (bench.copy_lane == "graphics") options.copy_lane = graph::Lane::Graphics;
     if (bench.copy_lane == "transfer") options.copy_lane = graph::Lane::Transfer;
-    if (bench.copies == "once-decoded") options.copies = stream::Copies::OnceDecoded;
+    if (bench.copies == "once-decoded") options.copies = vae::Copies::OnceDecoded;
     return options;
 }
 

@@ -1,8 +1,8 @@
 // kinetograph decode: a latents file to a video, pictures, a tensor, or raw bytes.
 #include <spdlog/spdlog.h>
-#include <kinetograph/compute/live/live_stream.hpp>
+#include <kinetograph/compute/live/live_feed.hpp>
 #include <kinetograph/compute/session/session.hpp>
-#include <kinetograph/compute/vae/decoder.hpp>
+#include <kinetograph/compute/stream/decoder.hpp>
 #include <kinetograph/engine/base/replacing_file.hpp>
 #include <kinetograph/engine/profile/report.hpp>
 #include <kinetograph/engine/profile/trace.hpp>
@@ -46,15 +46,15 @@ struct Decoded {
 };
 
 /// Nothing for a clip of one latent frame: it never reaches the steady state.
-std::optional<double> fps_steady(const stream::FrameStream& stream) {
+std::optional<double> fps_steady(const stream::FrameSource& stream) {
     const double step = to_seconds(stream.stats().times.average_step);
     if (step <= 0) return std::nullopt;
     return static_cast<double>(stream.facts().frames_of_a_step) / step;
 }
 
 std::string stats_json(const DecodeArguments& arguments, const std::string& latents, const accel::Device& device,
-                       const stream::FrameStream& stream, const Decoded& decoded) {
-    const stream::FrameStreamFacts& facts = stream.facts();
+                       const stream::FrameSource& stream, const Decoded& decoded) {
+    const stream::SourceFacts& facts = stream.facts();
     nlohmann::ordered_json stats{
         {"latents", latents},
         {"weights", arguments.decode.weights},
@@ -89,7 +89,7 @@ std::int64_t count_not_finite(std::span<const float> values) {
 }
 
 /// The next frame, however long it takes; nothing at the clip's end.
-Result<std::optional<interop::FrameRecord>> next_frame(stream::FrameStream& stream) {
+Result<std::optional<interop::FrameRecord>> next_frame(stream::FrameSource& stream) {
     for (;;) {
         auto frame = stream.take(std::chrono::seconds(1));
         if (!frame || *frame || stream.finished()) return frame;
@@ -97,7 +97,7 @@ Result<std::optional<interop::FrameRecord>> next_frame(stream::FrameStream& stre
 }
 
 /// The error for the step of `first`, whose frames hold values that are not finite. Cancels `stream`.
-Error not_finite_error(const session::Session& session, stream::FrameStream& stream, const vae::Latents& clip,
+Error not_finite_error(const session::Session& session, stream::FrameSource& stream, const vae::Latents& clip,
                        const interop::FrameRecord& first) {
     const std::uint64_t step = first.label.step;
     const std::int64_t index = first.label.index;
@@ -112,9 +112,9 @@ Error not_finite_error(const session::Session& session, stream::FrameStream& str
     }
     stream.cancel();
     const auto module = [&]() -> Result<std::string> {
-        KG_TRY(const auto decoder, vae::Decoder::create_for(session.model(), clip));
+        KG_TRY(const auto decoder, stream::Decoder::create_for(session.model(), clip));
         const std::int64_t latent = index == 0 ? 0 : 1 + (index - 1) / session.model()->factors().time;
-        return vae::first_module_not_finite(*decoder, clip, latent);
+        return stream::first_module_not_finite(*decoder, clip, latent);
     }();
     return {ErrorCode::OutOfRange,
             fmt::format("{}: {} values of frames {} to {} are not finite; {}; --allow-not-finite writes them all the "
@@ -176,7 +176,7 @@ class Profiled {
 };
 
 /// Writes the frame and gives it back to its stream.
-Result<void> write_frame(stream::FrameStream& stream, const interop::FrameRecord& frame, std::int64_t not_finite,
+Result<void> write_frame(stream::FrameSource& stream, const interop::FrameRecord& frame, std::int64_t not_finite,
                          GuardedOutputs& outputs, Profiled& profiled, Decoded& decoded) {
     const Nanoseconds taken = host_now();
     if (decoded.frames++ == 0) decoded.first_frame = taken - decoded.start;
@@ -186,7 +186,7 @@ Result<void> write_frame(stream::FrameStream& stream, const interop::FrameRecord
     return stream.release(frame);
 }
 
-Result<void> decode_all(const DecodeArguments& arguments, const session::Session& session, stream::FrameStream& stream,
+Result<void> decode_all(const DecodeArguments& arguments, const session::Session& session, stream::FrameSource& stream,
                         const vae::Latents& clip, GuardedOutputs& outputs, Profiled& profiled, Decoded& decoded) {
     Progress progress(stream.facts().frames, "frames");
     for (;;) {
@@ -201,7 +201,7 @@ Result<void> decode_all(const DecodeArguments& arguments, const session::Session
 }
 
 /// Like decode_all(), for latents that cannot be read again: an error does not name the module at fault.
-Result<void> decode_incoming(stream::FrameStream& stream, const live::Incoming& incoming, bool allow_not_finite,
+Result<void> decode_incoming(stream::FrameSource& stream, const live::Incoming& incoming, bool allow_not_finite,
                              GuardedOutputs& outputs, Profiled& profiled, Decoded& decoded) {
     Progress progress(0, "frames");
     for (;;) {
@@ -218,7 +218,7 @@ Result<void> decode_incoming(stream::FrameStream& stream, const live::Incoming& 
 }
 
 /// Slots for two steps, with four frames of each latent frame.
-session::StreamOptions stream_options(std::int64_t latent_frames = 1) {
+vae::StepOptions stream_options(std::int64_t latent_frames = 1) {
     return {.storage = interop::FrameRingDesc::Storage::Host,
             .format = vae::FrameFormat::Float32,
             .slots = static_cast<std::uint32_t>(8 * latent_frames),
@@ -247,7 +247,7 @@ class LiveDecode {
           decoded_(decoded) {}
 
     /// Errors: InvalidArgument (a stream that the checkpoint or the output does not take), NotFound (no stream), those
-    /// of live::LiveStream and the output.
+    /// of live::decode and the output.
     Result<void> run(live::Input& input) {
         for (;;) {
             KG_TRY(const auto incoming, input.next());
@@ -261,15 +261,16 @@ class LiveDecode {
         return fail(ErrorCode::NotFound, "{}: it ends before a stream of latents begins", input.name());
     }
     /// The last stream; run() must have succeeded.
-    const stream::FrameStream& stream() const { return *stream_; }
+    const stream::FrameSource& stream() const { return *stream_; }
 
   private:
     Result<void> decode(const live::Incoming& incoming) {
         const live::StreamHeader& header = incoming.header;
         if (first_) KG_CHECK(check_alike(*first_, incoming));
         stream_.reset();  // frees its memory for the next one
-        KG_TRY(stream_, live::LiveStream::create(session_, family_, incoming, stream_options()));
-        const stream::FrameStreamFacts& facts = stream_->facts();
+        KG_TRY(auto source, live::decode(session_, family_, incoming, stream_options()));
+        stream_ = std::move(source.frames);
+        const stream::SourceFacts& facts = stream_->facts();
         if (!first_) {
             KG_CHECK(outputs_.open_frames(
                 arguments_.out, {.width = facts.width, .height = facts.height, .frames = 0, .fps = facts.fps}));
@@ -288,12 +289,12 @@ class LiveDecode {
     Profiled& profiled_;
     Decoded& decoded_;
     std::optional<live::StreamHeader> first_;
-    std::unique_ptr<live::LiveStream> stream_;
+    std::unique_ptr<stream::FrameSource> stream_;
 };
 
 /// Logs what was decoded and writes the statistics.
 Result<void> report(const DecodeArguments& arguments, const std::string& latents, const session::Session& session,
-                    const stream::FrameStream& stream, const Decoded& decoded, GuardedOutputs& outputs) {
+                    const stream::FrameSource& stream, const Decoded& decoded, GuardedOutputs& outputs) {
     if (outputs.has_text())
         KG_CHECK(outputs.write_text(stats_json(arguments, latents, session.device(), stream, decoded)));
     if (decoded.not_finite > 0) spdlog::warn("{} values are not finite", decoded.not_finite);

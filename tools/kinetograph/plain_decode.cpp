@@ -12,8 +12,9 @@ graph::Physical whole(const std::byte* address, std::uint64_t bytes) {
 Result<std::unique_ptr<PlainDecode>> PlainDecode::create(const std::shared_ptr<vae::Model>& model, vae::LatentSize size,
                                                          const PlainOptions& options) {
     KG_TRY(auto latents, StepLatents::create(model->device(), model->channels(), size));
-    KG_TRY(auto runner, vae::ClipRunner::create(model, size, {.recorder = options.recorder}));
-    std::unique_ptr<PlainDecode> made(new PlainDecode(std::move(latents), std::move(runner), options.stamp_every));
+    std::unique_ptr<PlainDecode> made(new PlainDecode(std::move(latents), options.stamp_every));
+    KG_TRY(made->clip_, vae::Clip::create(model, size));
+    KG_TRY(made->runner_, vae::Runner::create(*made->clip_, {.recorder = options.recorder}));
     if (options.stamp_every != 0) {
         KG_TRY(made->step_.begin, model->device().create_event());
         KG_TRY(made->step_.end, model->device().create_event());
@@ -23,9 +24,8 @@ Result<std::unique_ptr<PlainDecode>> PlainDecode::create(const std::shared_ptr<v
 }
 
 Result<void> PlainDecode::make_frames(accel::Device& device) {
-    const vae::Clip& clip = runner_->clip();
-    const std::uint64_t bytes = clip.frame_desc(vae::FrameFormat::Rgba8).bytes;
-    for (std::int64_t i = 0; i < clip.step_frames().most; ++i) {
+    const std::uint64_t bytes = clip_->frame_desc(vae::FrameFormat::Rgba8).bytes;
+    for (std::int64_t i = 0; i < clip_->step_frames().most; ++i) {
         KG_TRY(auto frame, device.allocate("frame", bytes));
         frames_.push_back(std::move(frame));
     }
@@ -35,7 +35,7 @@ Result<void> PlainDecode::make_frames(accel::Device& device) {
 /// Declares the clip's next step, which writes into the frames' memory. Other names make another plan, so that the lane
 /// never replays a stamped step for one that is not.
 Result<PlainDecode::Step> PlainDecode::declare(bool stamped) {
-    vae::Clip& clip = runner_->clip();
+    vae::Clip& clip = *clip_;
     KG_TRY(const auto kind, clip.next());
     Step step;
     step.latents = clip.import_latents(step.frame, whole(latents_.of_step(0), latents_.bytes()));
@@ -53,7 +53,7 @@ Result<PlainDecode::Step> PlainDecode::declare(bool stamped) {
 
 /// As AcceleratorLane does with a recorder: in a replayed batch a pass begins with the event that ends the one before.
 Result<void> PlainDecode::stamp_passes(Step& step) {
-    accel::Device& device = runner_->clip().model().device();
+    accel::Device& device = clip_->model().device();
     const bool replays = lane().timed_every() != 1;
     const graph::PassNode* before = nullptr;
     for (const graph::PassNode& pass : step.frame.passes()) {
@@ -83,7 +83,7 @@ Result<void> PlainDecode::stamp_passes(Step& step) {
 }
 
 Result<vae::EnqueuedStep> PlainDecode::enqueue() {
-    KG_TRY(const auto kind, runner_->clip().next());
+    KG_TRY(const auto kind, clip_->next());
     const bool stamped = stamp_every_ != 0 && steps_ % stamp_every_ == 0;
     if (!kinds_.contains({kind.first, stamped})) {
         KG_TRY(auto declared, declare(stamped));
@@ -94,7 +94,7 @@ Result<vae::EnqueuedStep> PlainDecode::enqueue() {
     step.frame.rebind(step.latents, whole(latents_.of_step(steps_++), latents_.bytes()));
     accel::Stream& stream = runner_->lane().stream();
     if (stamp_every_ != 0) stream.record(step_.begin);
-    KG_TRY(const auto enqueued, runner_->execute(step.frame));
+    KG_TRY(const auto enqueued, runner_->execute(*clip_, step.frame));
     if (stamp_every_ != 0) stream.record(step_.end);
     return enqueued;
 }
@@ -105,12 +105,12 @@ Result<Samples> PlainDecode::run(std::int64_t count) {
     std::optional<Nanoseconds> ended;
     for (std::int64_t i = 0; i < count; ++i) {
         KG_TRY(const auto enqueued, enqueue());
-        if (before) KG_CHECK(runner_->wait(*before));
+        if (before) KG_CHECK(runner_->wait(*clip_, *before));
         if (before && ended) periods.add(to_seconds(host_now() - *ended));
         if (before) ended = host_now();
         before = enqueued;
     }
-    if (before) KG_CHECK(runner_->wait(*before));
+    if (before) KG_CHECK(runner_->wait(*clip_, *before));
     KG_CHECK(runner_->lane().stream().synchronize());
     return periods;
 }

@@ -2,7 +2,7 @@
 // profiler.
 #pragma once
 
-#include <kinetograph/compute/vae/clip_runner.hpp>
+#include <kinetograph/compute/vae/runner.hpp>
 #include <kinetograph/tools/kinetograph/bench.hpp>
 #include <kinetograph/tools/kinetograph/step_latents.hpp>
 
@@ -30,7 +30,7 @@ struct EventTimes {
 
 class PlainDecode {
   public:
-    /// Errors: those of vae::ClipRunner::create and vae::Clip::declare.
+    /// Errors: those of vae::Clip::create and declare, and of vae::Runner::create.
     static Result<std::unique_ptr<PlainDecode>> create(const std::shared_ptr<vae::Model>& model, vae::LatentSize size,
                                                        const PlainOptions& options = {});
 
@@ -42,8 +42,8 @@ class PlainDecode {
     const accel::AcceleratorLane& lane() const { return runner_->lane(); }
 
   private:
-    PlainDecode(StepLatents latents, std::unique_ptr<vae::ClipRunner> runner, std::uint64_t stamp_every)
-        : latents_(std::move(latents)), stamp_every_(stamp_every), runner_(std::move(runner)) {}
+    PlainDecode(StepLatents latents, std::uint64_t stamp_every)
+        : latents_(std::move(latents)), stamp_every_(stamp_every) {}
     struct Stamps {
         std::shared_ptr<accel::Event> begin, end;
         std::optional<double> seconds() const;
@@ -65,7 +65,8 @@ class PlainDecode {
     Stamps step_;                                  ///< around the newest step; null without stamp_every_
     std::map<std::pair<bool, bool>, Step> kinds_;  ///< [is it a clip's first step, are its passes stamped]
     const Step* stamped_ = nullptr;                ///< the newest whose passes are
-    std::unique_ptr<vae::ClipRunner> runner_;      ///< waits before the memory above is freed
+    std::unique_ptr<vae::Clip> clip_;
+    std::unique_ptr<vae::Runner> runner_;  ///< waits before the memory above is freed
     std::uint64_t steps_ = 0;
 };
 

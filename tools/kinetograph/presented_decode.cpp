@@ -41,12 +41,11 @@ PresentedDecode::~PresentedDecode() = default;
 Result<void> PresentedDecode::make(const std::shared_ptr<vae::Model>& model, vae::LatentSize size) {
     KG_TRY(latents_, StepLatents::create(model->device(), model->channels(), size));
     constexpr std::uint32_t kSlots = 12;  // three steps
-    KG_TRY(ring_, stream::RingDecoder::create(bridge_, model, size,
-                                              {.slots = kSlots,
-                                               .copy_lane = options_.copy_lane,
-                                               .copies = options_.copies,
-                                               .recorder = options_.recorder,
-                                               .passes = options_.passes}));
+    KG_TRY(ring_, stream::Stepper::create(bridge_, model, size,
+                                          {.slots = kSlots,
+                                           .copy_lane = options_.copy_lane,
+                                           .copies = options_.copies,
+                                           .recorder = options_.passes}));
     return make_drawing(clip().step_frames());
 }
 

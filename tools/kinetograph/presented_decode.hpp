@@ -2,7 +2,7 @@
 // their cost beyond the decoder's own passes.
 #pragma once
 
-#include <kinetograph/compute/stream/ring_decoder.hpp>
+#include <kinetograph/compute/stream/stepper.hpp>
 #include <kinetograph/engine/vulkan/image.hpp>
 #include <kinetograph/engine/vulkan/lane.hpp>
 #include <kinetograph/tools/kinetograph/bench.hpp>
@@ -32,10 +32,10 @@ struct PresentedState {
 };
 
 struct PresentedOptions {
-    profile::Recorder* passes = nullptr;                ///< of the decoder's passes; outlives the decoder
-    profile::Recorder* recorder = nullptr;              ///< of the other lanes' passes; outlives the decoder
+    profile::Recorder* passes = nullptr;                ///< of the decoder's passes and copies; outlives the decoder
+    profile::Recorder* recorder = nullptr;              ///< of the pictures' passes; outlives the decoder
     graph::Lane copy_lane = graph::Lane::AsyncCompute;  ///< whose queue copies frames to images
-    stream::Copies copies = stream::Copies::Ahead;
+    vae::Copies copies = vae::Copies::Ahead;
     /// If no lane's timeline advances for this long, run() fails and describes the lanes.
     Nanoseconds patience = graph::kWorkPatience;
     /// Called for every picture after its frame was drawn; may declare passes that draw over it. Returns the result.
@@ -45,7 +45,7 @@ struct PresentedOptions {
 class PresentedDecode {
   public:
     /// `bridge` is not headless, is of the model's device, and must outlive this. Errors: those of
-    /// stream::RingDecoder::create, and Vulkan.
+    /// stream::Stepper::create, and Vulkan.
     static Result<std::unique_ptr<PresentedDecode>> create(interop::Bridge& bridge,
                                                            const std::shared_ptr<vae::Model>& model,
                                                            vae::LatentSize size, const PresentedOptions& options = {});
@@ -73,7 +73,7 @@ class PresentedDecode {
     interop::Bridge& bridge_;
     PresentedOptions options_;
     std::optional<StepLatents> latents_;
-    std::unique_ptr<stream::RingDecoder> ring_;
+    std::unique_ptr<stream::Stepper> ring_;
     std::unique_ptr<vulkan::Image> picture_;
     std::unique_ptr<vulkan::VulkanLane> drawing_;
     graph::FrameGraph frame_;

@@ -10,7 +10,7 @@
 namespace kinetograph::c {
 namespace {
 
-using Storage = session::StreamOptions::Storage;
+using Storage = interop::FrameStorage;
 constexpr std::array kStorages{Storage::Host, Storage::Buffer, Storage::Image};
 constexpr std::array kFormatNames{"RGBA8", "RGB32F", "RGBA16F", "NV12", "P010", "RGB16F"};
 constexpr Nanoseconds kPoll = std::chrono::milliseconds(20);  // how soon a wait notices that it is cancelled
@@ -95,8 +95,12 @@ Result<ClipOptions> ClipOptions::of(const kg_clip_desc& desc) {
     return options;
 }
 
-Clip::Clip(std::shared_ptr<const Model> model, const ClipOptions& options, std::unique_ptr<stream::FrameStream> stream)
-    : model_(std::move(model)), options_(options), streams_(model_->session->device()), stream_(std::move(stream)) {
+Clip::Clip(std::shared_ptr<const Model> model, const ClipOptions& options, stream::PushedSource pushed)
+    : model_(std::move(model)),
+      options_(options),
+      streams_(model_->session->device()),
+      latents_(std::move(pushed.latents)),
+      stream_(std::move(pushed.frames)) {
     const vae::StepFrames of_a_pixel = model_->frames_of({1, 1});
     size_ = {stream_->facts().height / of_a_pixel.height, stream_->facts().width / of_a_pixel.width};
     model_->root->log.info("{}", stream_->facts().route);
@@ -115,6 +119,7 @@ Outcome Clip::push(const kg_latents& latents, Nanoseconds timeout, std::uint32_t
     const OneAtATime entered(pushing_);
     if (!entered) return KG_ERROR_BUSY;
     give_back_unwanted();
+    if (!latents_) return fail(ErrorCode::InvalidArgument, "the clip is a file's: no latents are pushed to it");
     KG_TRY(const LatentView view, view_of(latents, *model_->session->model(), size_));
     if (view.on_device)
         KG_CHECK_IN("kg_latents.data in KG_MEMORY_DEVICE", accel::check_address(model_->session->device(), view.data));
@@ -129,15 +134,16 @@ Outcome Clip::push(const kg_latents& latents, Nanoseconds timeout, std::uint32_t
 Result<bool> Clip::push_frame(const LatentView& latents, std::int64_t t, Nanoseconds timeout) {
     if (!latents.on_device) {
         gather(latents, t, gathered_);
-        return stream_->push(gathered_, timeout);
+        return latents_->push(gathered_, timeout);
     }
     if (latents.ready.kind == KG_MOMENT_STREAM) return push_copied(latents, t, timeout);
     KG_TRY(const interop::TimelinePoint ready, point_of(latents.ready));
-    return stream_->push({latents.data, latents.frame_bytes(), ready, latents.dtype}, timeout);
+    return latents_->push({latents.data, latents.frame_bytes(), ready, latents.dtype}, timeout);
 }
 
 Result<bool> Clip::push_copied(const LatentView& latents, std::int64_t t, Nanoseconds timeout) {
-    std::unique_ptr<accel::Memory>& to = staging_.memory.at(staging_.next);
+    staging_.memory.resize(latents_->capacity() + 3);
+    std::unique_ptr<accel::Memory>& to = staging_.memory[staging_.next];
     if (!to) {  // of the widest type
         const auto bytes = static_cast<std::uint64_t>(latents.channels * latents.pixels()) * sizeof(float);
         KG_TRY(to, model_->session->device().allocate("a latent frame", bytes));
@@ -148,7 +154,7 @@ Result<bool> Clip::push_copied(const LatentView& latents, std::int64_t t, Nanose
            streams_.copy(stream, to->data(), latents.channel(t, 0),
                          whole ? latents.frame_bytes() : latents.channel_bytes(), whole ? 1 : latents.channels,
                          latents.strides[0] * static_cast<std::int64_t>(latents.element_bytes())));
-    KG_TRY(const bool pushed, stream_->push({to->data(), latents.frame_bytes(), copied, latents.dtype}, timeout));
+    KG_TRY(const bool pushed, latents_->push({to->data(), latents.frame_bytes(), copied, latents.dtype}, timeout));
     if (pushed) staging_.next = (staging_.next + 1) % staging_.memory.size();
     return pushed;
 }
@@ -380,8 +386,8 @@ Clip::Readers Clip::readers() {
 }
 
 kg_clip_info Clip::info() const {
-    const stream::FrameStreamFacts& facts = stream_->facts();
-    const stream::FrameStreamStats stats = stream_->stats();
+    const stream::SourceFacts& facts = stream_->facts();
+    const stream::SourceStats stats = stream_->stats();
     kg_clip_info info{};
     info.width = static_cast<std::uint32_t>(facts.width);
     info.height = static_cast<std::uint32_t>(facts.height);
@@ -422,8 +428,13 @@ Outcome create(kg_model* model, const What& what, const kg_clip_desc* desc, kg_c
     KG_CHECK(check_given(clip, "clip"));
     KG_TRY(const auto known, read(desc, "kg_clip_desc"));
     KG_TRY(const ClipOptions options, ClipOptions::of(known));
-    KG_TRY(auto stream, model->shared->session->decode(what, options.stream));
-    *clip = new kg_clip{model->root, std::make_shared<Clip>(model->shared, options, std::move(stream))};
+    KG_TRY(auto made, model->shared->session->decode(what, options.stream));
+    stream::PushedSource pushed;
+    if constexpr (std::is_same_v<What, vae::LatentSize>)
+        pushed = std::move(made);
+    else
+        pushed.frames = std::move(made);
+    *clip = new kg_clip{model->root, std::make_shared<Clip>(model->shared, options, std::move(pushed))};
     return KG_OK;
 }
 

@@ -13,7 +13,7 @@ namespace kinetograph::c {
 
 /// What a kg_clip_desc asks for.
 struct ClipOptions {
-    session::StreamOptions stream;
+    vae::StepOptions stream;
     std::uint32_t format = KG_FORMAT_RGBA8;      ///< a kg_format
     std::optional<stream::HostPixels> pixels{};  ///< what float frames are converted to on the host
 
@@ -24,7 +24,8 @@ struct ClipOptions {
 /// Thread-safe, but latents are pushed by one thread.
 class Clip {
   public:
-    Clip(std::shared_ptr<const Model> model, const ClipOptions& options, std::unique_ptr<stream::FrameStream> stream);
+    /// `pushed.latents` is null for a clip of a file, to which none are pushed.
+    Clip(std::shared_ptr<const Model> model, const ClipOptions& options, stream::PushedSource pushed);
     Clip(const Clip&) = delete;
     Clip& operator=(const Clip&) = delete;
     /// Waits as kg_clip_destroy does.
@@ -66,10 +67,9 @@ class Clip {
         std::optional<void*> stream{};  ///< that it is read on
         bool is_wanted() const { return acquired || tensors > 0; }
     };
-    /// Latents that were copied in the order of a caller's stream. FrameStream::push waits until all steps but the
-    /// newest two have read their latents, so that the third buffer can be written.
+    /// Latents that were copied in the order of a caller's stream: as many as LatentQueue::push may not have read.
     struct Staging {
-        std::array<std::unique_ptr<accel::Memory>, 3> memory;
+        std::vector<std::unique_ptr<accel::Memory>> memory;
         std::size_t next = 0;
     };
     /// Returns the frame to the ring, in the order of the stream that it was read on. Errors are logged.
@@ -98,7 +98,8 @@ class Clip {
     /// [slot] -> the frame in options_.pixels.
     std::map<std::uint32_t, std::vector<std::byte>> converted_ KG_GUARDED_BY(mutex_);
     bool told_not_finite_ KG_GUARDED_BY(mutex_) = false;
-    std::unique_ptr<stream::FrameStream> stream_;  ///< declared last: its steps end before what they read is destroyed
+    std::shared_ptr<stream::LatentQueue> latents_;  ///< null for a clip of a file
+    std::unique_ptr<stream::FrameSource> stream_;   ///< declared last: its steps end before what they read is destroyed
 };
 
 }  // namespace kinetograph::c

@@ -1,5 +1,5 @@
 // Decoders on the CUDA lane, against the reference decoder's outputs and against itself.
-#include <kinetograph/compute/vae/decoder.hpp>
+#include <kinetograph/compute/stream/decoder.hpp>
 #include <kinetograph/engine/accel/cpu/device.hpp>
 #include <kinetograph/engine/accel/cuda/entry_points.hpp>
 #include <kinetograph/tests/compute/cuda/cuda_lane.hpp>
@@ -10,6 +10,9 @@
 
 namespace kinetograph::vae {
 namespace {
+
+using stream::DecodedFrames;
+using stream::Decoder;
 
 // A convolution's expected error by fast sums over that by exact ones: 2.9e-3 / 2.3e-3 in bf16.
 constexpr float kFastOverExact = 1.26F;
@@ -178,7 +181,7 @@ struct Clip {
             Model::create(device, "a decoder", {.network = checkpoint.network(), .dtype = dtype}, load).value();
         const auto decoder =
             Decoder::create(model, {height, width},
-                            {.max_frames = *std::ranges::max_element(cut), .batches = batches, .bands = bands})
+                            {.latent_frames = *std::ranges::max_element(cut), .bands = bands, .batches = batches})
                 .value();
         std::vector<float> frames;
         std::int64_t next = 0;
@@ -186,7 +189,7 @@ struct Clip {
             const auto out = decoder->step(latents(next, count, checkpoint.z_dim()), count);
             EXPECT_TRUE(out) << out.error().message;
             if (!out) return {};
-            frames.insert(frames.end(), out->thwc.begin(), out->thwc.end());
+            out->append_to(frames);
             next += count;
         }
         return frames;
@@ -277,7 +280,7 @@ TEST_F(CudaSmallDecoder, AStepIsOneReplayAndTheSameAfterAReset) {
     const auto checkpoint = Checkpoint::open("synthetic:wan2.1,dim=16").value();
     const auto decoder = Decoder::create(Model::create(*device_, checkpoint).value(), {1, 1}).value();
     const std::vector<float> latent(16, 0.25F);
-    const auto copy = [](const DecodedFrames& frames) { return std::vector(frames.thwc.begin(), frames.thwc.end()); };
+    const auto copy = [](const DecodedFrames& frames) { return frames.thwc(); };
     const auto first = copy(decoder->step(latent).value());
     ASSERT_TRUE(decoder->reset());
     const auto* driver = accel::cuda::driver_calls(*device_);

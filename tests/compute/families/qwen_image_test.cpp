@@ -1,6 +1,6 @@
 // The Qwen-Image decoder: recognised by its class under either kind of names, one latent frame a clip, nothing kept.
 #include <kinetograph/compute/families/wan21.hpp>
-#include <kinetograph/compute/vae/decoder.hpp>
+#include <kinetograph/compute/stream/decoder.hpp>
 #include <kinetograph/engine/accel/cpu/device.hpp>
 #include <kinetograph/tests/compute/tensor/temporary_folder.hpp>
 #include <kinetograph/tests/compute/vae/checkpoint_file.hpp>
@@ -25,18 +25,18 @@ class QwenImage : public testing::Test {
         EXPECT_TRUE(opened) << opened.error().message;
         return std::move(*opened);
     }
-    std::unique_ptr<vae::Decoder> decoder(const vae::Checkpoint& checkpoint) {
+    std::unique_ptr<stream::Decoder> decoder(const vae::Checkpoint& checkpoint) {
         const auto model = vae::Model::create(*device_, checkpoint, {.precision = vae::Precision::Fp32});
-        auto created = vae::Decoder::create(model.value(), {2, 3});
+        auto created = stream::Decoder::create(model.value(), {2, 3});
         EXPECT_TRUE(created) << created.error().message;
         return std::move(*created);
     }
-    std::vector<float> picture(vae::Decoder& decoder) const {
+    std::vector<float> picture(stream::Decoder& decoder) const {
         const auto step = decoder.step(latent_);
         EXPECT_TRUE(step) << step.error().message;
         if (!step) return {};
         EXPECT_EQ(step->frames.count, 1);
-        return {step->thwc.begin(), step->thwc.end()};
+        return step->thwc();
     }
     static std::vector<float> latent() {
         std::vector<float> values;
@@ -79,7 +79,7 @@ TEST_F(QwenImage, DecodesOneLatentFrameAClip) {
     EXPECT_EQ(picture(*made), first);
 
     const vae::Latents clip{"clip", 16, 2, 2, 3, std::vector<float>(2 * latent_.size()), 24.0, 0};
-    const auto refused = vae::Decoder::create_for(vae::Model::create(*device_, synthetic).value(), clip);
+    const auto refused = stream::Decoder::create_for(vae::Model::create(*device_, synthetic).value(), clip);
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().message, "clip has 2 latent frames; a clip of synthetic:qwen-image,dim=4 is one");
 }

@@ -1,5 +1,5 @@
 // Whole small decoders on the HIP lane, against the reference decoder's outputs.
-#include <kinetograph/compute/vae/decoder.hpp>
+#include <kinetograph/compute/stream/decoder.hpp>
 #include <kinetograph/tests/compute/hip/hip_lane.hpp>
 #include <kinetograph/tests/compute/vae/decoder_golden.hpp>
 #include <kinetograph/tests/compute/vae/taehv_cases.hpp>
@@ -7,6 +7,8 @@
 
 namespace kinetograph::vae {
 namespace {
+
+using stream::Decoder;
 
 using test::kBf16AgainstBf16All;
 using test::kBf16AgainstFp32;
@@ -31,7 +33,7 @@ class HipDecoder : public test::HipLane {
             EXPECT_TRUE(step) << step.error().message;
             if (!step) return {};
             EXPECT_EQ(step->frames.count, t == 0 ? 1 : 4);
-            all.insert(all.end(), step->thwc.begin(), step->thwc.end());
+            step->append_to(all);
         }
         return all;
     }

@@ -26,7 +26,7 @@ TEST(PreviewedSessions, DecodeWithTheLargeCheckpointOnceItIsOpen) {
     const auto late = session->decode(clip).value();
     EXPECT_FALSE(late->previews());
 
-    auto large = vae::Decoder::create(session->session().value()->model(), {clip.height, clip.width}).value();
+    auto large = stream::Decoder::create(session->session().value()->model(), {clip.height, clip.width}).value();
     const auto wanted = stream::testing::expected_frames(*large, clip);
     std::size_t in_a_row = 0;  // of the large checkpoint's: no frame of the preview follows
     for (int i = 0; i < 20'000 && in_a_row < wanted.size(); ++i) {

@@ -27,7 +27,7 @@ std::unique_ptr<Session> open(SessionOptions options = {.device = "cpu"}) {
 }
 
 /// All frames to the clip's end.
-std::vector<std::vector<std::uint8_t>> frames_of(stream::FrameStream& stream) {
+std::vector<std::vector<std::uint8_t>> frames_of(stream::FrameSource& stream) {
     std::vector<std::vector<std::uint8_t>> frames;
     while (!stream.finished()) {
         const auto frame = stream.take(kLong);
@@ -221,19 +221,19 @@ TEST(Sessions, LeaveOtherStreamsAloneWhenOneFails) {
 TEST(Sessions, TakeLatentsAsTheyAreMade) {
     const auto session = open();
     const vae::Latents clip = stream::testing::small_clip(3);
-    const auto stream = session->decode(vae::LatentSize{clip.height, clip.width}, {.fps = 25}).value();
+    const auto source = session->decode(vae::LatentSize{clip.height, clip.width}, {.fps = 25}).value();
     const auto wanted = stream::testing::expected_frames(*stream::testing::small_decoder(session->device()), clip);
     std::size_t next = 0;
     for (std::int64_t t = 0; t < 3; ++t) {
-        const auto pushed = stream->push(clip.frame(t), kLong);
+        const auto pushed = source.latents->push(clip.frame(t), kLong);
         ASSERT_TRUE(pushed) << pushed.error().message;
         ASSERT_TRUE(*pushed);
         for (; next < static_cast<std::size_t>(4 * t + 1); ++next) {
-            const auto frame = stream->take(kLong);
+            const auto frame = source.frames->take(kLong);
             ASSERT_TRUE(frame && *frame);
             EXPECT_EQ((*frame)->label.presentation_time, next * std::chrono::milliseconds(40));
             EXPECT_EQ(std::memcmp((*frame)->host.data(), wanted[next].data(), wanted[next].size()), 0) << next;
-            ASSERT_TRUE(stream->release(**frame));
+            ASSERT_TRUE(source.frames->release(**frame));
         }
     }
 }
@@ -278,7 +278,7 @@ TEST(Sessions, SayWhatIsWrong) {
     const auto no_file = session->decode(std::filesystem::path("/nowhere/clip.safetensors"));
     ASSERT_FALSE(no_file);
     EXPECT_NE(no_file.error().message.find("/nowhere/clip.safetensors"), std::string::npos);
-    const auto no_image = session->decode(stream::testing::small_clip(1), {.storage = StreamOptions::Storage::Image});
+    const auto no_image = session->decode(stream::testing::small_clip(1), {.storage = interop::FrameStorage::Image});
     ASSERT_FALSE(no_image);
     EXPECT_EQ(no_image.error().message, "frames as images: the session was opened without Vulkan");
     vae::Latents wrong = stream::testing::small_clip(1);

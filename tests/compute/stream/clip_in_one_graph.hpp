@@ -19,8 +19,7 @@ class ClipInOneGraph : public StreamTest {
         latents_ = small_clip(kLatents, width);
         expected_ = expected_frames(*small_decoder(*accelerator_, width), latents_);
         model_ = small_model(*accelerator_);
-        plans_ = model_->plan({.height = kHeight, .width = width}).value();
-        clip_ = std::make_unique<vae::Clip>(vae::Clip::create(model_, *plans_).value());
+        clip_ = vae::Clip::create(model_, {kHeight, width}).value();
         decoding_ = accel::AcceleratorLane::create(*accelerator_).value();
         for (auto [made, lane] :
              {std::pair(&drawing_, graph::Lane::Graphics), std::pair(&copying_, graph::Lane::Transfer)}) {
@@ -136,7 +135,7 @@ class ClipInOneGraph : public StreamTest {
             ASSERT_NO_FATAL_FAILURE(declare_step(frame, first ? 0 : 1));
             const auto plan = graph::compile(frame, {.topology = bridge_->lane_topology()});
             ASSERT_TRUE(plan) << plan.error().message;
-            EXPECT_LE(plan->arena_bytes[graph::MemoryDomain::Accelerator.index()], plans_->transients)
+            EXPECT_LE(plan->arena_bytes[graph::MemoryDomain::Accelerator.index()], clip_->plans().transients)
                 << (first ? "first step" : "later step");
             clip_->advance();
         }
@@ -154,7 +153,6 @@ class ClipInOneGraph : public StreamTest {
     vae::Latents latents_;
     std::vector<std::vector<std::uint8_t>> expected_;
     std::shared_ptr<vae::Model> model_;
-    const vae::StepPlans* plans_ = nullptr;
     std::unique_ptr<vae::Clip> clip_;
     std::unique_ptr<accel::AcceleratorLane> decoding_;
     std::unique_ptr<vulkan::VulkanLane> drawing_, copying_;

@@ -1,7 +1,7 @@
 // The shared topology with the CUDA lane, end to end: latents in CUDA memory, frames in images and buffers of Vulkan's.
 #include "stream_fixture.hpp"
 
-#include <kinetograph/compute/stream/frame_stream.hpp>
+#include <kinetograph/compute/stream/frame_source.hpp>
 #include <kinetograph/engine/accel/cuda/device.hpp>
 #include <kinetograph/engine/accel/cuda/entry_points.hpp>
 #include <kinetograph/tests/engine/interop/cuda_side.hpp>
@@ -40,8 +40,8 @@ class CudaStreams : public testing::StreamTest, public ::testing::WithParamInter
         stream_ = accelerator_->create_stream("who makes latents").value();
         latents_ = accelerator_->allocate("latents of the test", kLatents * kLatentBytes).value();
         for (std::int64_t t = 0; t < kLatents; ++t) write(t, clip_.frame(t));
-        auto decoder = RingDecoder::create(*bridge_, small_model(*accelerator_), {testing::kHeight, kWidth},
-                                           {.storage = GetParam(), .recorder = &recorder_});
+        auto decoder = Stepper::create(*bridge_, small_model(*accelerator_), {testing::kHeight, kWidth},
+                                       {.storage = GetParam(), .slots = 8, .recorder = &recorder_});
         ASSERT_TRUE(decoder) << decoder.error().message;
         decoder_ = std::move(*decoder);
     }
@@ -92,7 +92,7 @@ class CudaStreams : public testing::StreamTest, public ::testing::WithParamInter
     std::vector<std::vector<std::uint8_t>> expected_;
     std::unique_ptr<accel::Stream> stream_;
     std::unique_ptr<accel::Memory> latents_;
-    std::unique_ptr<RingDecoder> decoder_;
+    std::unique_ptr<Stepper> decoder_;
 };
 
 TEST_P(CudaStreams, ReadersOnVulkanSeeThePixelsOfTheBlockingDecoderAlsoFromReplays) {

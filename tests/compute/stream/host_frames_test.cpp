@@ -2,7 +2,7 @@
 // do nothing: what is copied is what new memory of the device holds.
 #include "stream_fixture.hpp"
 
-#include <kinetograph/compute/stream/frame_stream.hpp>
+#include <kinetograph/compute/stream/step_loop.hpp>
 #include <kinetograph/engine/graph/timeline.hpp>
 #include <kinetograph/tests/engine/interop/cuda_side.hpp>
 #include <kinetograph/tests/engine/interop/watchdog.hpp>
@@ -42,10 +42,10 @@ class HostFrames : public testing::StreamTest {
     void start_stream(std::int64_t latent_frames = 2, std::uint32_t slots = 12) {
         ASSERT_NO_FATAL_FAILURE(open_with_copies_held());
         if (IsSkipped()) return;
-        FrameStreamOptions options;
+        vae::StepOptions options;
         options.storage = testing::FrameRingDesc::Storage::Host;
         options.slots = slots;
-        auto stream = FrameStream::create(bridge(), model_, testing::small_clip(latent_frames, 1), options);
+        auto stream = StepLoop::of_clip(bridge(), model_, testing::small_clip(latent_frames, 1), options);
         ASSERT_TRUE(stream) << stream.error().message;
         stream_ = std::move(*stream);
         const Nanoseconds until = host_now() + kSoon;
@@ -56,7 +56,7 @@ class HostFrames : public testing::StreamTest {
     void start_decoder() {
         ASSERT_NO_FATAL_FAILURE(open_with_copies_held());
         if (IsSkipped()) return;
-        auto decoder = vae::Decoder::create(model_, kSize);
+        auto decoder = stream::Decoder::create(model_, kSize);
         ASSERT_TRUE(decoder) << decoder.error().message;
         decoder_ = std::move(*decoder);
         for (int i = 0; i < 2; ++i) ASSERT_TRUE(decoder_->enqueue(latent_));
@@ -76,7 +76,7 @@ class HostFrames : public testing::StreamTest {
         model_.reset();
         std::_Exit(HasFailure() ? 1 : 0);
     }
-    static void expect_steps_done(vae::ClipRunner& runner) {
+    static void expect_steps_done(vae::Runner& runner) {
         ASSERT_TRUE(runner.lane().timeline()->wait(runner.lane().state().submitted, kSoon));
     }
 
@@ -85,9 +85,9 @@ class HostFrames : public testing::StreamTest {
     const std::vector<float> latent_ = std::vector<float>(16, 0.5F);
     std::shared_ptr<vae::Model> model_;
     std::unique_ptr<accel::Memory> latents_;
-    std::unique_ptr<vae::Decoder> decoder_;
-    std::unique_ptr<RingDecoder> ring_decoder_;
-    std::unique_ptr<FrameStream> stream_;
+    std::unique_ptr<stream::Decoder> decoder_;
+    std::unique_ptr<Stepper> ring_decoder_;
+    std::unique_ptr<FrameSource> stream_;
 };
 
 TEST_F(HostFrames, AreCopiedWhileTheNextStepRuns) {
@@ -95,7 +95,7 @@ TEST_F(HostFrames, AreCopiedWhileTheNextStepRuns) {
     if (IsSkipped()) return;
     latents_ = accelerator_->allocate("latents", kLatentBytes).value();
     auto created =
-        RingDecoder::create(*bridge_, model_, kSize, {.storage = testing::FrameRingDesc::Storage::Host, .slots = 12});
+        Stepper::create(*bridge_, model_, kSize, {.storage = testing::FrameRingDesc::Storage::Host, .slots = 12});
     ASSERT_TRUE(created) << created.error().message;
     ring_decoder_ = std::move(*created);
     const std::uint64_t taken = accelerator_->bytes_allocated();
@@ -121,8 +121,8 @@ TEST_F(HostFrames, AreCopiedWhileTheNextStepRuns) {
         ASSERT_TRUE(ring_decoder_->ring().release(*record, {}));
     }
     EXPECT_EQ(accelerator_->bytes_allocated(), taken);
-    const RingDecoderOptions options{.storage = testing::FrameRingDesc::Storage::Host, .slots = 12};
-    EXPECT_EQ(RingDecoder::memory_of_frames(*bridge_, *model_, kSize, options).stream,
+    const vae::StepOptions options{.storage = testing::FrameRingDesc::Storage::Host, .slots = 12};
+    EXPECT_EQ(Stepper::memory_of_frames(*bridge_, *model_, kSize, options).stream,
               2 * vae::whole_pages(4 * kFrameBytes));
 }
 
@@ -190,9 +190,10 @@ TEST_F(HostFrames, OfABlockingDecoderAreWaitedForAsLongAsItsCallerSays) {
         const auto frames = decoder_->step(latent_);
         ASSERT_TRUE(frames) << frames.error().message;
         EXPECT_EQ(frames->frames.count, count);
-        std::vector<std::byte> copied(frames->thwc.size_bytes());
-        std::memcpy(copied.data(), frames->thwc.data(), copied.size());
-        EXPECT_EQ(copied, std::vector<std::byte>(copied.size(), std::byte{0xFF}));
+        for (const std::span<const float> picture : frames->pictures) {
+            const auto bytes = std::as_bytes(picture);
+            EXPECT_TRUE(std::ranges::all_of(bytes, [](std::byte value) { return value == std::byte{0xFF}; }));
+        }
     }
 }
 

@@ -124,7 +124,7 @@ void LossChaos::expect_told(bool pushed) {
     std::optional<Error> told;
     while (!told) {  // a test that hangs has failed
         if (pushed) {
-            const auto given = stream_->push(latent, std::chrono::milliseconds(10));
+            const auto given = latents_->push(latent, std::chrono::milliseconds(10));
             if (!given) told = given.error();
         }
         const auto taken = stream_->take(std::chrono::milliseconds(10));

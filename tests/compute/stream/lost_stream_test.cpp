@@ -1,7 +1,7 @@
 // A stream of the CUDA lane whose device is lost: on the stand-in driver whose kernels do nothing, beside lavapipe.
 #include "stream_fixture.hpp"
 
-#include <kinetograph/compute/stream/frame_stream.hpp>
+#include <kinetograph/compute/stream/step_loop.hpp>
 #include <kinetograph/tests/engine/interop/cuda_side.hpp>
 #include <kinetograph/tests/engine/interop/watchdog.hpp>
 
@@ -28,7 +28,7 @@ class LostStreamTest : public testing::StreamTest {
         validation_ = vulkan::Validation::Off;
         ASSERT_NO_FATAL_FAILURE(open(cuda_, {.faulting_launch = launch}));
     }
-    void start(Result<std::unique_ptr<FrameStream>> stream) {
+    void start(Result<std::unique_ptr<FrameSource>> stream) {
         ASSERT_TRUE(stream) << stream.error().message;
         stream_ = std::move(*stream);
     }
@@ -42,15 +42,15 @@ class LostStreamTest : public testing::StreamTest {
         }
         EXPECT_FALSE(stream_->finished());
     }
-    static FrameStreamOptions options(bool loop) {
-        FrameStreamOptions options;
+    static vae::StepOptions options(bool loop) {
+        vae::StepOptions options;
         options.storage = testing::FrameRingDesc::Storage::Buffer;
         options.slots = 12;
         options.loop = loop;
         return options;
     }
     interop::testing::CudaSide cuda_{STANDIN_CUDA_IDLE};
-    std::unique_ptr<FrameStream> stream_;
+    std::unique_ptr<FrameSource> stream_;
 };
 
 class LostStreams : public LostStreamTest, public ::testing::WithParamInterface<std::uint32_t> {};
@@ -61,7 +61,7 @@ TEST_P(LostStreams, TellTheReaderThoughFramesAreWaiting) {
     ASSERT_NO_FATAL_FAILURE(open_faulting(GetParam()));
     if (IsSkipped()) return;
     ASSERT_NO_FATAL_FAILURE(start(
-        FrameStream::create(bridge(), testing::small_model(*accelerator_), testing::small_clip(2, 1), options(true))));
+        StepLoop::of_clip(bridge(), testing::small_model(*accelerator_), testing::small_clip(2, 1), options(true))));
     for (;;) {
         const auto record = stream_->try_take();
         if (!record) {
@@ -94,15 +94,17 @@ class LostFirstSteps : public LostStreamTest, public ::testing::WithParamInterfa
     void start_from(Source source) {
         const auto model = testing::small_model(*accelerator_);
         const vae::Latents clip = testing::small_clip(1, 1);
-        const FrameStreamOptions options = LostStreamTest::options(source == Source::Loop);
-        if (source != Source::Pushed) return start(FrameStream::create(bridge(), model, clip, options));
+        const vae::StepOptions options = LostStreamTest::options(source == Source::Loop);
+        if (source != Source::Pushed) return start(StepLoop::of_clip(bridge(), model, clip, options));
         const vae::LatentSize size{clip.height, clip.width};
-        ASSERT_NO_FATAL_FAILURE(start(FrameStream::create(bridge(), model, size, options)));
+        auto pushed_to = StepLoop::of_pushed(bridge(), model, size, options);
+        ASSERT_TRUE(pushed_to) << pushed_to.error().message;
+        stream_ = std::move(pushed_to->frames);
         // Latents that are made later: else push() may meet the loss itself.
         latents_ = accelerator_->allocate("latents", clip.frame(0).size() * sizeof(float)).value();
         const auto made = std::make_shared<graph::HostTimeline>("the generator");
         const LatentFrame latent{latents_->data(), latents_->bytes(), {VK_NULL_HANDLE, made, 1}};
-        const auto pushed = stream_->push(latent, std::chrono::seconds(30));
+        const auto pushed = pushed_to->latents->push(latent, std::chrono::seconds(30));
         ASSERT_TRUE(pushed) << pushed.error().message;
         ASSERT_TRUE(*pushed);
         made->signal(1);

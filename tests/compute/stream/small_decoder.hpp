@@ -2,7 +2,7 @@
 #pragma once
 
 #include <kinetograph/compute/nn/frame_conversion.hpp>
-#include <kinetograph/compute/vae/decoder.hpp>
+#include <kinetograph/compute/stream/decoder.hpp>
 
 #include <gtest/gtest.h>
 
@@ -27,8 +27,8 @@ inline std::shared_ptr<vae::Model> small_model(accel::Device& device) {
     return *model;
 }
 
-inline std::unique_ptr<vae::Decoder> small_decoder(accel::Device& device, std::int64_t width = kWidth) {
-    auto decoder = vae::Decoder::create(small_model(device), {kHeight, width});
+inline std::unique_ptr<stream::Decoder> small_decoder(accel::Device& device, std::int64_t width = kWidth) {
+    auto decoder = stream::Decoder::create(small_model(device), {kHeight, width});
     EXPECT_TRUE(decoder) << decoder.error().message;
     return std::move(*decoder);
 }
@@ -42,16 +42,15 @@ inline vae::Latents small_clip(std::int64_t frames, std::int64_t width = kWidth)
 }
 
 /// The clip's frames as the blocking interface of a decoder gives them, as RGBA.
-inline std::vector<std::vector<std::uint8_t>> expected_frames(vae::Decoder& decoder, const vae::Latents& clip) {
+inline std::vector<std::vector<std::uint8_t>> expected_frames(stream::Decoder& decoder, const vae::Latents& clip) {
     std::vector<std::vector<std::uint8_t>> frames;
     for (std::int64_t t = 0; t < clip.frames; ++t) {
         const auto step = decoder.step(clip.frame(t));
         EXPECT_TRUE(step) << step.error().message;
-        const auto values = static_cast<std::size_t>(step->height * step->width) * 3;
-        for (std::size_t i = 0; i < static_cast<std::size_t>(step->frames.count); ++i) {
+        for (const std::span<const float> picture : step->pictures) {
             std::vector<std::uint8_t>& rgba = frames.emplace_back();
-            for (std::size_t v = 0; v < values; ++v) {
-                rgba.push_back(nn::to_unorm8(step->thwc[i * values + v]));
+            for (std::size_t v = 0; v < picture.size(); ++v) {
+                rgba.push_back(nn::to_unorm8(picture[v]));
                 if (v % 3 == 2) rgba.push_back(255);
             }
         }

@@ -2,7 +2,7 @@
 // or object of Vulkan. KINETOGRAPH_SOAK_ROUNDS scales their number.
 #include "stream_fixture.hpp"
 
-#include <kinetograph/compute/stream/frame_stream.hpp>
+#include <kinetograph/compute/stream/step_loop.hpp>
 #include <kinetograph/tests/engine/interop/held.hpp>
 #include <kinetograph/tests/engine/interop/watchdog.hpp>
 
@@ -26,7 +26,7 @@ TEST_P(StreamsThatComeAndGo, LeaveNothingOnTheModelNorOnTheDevices) {
     // Timelines that were retired go again after as many others.
     interop::testing::expect_nothing_grows(
         holders, 2 * vulkan::Device::kRetired, interop::testing::soak_rounds(4), [&] {
-            const auto stream = FrameStream::create(bridge(), model, clip, {.storage = GetParam().storage, .slots = 6});
+            const auto stream = StepLoop::of_clip(bridge(), model, clip, {.storage = GetParam().storage, .slots = 6});
             ASSERT_TRUE(stream) << stream.error().message;
             const auto frame = (*stream)->take(std::chrono::seconds(60));
             ASSERT_TRUE(frame && *frame);

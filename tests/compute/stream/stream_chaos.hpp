@@ -4,7 +4,7 @@
 #include "chaos.hpp"
 #include "stream_fixture.hpp"
 
-#include <kinetograph/compute/stream/frame_stream.hpp>
+#include <kinetograph/compute/stream/step_loop.hpp>
 
 #include <atomic>
 #include <functional>
@@ -22,12 +22,18 @@ class StreamChaos : public StreamTest {
         StreamTest::release();
     }
     void make_stream(FrameRingDesc::Storage storage, bool pushed, bool loop) {
-        const FrameStreamOptions options{.storage = storage, .slots = kSlots, .loop = loop};
+        const vae::StepOptions options{.storage = storage, .slots = kSlots, .loop = loop};
         const auto model = small_model(*accelerator_);
-        auto stream = pushed ? FrameStream::create(bridge(), model, {kHeight, kWidth}, options)
-                             : FrameStream::create(bridge(), model, clip_, options);
-        ASSERT_TRUE(stream) << stream.error().message;
-        stream_ = std::move(*stream);
+        if (!pushed) {
+            auto stream = StepLoop::of_clip(bridge(), model, clip_, options);
+            ASSERT_TRUE(stream) << stream.error().message;
+            stream_ = std::move(*stream);
+            return;
+        }
+        auto source = StepLoop::of_pushed(bridge(), model, {kHeight, kWidth}, options);
+        ASSERT_TRUE(source) << source.error().message;
+        stream_ = std::move(source->frames);
+        latents_ = std::move(source->latents);
     }
     /// A call's Error is one that it may have now.
     virtual void expect_allowed(const Error& error) = 0;
@@ -64,7 +70,7 @@ class StreamChaos : public StreamTest {
     void push_latents(Dice dice) {
         const std::vector<float> latent = clip_.frame(0);
         while (!over_) {
-            const auto pushed = stream_->push(latent, dice.up_to(std::chrono::milliseconds(10)));
+            const auto pushed = latents_->push(latent, dice.up_to(std::chrono::milliseconds(10)));
             if (pushed) continue;
             expect_allowed(pushed.error());
             dice.pause(std::chrono::milliseconds(1));
@@ -83,7 +89,8 @@ class StreamChaos : public StreamTest {
     }
 
     const vae::Latents clip_ = small_clip(kLatents);
-    std::unique_ptr<FrameStream> stream_;
+    std::unique_ptr<FrameSource> stream_;
+    std::shared_ptr<LatentQueue> latents_;
     std::atomic<bool> over_{false};
     std::uint64_t read_ = 0;
 };

@@ -1,7 +1,7 @@
 // Clips that declare into graphs of the caller's, against the same steps through the host, bit for bit.
 #include <kinetograph/compute/nn/frame_conversion.hpp>
+#include <kinetograph/compute/stream/decoder.hpp>
 #include <kinetograph/compute/vae/checkpoint.hpp>
-#include <kinetograph/compute/vae/decoder.hpp>
 #include <kinetograph/engine/accel/cpu/device.hpp>
 
 #include <gtest/gtest.h>
@@ -14,6 +14,8 @@
 namespace kinetograph::vae {
 namespace {
 
+using stream::Decoder;
+
 constexpr std::int64_t kMostFrames = 4;
 
 class Clips : public ::testing::Test {
@@ -24,12 +26,12 @@ class Clips : public ::testing::Test {
         return std::move(*model);
     }
     std::unique_ptr<Decoder> decoder() {
-        auto created = Decoder::create(model(), {1, 2}, {.max_frames = kMostFrames});
+        auto created = Decoder::create(model(), {1, 2}, {.latent_frames = kMostFrames});
         EXPECT_TRUE(created) << created.error().message;
         return std::move(*created);
     }
-    std::unique_ptr<ClipRunner> runner() {
-        auto created = ClipRunner::create(model(), {1, 2}, {.max_frames = kMostFrames});
+    std::unique_ptr<Clip> clip() {
+        auto created = Clip::create(model(), {1, 2}, {.latent_frames = kMostFrames});
         EXPECT_TRUE(created) << created.error().message;
         return std::move(*created);
     }
@@ -54,15 +56,14 @@ class Clips : public ::testing::Test {
     /// a graph of the test's; compares the bytes.
     void expect_the_same(const std::vector<std::int64_t>& cut, FrameFormat format) {
         const auto on_host = decoder();
-        const auto runner = this->runner();
-        Clip& clip = runner->clip();
+        const auto made = this->clip();
+        Clip& clip = *made;
+        const auto runner = Runner::create(clip).value();
         std::int64_t next = 0;
         for (const std::int64_t frames : cut) {
             const std::vector<float> input = latents(next, frames);
             const auto expected = on_host->step(input, frames);
             ASSERT_TRUE(expected) << expected.error().message;
-            const std::size_t values = expected->thwc.size() / static_cast<std::size_t>(expected->frames.count);
-
             const auto memory = on_device(input);
             std::vector<std::unique_ptr<accel::Memory>> outputs;
             std::vector<graph::Buffer> places;
@@ -75,13 +76,12 @@ class Clips : public ::testing::Test {
             const graph::Buffer source = clip.import_latents(frame, whole(*memory), frames);
             const auto declared = clip.declare(frame, source, {.format = format, .places = places}, frames);
             ASSERT_TRUE(declared) << declared.error().message;
-            const auto step = runner->execute(frame, frames);
+            const auto step = runner->execute(clip, frame, frames);
             ASSERT_TRUE(step) << step.error().message;
             EXPECT_EQ(step->frames.first, expected->frames.first);
             EXPECT_EQ(step->frames.count, expected->frames.count);
-            ASSERT_TRUE(runner->wait(*step));
-            for (std::size_t i = 0; i < outputs.size(); ++i)
-                expect_frame(expected->thwc.subspan(i * values, values), *outputs[i], format);
+            ASSERT_TRUE(runner->wait(clip, *step));
+            for (std::size_t i = 0; i < outputs.size(); ++i) expect_frame(expected->pictures[i], *outputs[i], format);
             next += frames;
         }
     }
@@ -108,8 +108,9 @@ TEST_F(Clips, WriteTheFloatsOfTheSameStepsThroughTheHostForAnyCutOfTheStream) {
 }
 
 TEST_F(Clips, HandTheirFramesToPassesOfTheCallersInAGraphThatServesEveryStepOfItsKind) {
-    const auto runner = this->runner();
-    Clip& clip = runner->clip();
+    const auto made = this->clip();
+    Clip& clip = *made;
+    const auto runner = Runner::create(clip).value();
     struct Sum {
         std::vector<graph::Buffer> frames;
     };
@@ -144,11 +145,11 @@ TEST_F(Clips, HandTheirFramesToPassesOfTheCallersInAGraphThatServesEveryStepOfIt
         if (added) {
             ASSERT_NO_FATAL_FAILURE(declare(known->second, *memory));
         }
-        const auto enqueued = runner->execute(known->second);
+        const auto enqueued = runner->execute(clip, known->second);
         ASSERT_TRUE(enqueued) << enqueued.error().message;
         last = *enqueued;
     }
-    ASSERT_TRUE(runner->wait(last));
+    ASSERT_TRUE(runner->wait(clip, last));
     EXPECT_EQ(graphs.size(), 2U) << "one for the first step, one for the others";
     ASSERT_EQ(sums.size(), 4U);
     EXPECT_GT(sums[0], 16U * 8U * 255U) << "alpha alone is that much";
@@ -158,15 +159,14 @@ TEST_F(Clips, HandTheirFramesToPassesOfTheCallersInAGraphThatServesEveryStepOfIt
 /// Passes of two clips in one graph that no decoder owns: latents made by a pass, frames read by another.
 TEST_F(Clips, AreDeclaredIntoTheCallersGraphTwoClipsBesideEachOther) {
     const auto model = this->model();
-    const StepPlans& plans = **model->plan({.height = 1, .width = 2});
-    std::array<Clip, 2> clips{*Clip::create(model, plans), *Clip::create(model, plans)};
+    const std::array clips{Clip::create(model, {1, 2}).value(), Clip::create(model, {1, 2}).value()};
     const auto lane = accel::AcceleratorLane::create(*device_).value();
     accel::AcceleratorMemory arena(*device_);
     const auto executor =
         graph::Executor::create(
             {.lanes = {lane.get()}, .memory = {{graph::MemoryDomain::Accelerator, &arena}}, .compile = {}})
             .value();
-    for (Clip& clip : clips) ASSERT_TRUE(clip.reset(lane->stream()));
+    for (const auto& clip : clips) ASSERT_TRUE(clip->reset(lane->stream()));
 
     const std::array<std::unique_ptr<Decoder>, 2> alone{decoder(), decoder()};
     for (std::int64_t step = 0; step < 4; ++step) {
@@ -190,7 +190,7 @@ TEST_F(Clips, AreDeclaredIntoTheCallersGraphTwoClipsBesideEachOther) {
                                                  return {};
                                              });
                 });
-            const auto frames = clips[c].declare(frame, made.latents);
+            const auto frames = clips[c]->declare(frame, made.latents);
             ASSERT_TRUE(frames) << frames.error().message;
             ASSERT_EQ(frames->size(), step == 0 ? 1U : 4U);
             struct Read {
@@ -216,26 +216,28 @@ TEST_F(Clips, AreDeclaredIntoTheCallersGraphTwoClipsBesideEachOther) {
         ASSERT_TRUE(execution) << execution.error().message;
         ASSERT_TRUE(executor->wait(*execution));
         for (std::size_t c = 0; c < 2; ++c) {
-            clips[c].advance();
+            clips[c]->advance();
             const auto expected = alone[c]->step(latents(10 * static_cast<std::int64_t>(c) + step, 1));
             ASSERT_TRUE(expected);
             ASSERT_EQ(found[c].size(), step == 0 ? 1U : 4U);
-            for (std::size_t i = 0; i < expected->thwc.size(); ++i)
+            const std::vector<float> values = expected->thwc();
+            for (std::size_t i = 0; i < values.size(); ++i)
                 ASSERT_EQ(std::to_integer<std::uint8_t>(found[c][i / 384][i % 384 / 3 * 4 + i % 3]),
-                          nn::to_unorm8(expected->thwc[i]))
+                          nn::to_unorm8(values[i]))
                     << "step " << step << ", clip " << c << ", value " << i;
         }
     }
     graph::FrameGraph frame;
     const auto small = frame.import_buffer("too small", {.bytes = 8}, {1, 0, 8});
-    const auto refused = clips[0].declare(frame, small);
+    const auto refused = clips[0]->declare(frame, small);
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().message, "unpack_latents: \"too small\" has 8 bytes, the step's latents are 128");
 }
 
 TEST_F(Clips, RefuseAnotherNumberOfPlacesThanFramesAndStepsThatWereNotPlanned) {
-    const auto runner = this->runner();
-    Clip& clip = runner->clip();
+    const auto made = this->clip();
+    Clip& clip = *made;
+    const auto runner = Runner::create(clip).value();
     graph::FrameGraph frame;
     const auto memory = on_device(latents(0, 1));
     const graph::Buffer source = clip.import_latents(frame, whole(*memory));
@@ -251,7 +253,7 @@ TEST_F(Clips, RefuseAnotherNumberOfPlacesThanFramesAndStepsThatWereNotPlanned) {
 
 TEST_F(Clips, GoOnThroughTheHostWhereAGraphOfTheCallersEnded) {
     const auto mixed = decoder(), plain = decoder();
-    Clip& clip = mixed->runner().clip();
+    Clip& clip = mixed->clip();
     const auto memory = on_device(latents(0, 1));
     graph::FrameGraph frame;
     const graph::BufferDesc desc = clip.frame_desc(FrameFormat::Float32);
@@ -259,12 +261,11 @@ TEST_F(Clips, GoOnThroughTheHostWhereAGraphOfTheCallersEnded) {
     const std::array places{frame.import_buffer("frame 0", desc, whole(*output))};
     ASSERT_TRUE(clip.declare(frame, clip.import_latents(frame, whole(*memory)),
                              {.format = FrameFormat::Float32, .places = places}));
-    ASSERT_TRUE(mixed->runner().execute(frame));
+    ASSERT_TRUE(mixed->runner().execute(clip, frame));
     ASSERT_TRUE(plain->step(latents(0, 1)));
     const auto found = mixed->step(latents(1, 1)), expected = plain->step(latents(1, 1));
     ASSERT_TRUE(found && expected);
-    EXPECT_EQ(std::vector(found->thwc.begin(), found->thwc.end()),
-              std::vector(expected->thwc.begin(), expected->thwc.end()));
+    EXPECT_EQ(found->thwc(), expected->thwc());
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // In what state an Error leaves a clip.
-#include <kinetograph/compute/vae/decoder.hpp>
+#include <kinetograph/compute/stream/decoder.hpp>
 #include <kinetograph/engine/accel/cpu/device.hpp>
 
 #include <gtest/gtest.h>
@@ -13,6 +13,9 @@
 
 namespace kinetograph::vae {
 namespace {
+
+using stream::Decoder;
+using stream::first_module_not_finite;
 
 class DecoderErrors : public ::testing::Test {
   protected:
@@ -31,7 +34,7 @@ class DecoderErrors : public ::testing::Test {
         for (std::int64_t step = 0; step < steps; ++step) {
             const auto decoded = decoder.step(latent(step));
             EXPECT_TRUE(decoded) << decoded.error().message;
-            frames.insert(frames.end(), decoded->thwc.begin(), decoded->thwc.end());
+            decoded->append_to(frames);
         }
         return frames;
     }
@@ -65,7 +68,7 @@ TEST_F(DecoderErrors, ThatRefuseALatentLeaveTheClipAsItWas) {
     EXPECT_EQ(decoder->step(bad).error().code, ErrorCode::InvalidArgument);
     const auto next = decoder->step(latent(1));
     ASSERT_TRUE(next) << next.error().message;
-    frames.insert(frames.end(), next->thwc.begin(), next->thwc.end());
+    next->append_to(frames);
     EXPECT_EQ(frames, expected);
 }
 
@@ -82,7 +85,7 @@ TEST_F(DecoderErrors, FramesOfFiniteLatentsThatOverflowAreCountedUntilResetAndTh
     ASSERT_TRUE(frames) << frames.error().message;
     EXPECT_GT(frames->not_finite, 0);
     EXPECT_EQ(frames->not_finite,
-              std::ranges::count_if(frames->thwc, [](float value) { return !std::isfinite(value); }));
+              std::ranges::count_if(frames->thwc(), [](float value) { return !std::isfinite(value); }));
     const auto module = first_module_not_finite(*decoder, clip, 1);
     ASSERT_TRUE(module) << module.error().message;
     const auto modules = decoder->modules();

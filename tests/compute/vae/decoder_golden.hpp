@@ -1,7 +1,7 @@
 // Comparisons for the decoders of every family: with reference frames step by step, and with outputs of modules.
 #pragma once
 
-#include <kinetograph/compute/vae/decoder.hpp>
+#include <kinetograph/compute/stream/decoder.hpp>
 #include <kinetograph/engine/accel/cpu/device.hpp>
 #include <kinetograph/tests/golden/golden.hpp>
 
@@ -29,7 +29,7 @@ inline golden::Tensor rounded(golden::Tensor tensor) {
 
 /// Decodes the first `steps` of [C, T, h, w] latents, one frame a step, and compares every step, and then the whole,
 /// with [3, T', H, W] frames, of which the upper rows may be stored. Returns all frames.
-inline std::vector<float> expect_decodes_to(vae::Decoder& decoder, const golden::Tensor& latents,
+inline std::vector<float> expect_decodes_to(stream::Decoder& decoder, const golden::Tensor& latents,
                                             const golden::Tensor& frames, golden::Limit limit, std::int64_t steps) {
     std::vector<float> all;
     for (std::int64_t t = 0; t < steps; ++t) {
@@ -39,16 +39,16 @@ inline std::vector<float> expect_decodes_to(vae::Decoder& decoder, const golden:
         EXPECT_EQ(step->frames.count, t == 0 ? 1 : 4);
         EXPECT_EQ(step->frames.first, t == 0 ? 0 : 4 * t - 3);
         const auto wanted = golden::thwc(frames, step->frames.first, step->frames.count);
-        EXPECT_TRUE(golden::within(golden::upper_rows(step->thwc, step->frames.count, wanted.size()), wanted, limit))
+        EXPECT_TRUE(golden::within(golden::upper_rows(step->thwc(), step->frames.count, wanted.size()), wanted, limit))
             << "step " << t;
-        all.insert(all.end(), step->thwc.begin(), step->thwc.end());
+        step->append_to(all);
     }
     const auto wanted = golden::thwc(frames, 0, 4 * steps - 3);
     EXPECT_TRUE(golden::within(golden::upper_rows(all, 4 * steps - 3, wanted.size()), wanted, limit)) << "whole clip";
     return all;
 }
 
-inline std::vector<float> expect_decodes_to(vae::Decoder& decoder, const golden::Tensor& latents,
+inline std::vector<float> expect_decodes_to(stream::Decoder& decoder, const golden::Tensor& latents,
                                             const golden::Tensor& frames, golden::Limit limit) {
     return expect_decodes_to(decoder, latents, frames, limit, latents.shape[1]);
 }
@@ -70,7 +70,7 @@ inline std::vector<float> decode_in_steps(accel::Device& device, const std::stri
     const auto opened = vae::Checkpoint::open(checkpoint).value();
     const auto model = vae::Model::create(device, opened, {.precision = precision}).value();
     const auto decoder =
-        vae::Decoder::create(model, {2, 1}, {.max_frames = *std::max_element(cut.begin(), cut.end())}).value();
+        stream::Decoder::create(model, {2, 1}, {.latent_frames = *std::max_element(cut.begin(), cut.end())}).value();
     std::vector<float> frames;
     std::int64_t next = 0;
     for (const std::int64_t count : cut) {
@@ -79,7 +79,7 @@ inline std::vector<float> decode_in_steps(accel::Device& device, const std::stri
         const auto step = decoder->step(latents, count);
         EXPECT_TRUE(step) << step.error().message;
         if (!step) return {};
-        frames.insert(frames.end(), step->thwc.begin(), step->thwc.end());
+        step->append_to(frames);
     }
     return frames;
 }
@@ -96,8 +96,8 @@ inline void expect_cuts_agree(accel::Device& device, vae::Precision precision) {
 }
 
 /// The outputs of `modules` in step 0 and step 1; conv2's golden holds both steps in one tensor.
-inline void expect_traces_match(vae::Decoder& decoder, const golden::File& file, std::span<const std::string> modules,
-                                golden::Limit limit = kFp32Trace) {
+inline void expect_traces_match(stream::Decoder& decoder, const golden::File& file,
+                                std::span<const std::string> modules, golden::Limit limit = kFp32Trace) {
     const auto latents = file.tensor("latents");
     for (const std::string& module : modules) {
         ASSERT_TRUE(decoder.reset());
@@ -119,14 +119,14 @@ inline void expect_traces_match(vae::Decoder& decoder, const golden::File& file,
 struct DecoderGolden : testing::Test {
     std::unique_ptr<accel::Device> device = accel::cpu::create_device();
 
-    std::unique_ptr<vae::Decoder> decoder(const std::string& checkpoint, const golden::Tensor& latents,
-                                          vae::Precision precision, vae::LatentScale scale = vae::LatentScale::Raw,
-                                          conv::Sums sums = conv::Sums::Exact) {
+    std::unique_ptr<stream::Decoder> decoder(const std::string& checkpoint, const golden::Tensor& latents,
+                                             vae::Precision precision, vae::LatentScale scale = vae::LatentScale::Raw,
+                                             conv::Sums sums = conv::Sums::Exact) {
         auto opened = vae::Checkpoint::open(checkpoint);
         EXPECT_TRUE(opened) << opened.error().message;
         const auto model = vae::Model::create(*device, *opened,
                                               {.precision = precision, .sums = sums, .latents = scale, .clamp = false});
-        auto created = vae::Decoder::create(model.value(), {latents.shape[2], latents.shape[3]});
+        auto created = stream::Decoder::create(model.value(), {latents.shape[2], latents.shape[3]});
         EXPECT_TRUE(created) << created.error().message;
         return std::move(*created);
     }

@@ -1,6 +1,6 @@
 // The bundled clip through the bundled checkpoint against frames 0 and 4 as PyTorch made them in float32.
 #include <gtest/gtest.h>
-#include <kinetograph/compute/vae/decoder.hpp>
+#include <kinetograph/compute/stream/decoder.hpp>
 #include <kinetograph/engine/accel/cpu/device.hpp>
 #include <kinetograph/tests/source_tree.hpp>
 
@@ -9,6 +9,8 @@
 
 namespace kinetograph::vae {
 namespace {
+
+using stream::Decoder;
 
 const std::filesystem::path kAssets = test::source_tree() / "assets";
 
@@ -39,10 +41,10 @@ void expect_orbit_psnr(Precision precision, double least_db) {
     ASSERT_TRUE(decoder) << decoder.error().message;
     const auto first = (*decoder)->step(clip->frame(0));
     ASSERT_TRUE(first) << first.error().message;
-    const double frame0 = psnr(first->thwc, *reference, 0);
+    const double frame0 = psnr(first->thwc(), *reference, 0);
     const auto second = (*decoder)->step(clip->frame(1));
     ASSERT_TRUE(second) << second.error().message;
-    const double frame4 = psnr(second->thwc.last(second->thwc.size() / 4), *reference, 1);
+    const double frame4 = psnr(second->pictures.back(), *reference, 1);
     EXPECT_GE(frame0, least_db);
     EXPECT_GE(frame4, least_db);
     std::printf("orbit %s: frame 0 %.1f dB, frame 4 %.1f dB\n", std::string(to_string(precision)).c_str(), frame0,

@@ -1,5 +1,5 @@
 // A network whose last convolution keeps sums from step to step in place of frames.
-#include <kinetograph/compute/vae/decoder.hpp>
+#include <kinetograph/compute/stream/decoder.hpp>
 #include <kinetograph/compute/vae/kept_sums.hpp>
 #include <kinetograph/engine/accel/cpu/device.hpp>
 
@@ -10,6 +10,8 @@
 
 namespace kinetograph::vae {
 namespace {
+
+using stream::Decoder;
 
 using Kind = SummedRun::Kind;
 
@@ -65,15 +67,15 @@ Decoded decode(const std::vector<std::int64_t>& cut, std::int64_t channels = 8, 
     NetworkDesc desc = network(channels, one_step);
     desc.preferred_backend = backend;
     const auto model = Model::create(*device, "a network", std::move(desc), load).value();
-    const auto decoder = Decoder::create(model, {5, 6}, {.max_frames = 7}).value();
-    Decoded decoded{.frames = {}, .histories = decoder->runner().clip().memory().histories};
+    const auto decoder = Decoder::create(model, {5, 6}, {.latent_frames = 7}).value();
+    Decoded decoded{.frames = {}, .histories = decoder->memory().histories};
     std::int64_t next = 0;
     for (const std::int64_t count : cut) {
         std::vector<float> latents(static_cast<std::size_t>(count * 8 * 5 * 6));
         for (float& value : latents) value = std::cos(0.37F * static_cast<float>(next++));
         const auto made = decoder->step(latents, count);
         EXPECT_TRUE(made) << made.error().message;
-        if (made) decoded.frames.insert(decoded.frames.end(), made->thwc.begin(), made->thwc.end());
+        if (made) made->append_to(decoded.frames);
     }
     return decoded;
 }

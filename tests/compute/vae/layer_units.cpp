@@ -8,6 +8,8 @@
 namespace kinetograph::vae {
 namespace {
 
+using stream::Decoder;
+
 using tensor::DType;
 
 constexpr const char* kFile = "wan21_units.safetensors";
@@ -55,7 +57,7 @@ std::unique_ptr<Decoder> decoder(const UnitLane& lane, const golden::File& file,
     const auto model = Model::create(lane.device, unit.key, {.network = unit.network, .dtype = lane.dtype},
                                      [&file](const std::string& name) { return file.tensor(name).values; });
     EXPECT_TRUE(model) << model.error().message;
-    auto created = Decoder::create(*model, {input.shape[2], input.shape[3]}, {.max_frames = max_frames});
+    auto created = Decoder::create(*model, {input.shape[2], input.shape[3]}, {.latent_frames = max_frames});
     EXPECT_TRUE(created) << created.error().message;
     return std::move(*created);
 }
@@ -70,7 +72,7 @@ void expect_cut_matches(const UnitLane& lane, const golden::File& file, const Un
         ASSERT_TRUE(out) << out.error().message;
         next += cut.frames[k];
         const auto expected = file.tensor(of.key + "." + cut.name + ".chunk" + std::to_string(k) + ".output");
-        EXPECT_TRUE(golden::within(out->thwc, golden::thwc(expected, 0, expected.shape[1]), limit_of(lane)))
+        EXPECT_TRUE(golden::within(out->thwc(), golden::thwc(expected, 0, expected.shape[1]), limit_of(lane)))
             << of.key << "." << cut.name << " chunk " << k;
     }
 }
@@ -83,7 +85,7 @@ void expect_step_matches(const UnitLane& lane, const Unit& of) {
     const auto out = unit->step(golden::tchw(input, 0, input.shape[1]), input.shape[1]);
     ASSERT_TRUE(out) << out.error().message;
     const auto expected = file.tensor(of.key + ".output");
-    EXPECT_TRUE(golden::within(out->thwc, golden::thwc(expected, 0, expected.shape[1]), limit_of(lane))) << of.key;
+    EXPECT_TRUE(golden::within(out->thwc(), golden::thwc(expected, 0, expected.shape[1]), limit_of(lane))) << of.key;
 }
 
 /// RMS norm of each pixel, without SiLU.
@@ -146,7 +148,7 @@ void expect_attention_units(const UnitLane& lane) {
     const auto out = untraced->step(golden::tchw(input, 0, frames), frames);
     ASSERT_TRUE(out) << out.error().message;
     const auto normed = normed_pixels(golden::thwc(expected, 0, frames), file.tensor("attn.norm.gamma").values);
-    EXPECT_TRUE(golden::within(out->thwc, normed, limit_of(lane)));
+    EXPECT_TRUE(golden::within(out->thwc(), normed, limit_of(lane)));
 }
 
 }  // namespace kinetograph::vae

@@ -1,7 +1,7 @@
 // Isolated layers with streaming state, cut into steps of different lengths, against float64 references.
 #pragma once
 
-#include <kinetograph/compute/vae/decoder.hpp>
+#include <kinetograph/compute/stream/decoder.hpp>
 #include <kinetograph/tests/golden/golden.hpp>
 
 namespace kinetograph::vae {

@@ -1,5 +1,5 @@
 // A clip of 1,000 latent frames with fast sums: nothing that steps hand on accumulates.
-#include <kinetograph/compute/vae/decoder.hpp>
+#include <kinetograph/compute/stream/decoder.hpp>
 #include <kinetograph/engine/accel/cpu/device.hpp>
 #include <kinetograph/tests/sanitizers.hpp>
 
@@ -10,6 +10,8 @@
 
 namespace kinetograph::vae {
 namespace {
+
+using stream::Decoder;
 
 constexpr int kClipSteps = test::kAddressSanitized ? 150 : 1000;
 constexpr int kPeriod = 5;  // latent frames after which the clip repeats
@@ -35,7 +37,7 @@ TEST(LongClip, OfFastSumsRepeatsItsBitsOverAThousandLatentFrames) {
     for (int step = 0; step < kClipSteps; ++step) {
         const auto frames = decoder->step(repeating_latent(step));
         ASSERT_TRUE(frames) << frames.error().message;
-        const std::vector<float> values(frames->thwc.begin(), frames->thwc.end());
+        const std::vector<float> values = frames->thwc();
         std::vector<float>& before = period[static_cast<std::size_t>(step % kPeriod)];
         if (step >= kReach + kPeriod) {
             ASSERT_EQ(values, before) << "step " << step;

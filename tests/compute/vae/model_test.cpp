@@ -1,5 +1,5 @@
 // Clips that share a model: the same frames as alone, and the parameters once.
-#include <kinetograph/compute/vae/decoder.hpp>
+#include <kinetograph/compute/stream/decoder.hpp>
 #include <kinetograph/engine/accel/cpu/device.hpp>
 
 #include <gtest/gtest.h>
@@ -9,6 +9,8 @@
 
 namespace kinetograph::vae {
 namespace {
+
+using stream::Decoder;
 
 class Models : public ::testing::Test {
   protected:
@@ -33,7 +35,7 @@ class Models : public ::testing::Test {
     static std::vector<float> frames_of(Decoder& decoder, int clip, int step, std::size_t pixels = 2) {
         const auto frames = decoder.step(latent(clip, step, pixels));
         EXPECT_TRUE(frames) << frames.error().message;
-        return frames ? std::vector(frames->thwc.begin(), frames->thwc.end()) : std::vector<float>{};
+        return frames ? frames->thwc() : std::vector<float>{};
     }
 
     std::unique_ptr<accel::Device> device_ = accel::cpu::create_device();
@@ -82,14 +84,14 @@ TEST_F(Models, HoldTheirParametersOnceAndSayWhatEachClipTakesBesideThem) {
     EXPECT_EQ(device_->bytes_allocated(), before) << "no size has been planned";
     auto first = decoder(shared);
     const std::uint64_t with_one = device_->bytes_allocated() - before;
-    const StackMemory memory = first->clip().memory();
+    const StackMemory memory = first->memory();
     EXPECT_GT(memory.parameters, 0U);
     EXPECT_LE(with_one, memory.parameters + memory.clip());
     const auto second = decoder(shared);
     const std::uint64_t of_the_second = device_->bytes_allocated() - before - with_one;
     EXPECT_EQ(of_the_second, with_one - memory.parameters) << "a clip takes all but the parameters";
     EXPECT_LE(of_the_second, memory.clip());
-    EXPECT_EQ(second->clip().memory().total(), memory.total()) << "both say the model's part, which is there once";
+    EXPECT_EQ(second->memory().total(), memory.total()) << "both say the model's part, which is there once";
     first.reset();
     EXPECT_EQ(device_->bytes_allocated() - before, with_one) << "the parameters stay for the other clip";
     frames_of(*second, 0, 0);

@@ -11,12 +11,14 @@
 namespace kinetograph::vae {
 namespace {
 
+using stream::Decoder;
+
 std::unique_ptr<Decoder> decoder_of(accel::Device& device, const std::string& checkpoint, LatentSize size,
                                     Precision precision, std::int64_t max_frames,
                                     LatentScale scale = LatentScale::Raw) {
     const auto model = Model::create(device, Checkpoint::open(checkpoint).value(),
                                      {.precision = precision, .latents = scale, .clamp = false});
-    auto created = Decoder::create(model.value(), size, {.max_frames = max_frames});
+    auto created = Decoder::create(model.value(), size, {.latent_frames = max_frames});
     EXPECT_TRUE(created) << created.error().message;
     return created ? std::move(*created) : nullptr;
 }
@@ -31,7 +33,7 @@ std::vector<float> from_zero_to_one(std::span<const float> frames) {
 std::vector<float> decoded(Decoder& decoder, std::span<const float> latents, std::int64_t count) {
     const auto step = decoder.step(latents, count);
     EXPECT_TRUE(step) << step.error().message;
-    return step ? std::vector(step->thwc.begin(), step->thwc.end()) : std::vector<float>{};
+    return step ? step->thwc() : std::vector<float>{};
 }
 
 }  // namespace
@@ -48,8 +50,8 @@ void expect_taew21_decodes(accel::Device& device, Precision precision, std::int6
         ASSERT_TRUE(step) << step.error().message;
         EXPECT_EQ(step->frames.count, t == 0 ? 1 : 4);
         const auto wanted = golden::thwc(frames, step->frames.first, step->frames.count);
-        EXPECT_TRUE(golden::within(from_zero_to_one(step->thwc), wanted, limit)) << "step " << t;
-        all.insert(all.end(), step->thwc.begin(), step->thwc.end());
+        EXPECT_TRUE(golden::within(from_zero_to_one(step->thwc()), wanted, limit)) << "step " << t;
+        step->append_to(all);
     }
     ASSERT_TRUE(decoder->reset());
     EXPECT_EQ(decoded(*decoder, golden::tchw(latents, 0, steps), steps), all) << "in one step";
@@ -89,7 +91,7 @@ void expect_taehv_units(const UnitLane& lane) {
                                          [&file](const std::string& name) { return file.tensor(name).values; });
         ASSERT_TRUE(model) << model.error().message;
         const auto unit =
-            Decoder::create(*model, {input.shape[2], input.shape[3]}, {.max_frames = *std::ranges::max_element(cut)})
+            Decoder::create(*model, {input.shape[2], input.shape[3]}, {.latent_frames = *std::ranges::max_element(cut)})
                 .value();
         const std::int64_t growth = output.shape[1] / input.shape[1];
         std::int64_t next = 0;
@@ -146,8 +148,7 @@ void expect_taehv_members(accel::Device& device, Precision precision, golden::Li
             const auto step = decoder->step(golden::tchw(latents, t, 1));
             ASSERT_TRUE(step) << step.error().message;
             const auto wanted = golden::thwc(frames, step->frames.first, step->frames.count);
-            const auto found =
-                member.of_its_own ? std::vector(step->thwc.begin(), step->thwc.end()) : from_zero_to_one(step->thwc);
+            const auto found = member.of_its_own ? step->thwc() : from_zero_to_one(step->thwc());
             EXPECT_TRUE(golden::within(found, wanted, limit)) << member.name << ", step " << t;
         }
     }

@@ -2,7 +2,7 @@
 #include <kinetograph/compute/conv/convolution.hpp>
 #include <kinetograph/compute/conv/dispatch.hpp>
 #include <kinetograph/compute/nn/operators.hpp>
-#include <kinetograph/compute/vae/decoder.hpp>
+#include <kinetograph/compute/stream/decoder.hpp>
 #include <kinetograph/compute/vae/step_graph.hpp>
 #include <kinetograph/tests/compute/cuda/cuda_lane.hpp>
 #include <kinetograph/tests/compute/nn/operators_agreement.hpp>
@@ -14,6 +14,8 @@
 
 namespace kinetograph::vae {
 namespace {
+
+using stream::Decoder;
 
 // Limits of tests/golden/README.md; fp16's storage has eight times bf16's resolution.
 constexpr golden::Limit kBf16AgainstFp32{2.5e-2, 0.10};
@@ -41,7 +43,7 @@ class Sm100Decoder : public test::CudaLane {
             const auto step = (*decoder)->step(golden::tchw(latents, t, 1));
             ASSERT_TRUE(step) << step.error().message;
             EXPECT_TRUE(golden::within(
-                step->thwc, golden::thwc(file.tensor("frames"), step->frames.first, step->frames.count), limit))
+                step->thwc(), golden::thwc(file.tensor("frames"), step->frames.first, step->frames.count), limit))
                 << "step " << t;
         }
     }

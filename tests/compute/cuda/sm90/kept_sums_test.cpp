@@ -1,6 +1,6 @@
 // A network whose last convolution carries its sums from one group of frames to the next in the launch that makes them.
 #include <kinetograph/compute/conv/dispatch.hpp>
-#include <kinetograph/compute/vae/decoder.hpp>
+#include <kinetograph/compute/stream/decoder.hpp>
 #include <kinetograph/engine/accel/cpu/device.hpp>
 #include <kinetograph/tests/compute/cuda/cuda_lane.hpp>
 
@@ -8,6 +8,8 @@
 
 namespace kinetograph::vae {
 namespace {
+
+using stream::Decoder;
 
 constexpr std::int64_t kLatents = 8, kChannels = 16;
 
@@ -37,7 +39,7 @@ std::vector<float> decode(accel::Device& device, const std::vector<std::int64_t>
         return values;
     };
     const auto model = Model::create(device, "a network", network(), load).value();
-    const auto decoder = Decoder::create(model, {18, 33}, {.max_frames = 3}).value();
+    const auto decoder = Decoder::create(model, {18, 33}, {.latent_frames = 3}).value();
     std::vector<float> frames;
     std::int64_t next = 0;
     for (const std::int64_t count : steps) {
@@ -45,7 +47,7 @@ std::vector<float> decode(accel::Device& device, const std::vector<std::int64_t>
         for (float& value : latents) value = std::cos(0.37F * static_cast<float>(next++));
         const auto made = decoder->step(latents, count);
         EXPECT_TRUE(made) << made.error().message;
-        if (made) frames.insert(frames.end(), made->thwc.begin(), made->thwc.end());
+        if (made) made->append_to(frames);
     }
     return frames;
 }

@@ -174,7 +174,7 @@ std::size_t decoding_threads() {
     const auto is_one = [](const std::filesystem::directory_entry& thread) {
         std::string name;
         std::getline(std::ifstream(thread.path() / "comm"), name);
-        return name == "frame stream";
+        return name == "step loop";
     };
     const std::filesystem::directory_iterator threads("/proc/self/task");
     return static_cast<std::size_t>(std::count_if(begin(threads), end(threads), is_one));

@@ -1,5 +1,5 @@
 // What steps of a small network take of the device's memory, and keep from step to step.
-#include <kinetograph/compute/vae/decoder.hpp>
+#include <kinetograph/compute/stream/decoder.hpp>
 #include <kinetograph/engine/accel/cpu/device.hpp>
 #include <kinetograph/engine/base/processor.hpp>
 
@@ -13,7 +13,10 @@
 namespace kinetograph::vae {
 namespace {
 
-TEST(ClipRunners, StateTheirMemoryCorrectlyWhereAnotherOwnerFreesSomeMeanwhile) {
+using stream::DecodedFrames;
+using stream::Decoder;
+
+TEST(Runners, StateTheirMemoryCorrectlyWhereAnotherOwnerFreesSomeMeanwhile) {
     const auto device = accel::cpu::create_device();
     auto others = device->allocate("another owner's", 64U << 20U).value();
     NetworkDesc desc;
@@ -24,9 +27,9 @@ TEST(ClipRunners, StateTheirMemoryCorrectlyWhereAnotherOwnerFreesSomeMeanwhile) 
         others.reset();
         return std::vector<float>(name == "conv.weight" ? 8 * 8 * 27 : 8, 0.5F);
     };
-    const auto runner = ClipRunner::create(*Model::create(*device, "a network", desc, load), {4, 4});
-    ASSERT_TRUE(runner) << runner.error().message;
-    EXPECT_LT((*runner)->clip().memory().total(), 1U << 20U);
+    const auto clip = Clip::create(*Model::create(*device, "a network", desc, load), {4, 4});
+    ASSERT_TRUE(clip) << clip.error().message;
+    EXPECT_LT((*clip)->memory().total(), 1U << 20U);
 }
 
 NetworkDesc three_convolutions() {
@@ -43,7 +46,7 @@ std::vector<float> some_parameters(const std::string& name) {
     return std::vector<float>(name.ends_with("weight") ? 8 * 8 * 9 : 8, 0.01F);
 }
 
-TEST(ClipRunners, StopPackingBetweenLayersWhenAskedAndGoOnThereLater) {
+TEST(Runners, StopPackingBetweenLayersWhenAskedAndGoOnThereLater) {
     if (processor().uses < InstructionSet::Avx2) GTEST_SKIP() << "below AVX2 there are the plain loops alone";
     const auto device = accel::cpu::create_device();
     std::stop_source source;
@@ -53,20 +56,20 @@ TEST(ClipRunners, StopPackingBetweenLayersWhenAskedAndGoOnThereLater) {
         if (name == "b.weight") source.request_stop();
         return some_parameters(name);
     });
-    const auto stopped = ClipRunner::create(model, {4, 4}, {.limits = {.until = {}, .stop = source.get_token()}});
+    const auto stopped = Clip::create(model, {4, 4}, {.limits = {.until = {}, .stop = source.get_token()}});
     ASSERT_FALSE(stopped);
     EXPECT_EQ(stopped.error().code, ErrorCode::Cancelled);
     EXPECT_EQ(stopped.error().message, "a network: packing its parameters: a stop was requested");
     EXPECT_EQ(std::ranges::count(loaded, "c.weight"), 0);
-    EXPECT_TRUE(ClipRunner::create(model, {4, 4}));
+    EXPECT_TRUE(Clip::create(model, {4, 4}));
     EXPECT_EQ(std::ranges::count(loaded, "a.weight"), 1);
     EXPECT_EQ(std::ranges::count(loaded, "c.weight"), 1);
 }
 
-TEST(ClipRunners, PlanNothingPastTheirDeadline) {
+TEST(Runners, PlanNothingPastTheirDeadline) {
     const auto device = accel::cpu::create_device();
     const auto model = *Model::create(*device, "a network", three_convolutions(), some_parameters);
-    const auto late = ClipRunner::create(model, {4, 4}, {.limits = {.until = host_now(), .stop = {}}});
+    const auto late = Clip::create(model, {4, 4}, {.limits = {.until = host_now(), .stop = {}}});
     ASSERT_FALSE(late);
     EXPECT_EQ(late.error().message, "a network: compiling its steps: the deadline has passed");
 }
@@ -77,7 +80,7 @@ TEST(Decoders, GiveUpWaitingForAStepAtItsDeadlineAndDecodeTheNextClipRightly) {
     const auto decoder =
         Decoder::create(*Model::create(*device, "a network", three_convolutions(), some_parameters), {4, 4}).value();
     const std::vector<float> latents(8 * 4 * 4, 0.5F);
-    const auto values = [](const DecodedFrames& frames) { return std::vector(frames.thwc.begin(), frames.thwc.end()); };
+    const auto values = [](const DecodedFrames& frames) { return frames.thwc(); };
     const std::vector<float> wanted = values(decoder->step(latents).value());
     const auto timeline = device->create_timeline().value();
     decoder->runner().lane().stream().wait(timeline, 1);
@@ -139,13 +142,13 @@ class Steps {
   public:
     explicit Steps(const std::vector<std::int64_t>& cut, bool normed = true) {
         const auto device = accel::cpu::create_device();
-        const auto decoder = Decoder::create(block_model(*device, normed), {5, 6}, {.max_frames = 6}).value();
+        const auto decoder = Decoder::create(block_model(*device, normed), {5, 6}, {.latent_frames = 6}).value();
         std::int64_t next = 0;
         for (const std::int64_t count : cut) {
             const auto made = decoder->step(waves(count, next), count);
             EXPECT_TRUE(made) << made.error().message;
             if (!made) return;
-            frames.insert(frames.end(), made->thwc.begin(), made->thwc.end());
+            made->append_to(frames);
         }
         for (const graph::PlannedPass& pass : decoder->runner().executor().plan()->passes) passes.push_back(pass.name);
     }
@@ -163,7 +166,7 @@ class Steps {
     std::vector<std::string> passes;
 };
 
-TEST(ClipRunners, GiveTheSameWhetherFramesAreKeptInPlaceOrCopied) {
+TEST(Runners, GiveTheSameWhetherFramesAreKeptInPlaceOrCopied) {
     const Steps copied({1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}), in_place({4, 1, 6});
     EXPECT_TRUE(copied.has("last.keep"));
     EXPECT_FALSE(copied.has("last.tail"));
@@ -175,7 +178,7 @@ TEST(ClipRunners, GiveTheSameWhetherFramesAreKeptInPlaceOrCopied) {
     EXPECT_LE(Steps({6, 5}).difference(copied), 1e-5F);
 }
 
-TEST(ClipRunners, CopyTheFramesToKeepThatLieInAResidualsPlace) {
+TEST(Runners, CopyTheFramesToKeepThatLieInAResidualsPlace) {
     const Steps steps({6, 5}, false);
     EXPECT_TRUE(steps.has("last.keep"));
     EXPECT_FALSE(steps.has("last.tail"));
@@ -191,7 +194,7 @@ TEST(Decoders, MakeTheSameFramesWhenAStepIsEnqueuedBeforeTheOneBeforeIsTaken) {
         const auto made = decoder->take();
         ASSERT_TRUE(made) << made.error().message;
         EXPECT_EQ(made->frames.first, static_cast<std::int64_t>(frames.size()) / (3 * 5 * 6));
-        frames.insert(frames.end(), made->thwc.begin(), made->thwc.end());
+        made->append_to(frames);
     };
     ASSERT_TRUE(decoder->enqueue(waves(1, next)));
     for (int step = 1; step < 11; ++step) {

@@ -1,6 +1,6 @@
 #include "stream_fixture.hpp"
 
-#include <kinetograph/compute/stream/frame_stream.hpp>
+#include <kinetograph/compute/stream/step_loop.hpp>
 #include <kinetograph/tests/engine/interop/watchdog.hpp>
 #include <kinetograph/tests/engine/vulkan/faults.hpp>
 
@@ -25,13 +25,19 @@ constexpr vae::LatentSize kSize{testing::kHeight, testing::kWidth};
 
 class Streams : public testing::StreamTest, public ::testing::WithParamInterface<Case> {
   protected:
-    void start(const vae::Latents& clip, FrameStreamOptions options = {}) {
+    void start(const vae::Latents& clip, vae::StepOptions options = {}) {
         expected_ = testing::expected_frames(*small_decoder(*accelerator_), small_clip(6));
-        auto stream = FrameStream::create(bridge(), small_model(*accelerator_), clip, options);
+        auto stream = StepLoop::of_clip(bridge(), small_model(*accelerator_), clip, options);
         ASSERT_TRUE(stream) << stream.error().message;
         stream_ = std::move(*stream);
     }
-    void open_and_start(const vae::Latents& clip, FrameStreamOptions options = {}) {
+    void start_pushed(const vae::StepOptions& options) {
+        auto source = StepLoop::of_pushed(bridge(), small_model(*accelerator_), kSize, options);
+        ASSERT_TRUE(source) << source.error().message;
+        stream_ = std::move(source->frames);
+        latents_ = std::move(source->latents);
+    }
+    void open_and_start(const vae::Latents& clip, vae::StepOptions options = {}) {
         ASSERT_NO_FATAL_FAILURE(open_case(GetParam()));
         if (IsSkipped()) return;
         options.storage = GetParam().storage;
@@ -62,7 +68,8 @@ class Streams : public testing::StreamTest, public ::testing::WithParamInterface
     }
 
     std::vector<std::vector<std::uint8_t>> expected_;  ///< of the clip of six latent frames, and of its beginnings
-    std::unique_ptr<FrameStream> stream_;
+    std::unique_ptr<FrameSource> stream_;
+    std::shared_ptr<LatentQueue> latents_;  ///< of a source to which they are pushed
 };
 
 TEST_P(Streams, HandOutEveryFrameInOrderWithItsTimeAndPixels) {
@@ -142,11 +149,11 @@ TEST_P(Streams, RefuseFramesForWhichTheDeviceThatShowsThemHasNoRoom) {
     const auto model = small_model(*accelerator_);
     const std::uint64_t before = accelerator_->bytes_allocated();
     const auto create = [&] {
-        return FrameStream::create(bridge(), model, kSize, {.storage = GetParam().storage, .slots = 8});
+        return StepLoop::of_pushed(bridge(), model, kSize, {.storage = GetParam().storage, .slots = 8});
     };
     const auto fitting = create();
     ASSERT_TRUE(fitting) << fitting.error().message;
-    const std::uint64_t shown = (*fitting)->facts().shown_bytes;
+    const std::uint64_t shown = fitting->frames->facts().shown_bytes;
     EXPECT_EQ(shown == 0, GetParam().storage == FrameRingDesc::Storage::Host ||
                               (GetParam().storage == FrameRingDesc::Storage::Buffer &&
                                bridge_->choice().topology != interop::Topology::Shared));
@@ -216,7 +223,7 @@ TEST_P(Streams, ReturnFromTakeWhenTheTimeHasPassedAndWhenTheyAreCancelledUntilRe
 TEST_P(Streams, StateTheClipsSizeItsMemoryAndItsWay) {
     ASSERT_NO_FATAL_FAILURE(open_and_start(small_clip(6), {.slots = 6}));
     if (IsSkipped()) return;
-    const FrameStreamFacts& facts = stream_->facts();
+    const SourceFacts& facts = stream_->facts();
     EXPECT_EQ(facts.width, testing::kFrameWidth);
     EXPECT_EQ(facts.height, testing::kFrameHeight);
     EXPECT_EQ(facts.frames, 21);
@@ -274,10 +281,7 @@ TEST_P(HeadlessStreams, DecodeLatentsThatArePushedFromTheHostAndFromTheDevice) {
     ASSERT_NO_FATAL_FAILURE(open_headless());
     const vae::Latents clip = small_clip(6);
     expected_ = testing::expected_frames(*small_decoder(*accelerator_), clip);
-    auto stream = FrameStream::create(bridge(), small_model(*accelerator_), kSize,
-                                      FrameStreamOptions{.storage = FrameRingDesc::Storage::Host, .slots = 5});
-    ASSERT_TRUE(stream) << stream.error().message;
-    stream_ = std::move(*stream);
+    ASSERT_NO_FATAL_FAILURE(start_pushed({.storage = FrameRingDesc::Storage::Host, .slots = 5}));
     const auto memory = accelerator_->allocate("latent", clip.frame(0).size() * sizeof(float)).value();
     const auto uploads = accelerator_->create_stream("latent").value();
     for (int round = 0; round < 2; ++round) {
@@ -285,8 +289,8 @@ TEST_P(HeadlessStreams, DecodeLatentsThatArePushedFromTheHostAndFromTheDevice) {
             const std::vector<float> latent = clip.frame(t);
             std::vector<float> bad = latent;
             bad[5] = std::numeric_limits<float>::quiet_NaN();
-            const auto refused = stream_->push(bad, kLong),
-                       short_one = stream_->push(std::span(latent).first(3), kLong);
+            const auto refused = latents_->push(bad, kLong),
+                       short_one = latents_->push(std::span(latent).first(3), kLong);
             ASSERT_FALSE(refused);
             EXPECT_EQ(refused.error().message,
                       fmt::format("latent frame {}: value nan at channel 2, pixel 1 is not finite", t));
@@ -294,9 +298,9 @@ TEST_P(HeadlessStreams, DecodeLatentsThatArePushedFromTheHostAndFromTheDevice) {
             EXPECT_EQ(short_one.error().message, fmt::format("latent frame {}: 3 values were given, 32 are wanted", t));
             if (t == 1) {
                 ASSERT_TRUE(uploads->upload(memory->data(), std::as_bytes(std::span(latent))));
-                ASSERT_TRUE(*stream_->push({memory->data(), memory->bytes(), {}}, kLong));
+                ASSERT_TRUE(*latents_->push({memory->data(), memory->bytes(), {}}, kLong));
             } else {
-                ASSERT_TRUE(*stream_->push(latent, kLong));
+                ASSERT_TRUE(*latents_->push(latent, kLong));
             }
             ASSERT_NO_FATAL_FAILURE(expect_frames(t == 0 ? 0 : 4 * t - 3, 4 * t + 1));
         }
@@ -308,17 +312,14 @@ TEST_P(HeadlessStreams, DecodeLatentsThatArePushedFromTheHostAndFromTheDevice) {
 
 TEST_P(HeadlessStreams, ReturnFromPushWhenTheTimeHasPassedAndWhenTheyAreCancelled) {
     ASSERT_NO_FATAL_FAILURE(open_headless());
-    auto stream = FrameStream::create(bridge(), small_model(*accelerator_), kSize,
-                                      FrameStreamOptions{.storage = FrameRingDesc::Storage::Host, .slots = 5});
-    ASSERT_TRUE(stream) << stream.error().message;
-    stream_ = std::move(*stream);
+    ASSERT_NO_FATAL_FAILURE(start_pushed({.storage = FrameRingDesc::Storage::Host, .slots = 5}));
     const std::vector<float> latent = small_clip(1).frame(0);
-    ASSERT_TRUE(*stream_->push(latent, kLong));
-    ASSERT_TRUE(*stream_->push(latent, kLong));
-    const auto no_room = stream_->push(latent, std::chrono::milliseconds(50));
+    for (std::size_t i = 0; i < 3 + latents_->capacity(); ++i)  // two steps, one that has no slots, the queue
+        ASSERT_TRUE(*latents_->push(latent, kLong)) << i;
+    const auto no_room = latents_->push(latent, std::chrono::milliseconds(50));
     ASSERT_TRUE(no_room) << no_room.error().message;
     EXPECT_FALSE(*no_room);
-    auto waiting = std::async(std::launch::async, [&] { return stream_->push(latent, kLong); });
+    auto waiting = std::async(std::launch::async, [&] { return latents_->push(latent, kLong); });
     EXPECT_EQ(waiting.wait_for(std::chrono::milliseconds(30)), std::future_status::timeout);
     stream_->cancel();
     ASSERT_EQ(waiting.wait_for(std::chrono::seconds(10)), std::future_status::ready);
@@ -327,18 +328,15 @@ TEST_P(HeadlessStreams, ReturnFromPushWhenTheTimeHasPassedAndWhenTheyAreCancelle
 
 TEST_P(HeadlessStreams, TellAWatchdogWhatTheyWaitForAndCloseOnceItHasCome) {
     ASSERT_NO_FATAL_FAILURE(open_headless());
-    auto stream = FrameStream::create(bridge(), small_model(*accelerator_), kSize,
-                                      FrameStreamOptions{.storage = FrameRingDesc::Storage::Host});
-    ASSERT_TRUE(stream) << stream.error().message;
-    stream_ = std::move(*stream);
+    ASSERT_NO_FATAL_FAILURE(start_pushed({.storage = FrameRingDesc::Storage::Host}));
     EXPECT_EQ(stream_->health().unmoved, Nanoseconds{});
     const std::vector<float> values = small_clip(1).frame(0);
     const auto memory = accelerator_->allocate("latent", values.size() * sizeof(float)).value();
     std::memcpy(memory->host_data(), values.data(), values.size() * sizeof(float));
     const auto written = std::make_shared<graph::HostTimeline>("the generator");
-    ASSERT_TRUE(*stream_->push({memory->data(), memory->bytes(), {VK_NULL_HANDLE, written, 1}}, kLong));
+    ASSERT_TRUE(*latents_->push({memory->data(), memory->bytes(), {VK_NULL_HANDLE, written, 1}}, kLong));
     static_cast<void>(stream_->health());
-    StreamHealth health;
+    SourceHealth health;
     for (int i = 0; i < 3000 && health.unmoved < std::chrono::milliseconds(20); ++i) {
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
         health = stream_->health();
@@ -356,35 +354,49 @@ TEST_P(HeadlessStreams, TellAWatchdogWhatTheyWaitForAndCloseOnceItHasCome) {
     EXPECT_EQ(stream_->take(kLong).error().code, ErrorCode::Cancelled) << "for good";
 }
 
+TEST_P(HeadlessStreams, TakeAsManyLatentsAtOnceAsTheirSlotsHoldFramesOf) {
+    ASSERT_NO_FATAL_FAILURE(open_headless());
+    const vae::Latents clip = small_clip(6);
+    expected_ = testing::expected_frames(*small_decoder(*accelerator_), clip);
+    ASSERT_NO_FATAL_FAILURE(start_pushed({.storage = FrameRingDesc::Storage::Host, .slots = 21}));
+    EXPECT_EQ(latents_->capacity(), 6U);
+    const auto gate = std::make_shared<graph::HostTimeline>("the generator");
+    const auto memory = accelerator_->allocate("latent", clip.frame(0).size() * sizeof(float)).value();
+    std::memcpy(memory->host_data(), clip.frame(0).data(), memory->bytes());
+    ASSERT_TRUE(*latents_->push({memory->data(), memory->bytes(), {VK_NULL_HANDLE, gate, 1}}, {}));
+    for (std::int64_t t = 1; t < 6; ++t) ASSERT_TRUE(*latents_->push(clip.frame(t), {})) << t;
+    EXPECT_FALSE(*stream_->try_take()) << "nothing is decoded yet";
+    gate->signal(1);
+    ASSERT_NO_FATAL_FAILURE(expect_frames(0, 21));
+}
+
 /// Steps from before a restart may wait for latents that never come.
-TEST_P(HeadlessStreams, PushNoLongerThanTheyMayWhileAStepFromBeforeARestartRuns) {
+TEST_P(HeadlessStreams, TakeLatentsWhileAStepFromBeforeARestartRunsAndDecodeThemAfterIt) {
     const interop::testing::Watchdog watchdog("a push after a restart", std::chrono::seconds(60));
     ASSERT_NO_FATAL_FAILURE(open_headless());
     const vae::Latents clip = small_clip(1);
     expected_ = testing::expected_frames(*small_decoder(*accelerator_), clip);
-    auto stream = FrameStream::create(bridge(), small_model(*accelerator_), kSize,
-                                      FrameStreamOptions{.storage = FrameRingDesc::Storage::Host, .slots = 12});
-    ASSERT_TRUE(stream) << stream.error().message;
-    stream_ = std::move(*stream);
+    ASSERT_NO_FATAL_FAILURE(start_pushed({.storage = FrameRingDesc::Storage::Host, .slots = 12}));
     const std::vector<float> values = clip.frame(0);
     const auto memory = accelerator_->allocate("latent", values.size() * sizeof(float)).value();
     std::memcpy(memory->host_data(), values.data(), values.size() * sizeof(float));
     const auto written = std::make_shared<graph::HostTimeline>("the generator");
-    const LatentFrame promised{memory->data(), memory->bytes(), {VK_NULL_HANDLE, written, 1}};
-    ASSERT_TRUE(*stream_->push(promised, kLong));
+    ASSERT_TRUE(*latents_->push({memory->data(), memory->bytes(), {VK_NULL_HANDLE, written, 1}}, kLong));
+    while (stream_->stats().times.steps == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     stream_->restart();
-    EXPECT_FALSE(*stream_->push({memory->data(), memory->bytes(), {}}, {}));
-    EXPECT_FALSE(*stream_->push(values, std::chrono::milliseconds(30)));
-    auto waiting = std::async(std::launch::async, [&] { return stream_->push(values, kLong); });
+    for (std::size_t i = 0; i < latents_->capacity(); ++i) ASSERT_TRUE(*latents_->push(values, {})) << i;
+    EXPECT_FALSE(*latents_->push(values, std::chrono::milliseconds(30)));
+    auto waiting = std::async(std::launch::async, [&] { return latents_->push(values, kLong); });
     stream_->cancel();
     const auto cancelled = waiting.get();
     ASSERT_FALSE(cancelled);
     EXPECT_EQ(cancelled.error().code, ErrorCode::Cancelled);
     stream_->restart();
-    EXPECT_FALSE(*stream_->push(values, {}));
+    ASSERT_TRUE(*latents_->push(values, {}));
+    EXPECT_FALSE(*stream_->take(std::chrono::milliseconds(20)));
     written->signal(1);
-    ASSERT_TRUE(*stream_->push(values, kLong));
     ASSERT_NO_FATAL_FAILURE(expect_frames(0, 1));
+    EXPECT_FALSE(*stream_->take(std::chrono::milliseconds(20))) << "latents from before the restart";
 }
 
 TEST_P(HeadlessStreams, CloseWhileTheyDecodeAClip) {
@@ -393,14 +405,6 @@ TEST_P(HeadlessStreams, CloseWhileTheyDecodeAClip) {
     ASSERT_NO_FATAL_FAILURE(expect_frames(0, 1));
     EXPECT_TRUE(stream_->close(kLong));
     EXPECT_EQ(stream_->take(kLong).error().code, ErrorCode::Cancelled);
-}
-
-TEST_P(HeadlessStreams, OfAClipTakeNoLatents) {
-    ASSERT_NO_FATAL_FAILURE(open_headless());
-    ASSERT_NO_FATAL_FAILURE(start(small_clip(2)));
-    const auto refused = stream_->push(small_clip(1).frame(0), kLong);
-    ASSERT_FALSE(refused);
-    EXPECT_EQ(refused.error().message, "the stream decodes a clip: no latents are pushed to it");
 }
 
 TEST_P(HeadlessStreams, HandOutFloatsAndFlagThoseOfStepsThatOverflow) {
@@ -415,8 +419,9 @@ TEST_P(HeadlessStreams, HandOutFloatsAndFlagThoseOfStepsThatOverflow) {
         EXPECT_TRUE((*first)->is_finite);
         if (format == vae::FrameFormat::Float32) {
             const auto wanted = decoder->step(clip.frame(0));
-            ASSERT_EQ((*first)->host.size(), wanted->thwc.size_bytes());
-            EXPECT_EQ(std::memcmp((*first)->host.data(), wanted->thwc.data(), wanted->thwc.size_bytes()), 0);
+            const std::span<const float> picture = wanted->pictures.front();
+            ASSERT_EQ((*first)->host.size(), picture.size_bytes());
+            EXPECT_EQ(std::memcmp((*first)->host.data(), picture.data(), picture.size_bytes()), 0);
         }
         ASSERT_TRUE(stream_->release(**first));
         for (int i = 1; i < 5; ++i) {
@@ -430,7 +435,7 @@ TEST_P(HeadlessStreams, HandOutFloatsAndFlagThoseOfStepsThatOverflow) {
 
 TEST_P(HeadlessStreams, HandOutTheAcceleratorsOwnMemoryAndTimeline) {
     ASSERT_NO_FATAL_FAILURE(open_headless());
-    ASSERT_NO_FATAL_FAILURE(start(small_clip(6)));
+    ASSERT_NO_FATAL_FAILURE(start(small_clip(6), {.storage = FrameRingDesc::Storage::Buffer}));
     for (int i = 0; i < 21; ++i) {
         const auto record = take();
         ASSERT_NO_FATAL_FAILURE(expect_frame(record, i));
@@ -444,14 +449,14 @@ TEST_P(HeadlessStreams, RefuseAClipWithFewerValuesThanItSays) {
     ASSERT_NO_FATAL_FAILURE(open_headless());
     vae::Latents large = small_clip(1);
     large.width = 3;
-    const auto stream = FrameStream::create(bridge(), small_model(*accelerator_), large);
+    const auto stream = StepLoop::of_clip(bridge(), small_model(*accelerator_), large);
     ASSERT_FALSE(stream);
     EXPECT_EQ(stream.error().message, "clip: 32 values are not 1 latent frames of 16x1x3");
 }
 
 TEST_P(HeadlessStreams, RefuseFewerSlotsThanAStepAndAReaderNeed) {
     ASSERT_NO_FATAL_FAILURE(open_headless());
-    const auto stream = FrameStream::create(bridge(), small_model(*accelerator_), small_clip(1), {.slots = 4});
+    const auto stream = StepLoop::of_clip(bridge(), small_model(*accelerator_), small_clip(1), {.slots = 4});
     ASSERT_FALSE(stream);
     EXPECT_EQ(stream.error().message, "a ring of 4 frames: a step makes 4 at once, and a reader holds at least one");
 }
@@ -472,16 +477,13 @@ TEST_P(StreamsOnALostDisplay, TellAReaderThatOnlyLooks) {
     kind_ = accel::Kind::Cpu;
     ASSERT_NO_FATAL_FAILURE(open(GetParam().pairing));
     if (IsSkipped()) return;
-    auto stream = FrameStream::create(bridge(), small_model(*accelerator_), kSize,
-                                      FrameStreamOptions{.storage = GetParam().storage, .slots = 5});
-    ASSERT_TRUE(stream) << stream.error().message;
-    stream_ = std::move(*stream);
-    ASSERT_TRUE(*stream_->push(small_clip(1).frame(0), kLong));
+    ASSERT_NO_FATAL_FAILURE(start_pushed({.storage = GetParam().storage, .slots = 5}));
+    ASSERT_TRUE(*latents_->push(small_clip(1).frame(0), kLong));
     vulkan::testing::faults().device_lost = true;
     auto lost = stream_->try_take();
     if (lost && *lost) {  // decoded before the loss, which the next one meets
         ASSERT_TRUE(stream_->release(**lost));
-        static_cast<void>(stream_->push(small_clip(1).frame(0), kLong));
+        static_cast<void>(latents_->push(small_clip(1).frame(0), kLong));
         lost = stream_->try_take();
     }
     ASSERT_FALSE(lost) << (*lost ? "a frame" : "nothing");

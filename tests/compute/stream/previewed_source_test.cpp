@@ -1,7 +1,8 @@
 // A small decoder's frames, then a large one's, on the CPU: gates decide when the large one is opened.
 #include "small_decoder.hpp"
 
-#include <kinetograph/compute/stream/previewed_stream.hpp>
+#include <kinetograph/compute/stream/previewed_source.hpp>
+#include <kinetograph/compute/stream/step_loop.hpp>
 #include <kinetograph/engine/accel/cpu/device.hpp>
 #include <kinetograph/engine/base/thread_safety.hpp>
 
@@ -27,22 +28,22 @@ struct Taken {
     std::vector<std::uint8_t> rgba;
 };
 
-class PreviewedStreams : public ::testing::Test {
+class PreviewedSources : public ::testing::Test {
   protected:
-    std::unique_ptr<FrameStream> stream_of(const std::string& checkpoint, std::int64_t width = testing::kWidth) {
+    std::unique_ptr<FrameSource> stream_of(const std::string& checkpoint, std::int64_t width = testing::kWidth) {
         auto bridge = interop::Bridge::create(*device_, nullptr);
         EXPECT_TRUE(bridge) << bridge.error().message;
-        auto stream = FrameStream::create(std::move(*bridge), model_of(*device_, checkpoint),
-                                          testing::small_clip(kLatentFrames, width),
-                                          {.storage = interop::FrameRingDesc::Storage::Host, .slots = 12});
+        auto stream = StepLoop::of_clip(std::move(*bridge), model_of(*device_, checkpoint),
+                                        testing::small_clip(kLatentFrames, width),
+                                        {.storage = interop::FrameRingDesc::Storage::Host, .slots = 12});
         EXPECT_TRUE(stream) << stream.error().message;
         return std::move(*stream);
     }
     /// The large stream is opened once the gate is.
-    std::unique_ptr<FrameStream> begin(bool loop, std::int64_t large_width = testing::kWidth) {
-        return create_previewed_stream(
+    std::unique_ptr<FrameSource> begin(bool loop, std::int64_t large_width = testing::kWidth) {
+        return create_previewed_source(
             stream_of(kSmall),
-            [this, large_width](const CallLimits& limits) -> Result<std::unique_ptr<FrameStream>> {
+            [this, large_width](const CallLimits& limits) -> Result<std::unique_ptr<FrameSource>> {
                 for (Lock lock(gate_); !open_;) {
                     opened_.wait_for(lock, limits.next_look());
                     KG_CHECK(limits.check("the gate"));
@@ -61,7 +62,7 @@ class PreviewedStreams : public ::testing::Test {
     }
     static Frames frames_of(const std::string& checkpoint) {
         const auto device = accel::cpu::create_device();
-        auto decoder = vae::Decoder::create(model_of(*device, checkpoint), {testing::kHeight, testing::kWidth});
+        auto decoder = stream::Decoder::create(model_of(*device, checkpoint), {testing::kHeight, testing::kWidth});
         EXPECT_TRUE(decoder) << decoder.error().message;
         return testing::expected_frames(**decoder, testing::small_clip(kLatentFrames));
     }
@@ -81,7 +82,7 @@ class PreviewedStreams : public ::testing::Test {
         }
         return taken;
     }
-    Taken take(FrameStream& stream) {
+    Taken take(FrameSource& stream) {
         const auto record = stream.take(std::chrono::seconds(30));
         EXPECT_TRUE(record && *record) << (record ? "no frame" : record.error().message);
         if (!record || !*record) return {};
@@ -90,7 +91,7 @@ class PreviewedStreams : public ::testing::Test {
         return taken;
     }
     /// Takes until the large stream has taken over, and checks each frame; the index of the first one of the large.
-    std::int64_t play_until_taken_over(FrameStream& stream, std::int64_t next) {
+    std::int64_t play_until_taken_over(FrameSource& stream, std::int64_t next) {
         for (int i = 0; i < 20'000; ++i, next = (next + 1) % kFrames) {
             const Taken taken = take(stream);
             EXPECT_EQ(taken.index, next) << "none twice, none left out";
@@ -109,7 +110,7 @@ class PreviewedStreams : public ::testing::Test {
     bool fails_ = false;
 };
 
-TEST_F(PreviewedStreams, ShowThePreviewWhileTheLargeDecoderIsOpened) {
+TEST_F(PreviewedSources, ShowThePreviewWhileTheLargeDecoderIsOpened) {
     const auto stream = begin(false);
     for (std::int64_t i = 0; i < kFrames; ++i) {
         EXPECT_FALSE(stream->finished());
@@ -123,7 +124,7 @@ TEST_F(PreviewedStreams, ShowThePreviewWhileTheLargeDecoderIsOpened) {
     EXPECT_TRUE(stream->previews());
 }
 
-TEST_F(PreviewedStreams, AreTakenOverAtAStepsBorderWithoutAJump) {
+TEST_F(PreviewedSources, AreTakenOverAtAStepsBorderWithoutAJump) {
     const auto stream = begin(true);
     for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(take(*stream).index, i);
     open_gate();
@@ -144,7 +145,7 @@ TEST_F(PreviewedStreams, AreTakenOverAtAStepsBorderWithoutAJump) {
     EXPECT_TRUE(stream->finished());
 }
 
-TEST_F(PreviewedStreams, BeginWithTheLargeDecoderOnceItIsOpenHoweverSlowItIs) {
+TEST_F(PreviewedSources, BeginWithTheLargeDecoderOnceItIsOpenHoweverSlowItIs) {
     const auto stream = begin(false);
     for (std::int64_t i = 0; i < kFrames; ++i) EXPECT_EQ(take(*stream).index, i);
     open_gate();
@@ -157,7 +158,7 @@ TEST_F(PreviewedStreams, BeginWithTheLargeDecoderOnceItIsOpenHoweverSlowItIs) {
     }
 }
 
-TEST_F(PreviewedStreams, BeginAnewWithANewGenerationWhateverDecodes) {
+TEST_F(PreviewedSources, BeginAnewWithANewGenerationWhateverDecodes) {
     const auto stream = begin(true);
     for (int i = 0; i < 3; ++i) static_cast<void>(take(*stream));
     stream->restart();
@@ -175,7 +176,7 @@ TEST_F(PreviewedStreams, BeginAnewWithANewGenerationWhateverDecodes) {
     }
 }
 
-TEST_F(PreviewedStreams, AFrameOfThePreviewStaysItsReadersAfterTheChange) {
+TEST_F(PreviewedSources, AFrameOfThePreviewStaysItsReadersAfterTheChange) {
     const auto stream = begin(true);
     const auto kept = stream->take(std::chrono::seconds(30));
     ASSERT_TRUE(kept && *kept);
@@ -190,7 +191,7 @@ TEST_F(PreviewedStreams, AFrameOfThePreviewStaysItsReadersAfterTheChange) {
     EXPECT_EQ(stream->health().lanes.size(), stream_of(kLarge)->health().lanes.size()) << "the preview is gone";
 }
 
-TEST_F(PreviewedStreams, ReturnTheErrorOfOpeningTheLargeDecoder) {
+TEST_F(PreviewedSources, ReturnTheErrorOfOpeningTheLargeDecoder) {
     fails_ = true;
     const auto stream = begin(true);
     EXPECT_EQ(take(*stream).index, 0);
@@ -207,7 +208,7 @@ TEST_F(PreviewedStreams, ReturnTheErrorOfOpeningTheLargeDecoder) {
     FAIL() << "no error";
 }
 
-TEST_F(PreviewedStreams, RefuseALargeDecoderOfOtherFrames) {
+TEST_F(PreviewedSources, RefuseALargeDecoderOfOtherFrames) {
     const auto stream = begin(true, 2 * testing::kWidth);
     open_gate();
     for (int i = 0; i < 20'000; ++i) {
@@ -223,7 +224,7 @@ TEST_F(PreviewedStreams, RefuseALargeDecoderOfOtherFrames) {
     FAIL() << "no error";
 }
 
-TEST_F(PreviewedStreams, EndWhileTheLargeDecoderIsOpened) {
+TEST_F(PreviewedSources, EndWhileTheLargeDecoderIsOpened) {
     static_cast<void>(begin(true));  // the gate stays closed
     const auto stream = begin(true);
     stream->cancel();
@@ -232,7 +233,6 @@ TEST_F(PreviewedStreams, EndWhileTheLargeDecoderIsOpened) {
     EXPECT_EQ(record.error().code, ErrorCode::Cancelled);
     stream->restart();
     EXPECT_EQ(take(*stream).index, 0);
-    EXPECT_FALSE(stream->push(std::span<const float>(), {}));
     EXPECT_TRUE(stream->close(std::chrono::seconds(30)));
 }
 

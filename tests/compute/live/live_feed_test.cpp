@@ -1,7 +1,7 @@
 // Live latents to frames: order, back-pressure, resets, ends that are said and ends that are not.
 #include "live_bytes.hpp"
 
-#include <kinetograph/compute/live/live_stream.hpp>
+#include <kinetograph/compute/live/live_feed.hpp>
 #include <kinetograph/engine/accel/cpu/device.hpp>
 #include <kinetograph/tests/compute/stream/small_decoder.hpp>
 
@@ -86,7 +86,7 @@ class Generator {
     std::string refusal_;
 };
 
-class LiveStreams : public ::testing::Test {
+class LiveFeeds : public ::testing::Test {
   protected:
     void SetUp() override {
         const auto checkpoint = vae::Checkpoint::open("synthetic:wan2.1,dim=2");
@@ -100,13 +100,12 @@ class LiveStreams : public ::testing::Test {
         generator_.emplace(ends[0]);
         input_ = Input::of(Connection::create(Descriptor(ends[1]), "a generator").value());
     }
-    Result<std::unique_ptr<LiveStream>> open_next() {
+    Result<LiveSource> open_next() {
         KG_TRY(const auto incoming, input_->next());
         EXPECT_TRUE(incoming);
-        return LiveStream::create(*session_, *family_, *incoming,
-                                  {.storage = session::StreamOptions::Storage::Host, .slots = kSlots});
+        return decode(*session_, *family_, *incoming, {.storage = interop::FrameStorage::Host, .slots = kSlots});
     }
-    std::unique_ptr<LiveStream> begin(const StreamHeader& header = small_header()) {
+    LiveSource begin(const StreamHeader& header = small_header()) {
         generator_->writer().start(header);
         generator_->flush();
         auto stream = open_next();
@@ -114,17 +113,17 @@ class LiveStreams : public ::testing::Test {
         return std::move(*stream);
     }
     /// Takes and gives back the next frame.
-    static void take(LiveStream& stream, Frames& frames) {
-        const auto frame = stream.take(kLong);
+    static void take(const LiveSource& stream, Frames& frames) {
+        const auto frame = stream.frames->take(kLong);
         ASSERT_TRUE(frame) << frame.error().message;
         if (!*frame) return;
         const auto* pixels = reinterpret_cast<const std::uint8_t*>((*frame)->host.data());
         frames.emplace_back(pixels, pixels + (*frame)->host.size());
-        ASSERT_TRUE(stream.release(**frame));
+        ASSERT_TRUE(stream.frames->release(**frame));
     }
-    static Frames take_to_the_end(LiveStream& stream) {
+    static Frames take_to_the_end(const LiveSource& stream) {
         Frames frames;
-        while (!stream.finished() && !::testing::Test::HasFatalFailure()) take(stream, frames);
+        while (!stream.frames->finished() && !::testing::Test::HasFatalFailure()) take(stream, frames);
         return frames;
     }
 
@@ -135,26 +134,26 @@ class LiveStreams : public ::testing::Test {
     std::optional<Generator> generator_;
 };
 
-TEST_F(LiveStreams, GiveTheFramesOfTheSameClip) {
+TEST_F(LiveFeeds, GiveTheFramesOfTheSameClip) {
     const auto stream = begin();
     generator_->chunk(0, 1);
     generator_->chunk(1, 3);
     generator_->writer().end();
     generator_->flush();
-    EXPECT_EQ(take_to_the_end(*stream), wanted_frames(0, 4));
-    EXPECT_EQ(stream->facts().fps, 25.0);
-    EXPECT_EQ(stream->live().received, 4U);
-    EXPECT_TRUE(stream->live().has_ended);
+    EXPECT_EQ(take_to_the_end(stream), wanted_frames(0, 4));
+    EXPECT_EQ(stream.frames->facts().fps, 25.0);
+    EXPECT_EQ(stream.feed->live().received, 4U);
+    EXPECT_TRUE(stream.feed->live().has_ended);
     EXPECT_TRUE(input_->more());
 }
 
-TEST_F(LiveStreams, FollowEachOtherOnOneConnection) {
+TEST_F(LiveFeeds, FollowEachOtherOnOneConnection) {
     for (std::int64_t i = 0; i < 3; ++i) {
         const auto stream = begin();
         generator_->chunk(2 * i, 2);
         generator_->writer().end();
         generator_->flush();
-        EXPECT_EQ(take_to_the_end(*stream), wanted_frames(2 * i, 2)) << i;
+        EXPECT_EQ(take_to_the_end(stream), wanted_frames(2 * i, 2)) << i;
     }
     generator_->hang_up();
     const auto none = input_->next();
@@ -164,97 +163,97 @@ TEST_F(LiveStreams, FollowEachOtherOnOneConnection) {
 }
 
 /// 12 slots hold the frames of three latent frames (1 + 4 + 4); one is in hand, and the queue holds kQueued more.
-TEST_F(LiveStreams, GrantAsMuchAsThereIsRoomForAndMoreAsFramesAreGivenBack) {
+TEST_F(LiveFeeds, GrantAsMuchAsThereIsRoomForAndMoreAsFramesAreGivenBack) {
     const auto stream = begin();
-    const std::uint64_t room = 3 + 1 + LiveStream::kQueued;
+    const std::uint64_t room = 3 + 1 + LiveFeed::kQueued;
     std::int64_t sent = 0;
     for (; generator_->wait_for_credit(sent + 1) < room; ++sent) generator_->chunk(sent, 1);
     for (; sent < static_cast<std::int64_t>(room); ++sent) generator_->chunk(sent, 1);
     EXPECT_EQ(generator_->wait_for_credit(0), room);
     Frames frames;
-    while (frames.size() < 9) ASSERT_NO_FATAL_FAILURE(take(*stream, frames));
+    while (frames.size() < 9) ASSERT_NO_FATAL_FAILURE(take(stream, frames));
     EXPECT_GT(generator_->wait_for_credit(room + 1), room);
     generator_->writer().end();
     generator_->flush();
-    const Frames rest = take_to_the_end(*stream);
+    const Frames rest = take_to_the_end(stream);
     frames.insert(frames.end(), rest.begin(), rest.end());
     EXPECT_EQ(frames, wanted_frames(0, sent));
 }
 
-TEST_F(LiveStreams, CountCreditsOverAllStreamsOfAConnection) {
+TEST_F(LiveFeeds, CountCreditsOverAllStreamsOfAConnection) {
     for (std::uint64_t i = 0; i < 2; ++i) {
         const auto stream = begin();
-        EXPECT_GE(generator_->wait_for_credit(2 * i + LiveStream::kQueued), 2 * i + LiveStream::kQueued);
+        EXPECT_GE(generator_->wait_for_credit(2 * i + LiveFeed::kQueued), 2 * i + LiveFeed::kQueued);
         generator_->chunk(0, 2);
         generator_->writer().end();
         generator_->flush();
-        take_to_the_end(*stream);
+        take_to_the_end(stream);
     }
 }
 
-TEST_F(LiveStreams, BeginAClipAnewAfterAReset) {
+TEST_F(LiveFeeds, BeginAClipAnewAfterAReset) {
     const auto stream = begin();
     generator_->chunk(0, 2);
     Frames before;
-    while (before.size() < 5) ASSERT_NO_FATAL_FAILURE(take(*stream, before));
+    while (before.size() < 5) ASSERT_NO_FATAL_FAILURE(take(stream, before));
     generator_->writer().reset();
     generator_->chunk(7, 2);
     generator_->writer().end();
     generator_->flush();
     EXPECT_EQ(before, wanted_frames(0, 2));
-    EXPECT_EQ(take_to_the_end(*stream), wanted_frames(7, 2));
+    EXPECT_EQ(take_to_the_end(stream), wanted_frames(7, 2));
 }
 
-TEST_F(LiveStreams, DropFramesThatWereNotTakenAtAReset) {
+TEST_F(LiveFeeds, DropFramesThatWereNotTakenAtAReset) {
     const auto stream = begin();
-    const std::uint64_t room = 3 + 1 + LiveStream::kQueued;
+    const std::uint64_t room = 3 + 1 + LiveFeed::kQueued;
     for (std::int64_t sent = 0; sent < static_cast<std::int64_t>(room); ++sent) {
         generator_->wait_for_credit(static_cast<std::uint64_t>(sent) + 1);
         generator_->chunk(sent, 1);
     }
     generator_->writer().reset();
     generator_->flush();
-    EXPECT_GT(generator_->wait_for_credit(room + LiveStream::kQueued), room);  // all of the queue's places are free
+    EXPECT_GT(generator_->wait_for_credit(room + LiveFeed::kQueued), room);  // all of the queue's places are free
     generator_->chunk(20, 2);
     generator_->writer().end();
     generator_->flush();
-    EXPECT_EQ(take_to_the_end(*stream), wanted_frames(20, 2));
+    EXPECT_EQ(take_to_the_end(stream), wanted_frames(20, 2));
 }
 
-TEST_F(LiveStreams, ShowWhatCameBeforeABreakAndThenSayWhatIsBroken) {
+TEST_F(LiveFeeds, ShowWhatCameBeforeABreakAndThenSayWhatIsBroken) {
     const auto stream = begin();
     generator_->chunk(0, 2);
     generator_->writer().start(small_header());
     generator_->flush();
     Frames frames;
-    while (frames.size() < 5) ASSERT_NO_FATAL_FAILURE(take(*stream, frames));
+    while (frames.size() < 5) ASSERT_NO_FATAL_FAILURE(take(stream, frames));
     EXPECT_EQ(frames, wanted_frames(0, 2));
     const std::string sentence =
         "a generator: stream 0 \"orbit\", chunk 1: tag: \"KGLV\", wanted \"CHNK\", \"RSET\" or \"DONE\"";
     for (int again = 0; again < 2; ++again) {
-        const auto error = stream->take(kLong);
+        const auto error = stream.frames->take(kLong);
         ASSERT_FALSE(error);
         EXPECT_EQ(error.error().message, sentence);
     }
     EXPECT_EQ(generator_->refusal(), sentence);
-    EXPECT_FALSE(stream->finished());
+    EXPECT_FALSE(stream.frames->finished());
     EXPECT_FALSE(input_->more());
 }
 
-TEST_F(LiveStreams, OfAGeneratorThatDiesSayWhereItWas) {
+TEST_F(LiveFeeds, OfAGeneratorThatDiesSayWhereItWas) {
     const auto stream = begin();
     generator_->chunk(0, 1);
     generator_->hang_up();
     Frames frames;
-    ASSERT_NO_FATAL_FAILURE(take(*stream, frames));
-    const auto error = stream->take(kLong);
+    ASSERT_NO_FATAL_FAILURE(take(stream, frames));
+    const auto error = stream.frames->take(kLong);
     ASSERT_FALSE(error);
     EXPECT_EQ(error.error().message,
               "a generator: stream 0 \"orbit\", chunk 1: the input ends after 0 of 16 bytes of a record, before the "
               "stream's end");
 }
 
-TEST_F(LiveStreams, RefuseLatentsThatAreNotFinite) {
+TEST_F(LiveFeeds, RefuseLatentsThatAreNotFinite) {
     const auto stream = begin();
     generator_->chunk(0, 1);
     std::vector<float> values(32, 1.0F);
@@ -262,8 +261,8 @@ TEST_F(LiveStreams, RefuseLatentsThatAreNotFinite) {
     generator_->writer().chunk(std::as_bytes(std::span(values)));
     generator_->flush();
     Frames frames;
-    ASSERT_NO_FATAL_FAILURE(take(*stream, frames));
-    const auto error = stream->take(kLong);
+    ASSERT_NO_FATAL_FAILURE(take(stream, frames));
+    const auto error = stream.frames->take(kLong);
     ASSERT_FALSE(error);
     const std::string sentence =
         "a generator: stream 0 \"orbit\", chunk 1: latent frame 1: value inf at channel 2, pixel 1 is not finite";
@@ -271,7 +270,7 @@ TEST_F(LiveStreams, RefuseLatentsThatAreNotFinite) {
     EXPECT_EQ(generator_->refusal(), sentence);
 }
 
-TEST_F(LiveStreams, OfAnotherDecodersLatentsAreRefused) {
+TEST_F(LiveFeeds, OfAnotherDecodersLatentsAreRefused) {
     const auto sentence_of = [&](const StreamHeader& header) {
         generator_->writer().start(header);
         generator_->flush();
@@ -284,7 +283,7 @@ TEST_F(LiveStreams, OfAnotherDecodersLatentsAreRefused) {
               "a generator: stream 0 \"orbit\": family: latents of \"mochi\", synthetic:wan2.1,dim=2 is of wan2.1");
 }
 
-TEST_F(LiveStreams, OfAnotherFamilyWithTheSameLatentsAreDecoded) {
+TEST_F(LiveFeeds, OfAnotherFamilyWithTheSameLatentsAreDecoded) {
     StreamHeader header = small_header();
     header.family = "lightvae";
     generator_->writer().start(header);
@@ -293,7 +292,7 @@ TEST_F(LiveStreams, OfAnotherFamilyWithTheSameLatentsAreDecoded) {
     EXPECT_TRUE(stream) << stream.error().message;
 }
 
-TEST_F(LiveStreams, OfOtherLatentsWithAsManyChannelsAreRefused) {
+TEST_F(LiveFeeds, OfOtherLatentsWithAsManyChannelsAreRefused) {
     StreamHeader header = small_header();
     header.family = "taehv";
     generator_->writer().start(header);
@@ -304,7 +303,7 @@ TEST_F(LiveStreams, OfOtherLatentsWithAsManyChannelsAreRefused) {
               "a generator: stream 0 \"orbit\": family: latents of \"taehv\", synthetic:wan2.1,dim=2 is of wan2.1");
 }
 
-TEST_F(LiveStreams, OfAnotherNumberOfChannelsAreRefused) {
+TEST_F(LiveFeeds, OfAnotherNumberOfChannelsAreRefused) {
     StreamHeader header = small_header();
     header.channels = 48;
     generator_->writer().start(header);
@@ -317,50 +316,41 @@ TEST_F(LiveStreams, OfAnotherNumberOfChannelsAreRefused) {
         "16 (48 channels are latents of Wan 2.2)");
 }
 
-TEST_F(LiveStreams, EndAtOnceWhileAGeneratorIsSilent) {
+TEST_F(LiveFeeds, EndAtOnceWhileAGeneratorIsSilent) {
     auto stream = begin();
     generator_->chunk(0, 1);
     Frames frames;
-    ASSERT_NO_FATAL_FAILURE(take(*stream, frames));
-    stream.reset();
+    ASSERT_NO_FATAL_FAILURE(take(stream, frames));
+    stream = {};
     EXPECT_FALSE(input_->more());
     EXPECT_EQ(generator_->refusal(), "a generator: stream 0 \"orbit\": the viewer reads it no more");
 }
 
 /// Its decoder has no room: it is about to push, or waits in that.
-TEST_F(LiveStreams, CloseWhileTheirLatentsWaitForRoom) {
+TEST_F(LiveFeeds, CloseWhileTheirLatentsWaitForRoom) {
     auto stream = begin();
     for (std::int64_t sent = 0; sent < 4; ++sent) generator_->chunk(sent, 1);
-    while (stream->stats().depth < 9) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    while (stream.frames->stats().depth < 9) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     generator_->writer().reset();
     generator_->flush();
-    EXPECT_TRUE(stream->close(kLong));
-    const auto none = stream->take(kLong);
+    EXPECT_TRUE(stream.frames->close(kLong));
+    const auto none = stream.frames->take(kLong);
     ASSERT_FALSE(none) << (*none ? "a frame" : "nothing");
     EXPECT_EQ(none.error().code, ErrorCode::Cancelled) << none.error().message;
-    EXPECT_FALSE(stream->finished());
+    EXPECT_FALSE(stream.frames->finished());
 }
 
-TEST_F(LiveStreams, TakeNoLatentsButTheirGenerators) {
-    const auto stream = begin();
-    const std::vector<float> latent = testing::small_latent(0);
-    const auto pushed = stream->push(latent, kLong);
-    ASSERT_FALSE(pushed);
-    EXPECT_EQ(pushed.error().message,
-              "a generator: stream 0 \"orbit\": its generator sends the latents: none are pushed");
-}
-
-TEST_F(LiveStreams, CatchUpOnARestart) {
+TEST_F(LiveFeeds, CatchUpOnARestart) {
     const auto stream = begin();
     generator_->chunk(0, 3);
     const auto pause = [] { std::this_thread::sleep_for(std::chrono::milliseconds(1)); };
-    while (stream->stats().depth < 9) pause();
-    for (; stream->stats().depth > 0; pause()) stream->restart();  // drops those that are complete
+    while (stream.frames->stats().depth < 9) pause();
+    for (; stream.frames->stats().depth > 0; pause()) stream.frames->restart();  // drops those that are complete
     generator_->chunk(3, 1);
     generator_->writer().end();
     generator_->flush();
     const Frames all = wanted_frames(0, 4);
-    EXPECT_EQ(take_to_the_end(*stream), Frames(all.begin() + 9, all.end()));
+    EXPECT_EQ(take_to_the_end(stream), Frames(all.begin() + 9, all.end()));
 }
 
 }  // namespace

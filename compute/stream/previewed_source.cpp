@@ -1,4 +1,4 @@
-#include <kinetograph/compute/stream/previewed_stream.hpp>
+#include <kinetograph/compute/stream/previewed_source.hpp>
 
 #include <kinetograph/engine/base/exceptions.hpp>
 
@@ -19,15 +19,13 @@ constexpr Nanoseconds kLook = std::chrono::milliseconds(20);  // how soon a wait
 /// Set in the serial numbers of the preview's frames, because the rings of both streams count from 1.
 constexpr std::uint64_t kOfPreview = 1ULL << 63U;
 
-class PreviewedStream final : public FrameStream {
+class PreviewedSource final : public FrameSource {
   public:
-    PreviewedStream(std::unique_ptr<FrameStream> preview, OpenStream open_large, bool loop);
-    PreviewedStream(const PreviewedStream&) = delete;
-    PreviewedStream& operator=(const PreviewedStream&) = delete;
-    ~PreviewedStream() override;
+    PreviewedSource(std::unique_ptr<FrameSource> preview, OpenSource open_large, bool loop);
+    PreviewedSource(const PreviewedSource&) = delete;
+    PreviewedSource& operator=(const PreviewedSource&) = delete;
+    ~PreviewedSource() override;
 
-    Result<bool> push(const LatentFrame&, Nanoseconds) override { return refuse_push(); }
-    Result<bool> push(std::span<const float>, Nanoseconds) override { return refuse_push(); }
     Result<std::optional<FrameRecord>> take(Nanoseconds timeout) override;
     Result<std::optional<FrameRecord>> try_take_ahead() override;
     Result<void> release(const FrameRecord& record, const interop::TimelinePoint& done) override;
@@ -36,9 +34,9 @@ class PreviewedStream final : public FrameStream {
     bool close(Nanoseconds timeout) override;
     void set_loop(bool loop) override;
     bool finished() const override { return current()->finished(); }
-    FrameStreamStats stats() const override;
-    StreamHealth health() const override;
-    const FrameStreamFacts& facts() const override { return facts_; }
+    SourceStats stats() const override;
+    SourceHealth health() const override;
+    const SourceFacts& facts() const override { return facts_; }
     std::optional<Nanoseconds> decoded_at(const FrameRecord& record) const override;
     std::optional<bool> is_finite(const FrameRecord& record) const override;
     void collect() override;
@@ -48,26 +46,23 @@ class PreviewedStream final : public FrameStream {
     }
 
   private:
-    using Take = Result<std::optional<FrameRecord>> (FrameStream::*)();
+    using Take = Result<std::optional<FrameRecord>> (FrameSource::*)();
 
-    static Result<bool> refuse_push() {
-        return fail(ErrorCode::InvalidArgument, "the stream decodes a clip: no latents are pushed to it");
-    }
-    void open(const OpenStream& open_large);
-    Result<void> check_same_clip(const FrameStreamFacts& large) const;
-    Result<FrameStream*> opened() const;
-    std::vector<std::shared_ptr<FrameStream>> both() const;
-    std::shared_ptr<FrameStream> current() const;
-    std::shared_ptr<FrameStream> maker_of(const FrameRecord& record) const;
+    void open(const OpenSource& open_large);
+    Result<void> check_same_clip(const SourceFacts& large) const;
+    Result<FrameSource*> opened() const;
+    std::vector<std::shared_ptr<FrameSource>> both() const;
+    std::shared_ptr<FrameSource> current() const;
+    std::shared_ptr<FrameSource> maker_of(const FrameRecord& record) const;
     Result<std::optional<FrameRecord>> take_now(Nanoseconds timeout, Take take_ahead = nullptr);
     bool may_begin_with(std::int64_t frame) const KG_REQUIRES(taking_);
-    Result<bool> catch_up(FrameStream& large) KG_REQUIRES(taking_);
+    Result<bool> catch_up(FrameSource& large) KG_REQUIRES(taking_);
     void take_over() KG_REQUIRES(taking_);
     std::optional<FrameRecord> of_preview(std::optional<FrameRecord> record) KG_REQUIRES(taking_);
     std::optional<FrameRecord> of_large(std::optional<FrameRecord> record) const KG_REQUIRES(taking_);
 
-    const FrameStreamFacts facts_;  ///< the preview's; those of the large stream differ in memory only
-    std::stop_source stop_;         ///< of opening the large stream
+    const SourceFacts facts_;  ///< the preview's; those of the large stream differ in memory only
+    std::stop_source stop_;    ///< of opening the large stream
 
     Mutex taking_;                                            ///< held by take and restart calls, one at a time
     std::int64_t due_ KG_GUARDED_BY(taking_) = 0;             ///< frame of the clip
@@ -77,8 +72,8 @@ class PreviewedStream final : public FrameStream {
 
     mutable Mutex mutex_ KG_ACQUIRED_AFTER(taking_);
     Condition changed_;
-    std::shared_ptr<FrameStream> preview_ KG_GUARDED_BY(mutex_);  ///< null after its last frame is released
-    std::shared_ptr<FrameStream> large_ KG_GUARDED_BY(mutex_);    ///< null until it is open
+    std::shared_ptr<FrameSource> preview_ KG_GUARDED_BY(mutex_);  ///< null after its last frame is released
+    std::shared_ptr<FrameSource> large_ KG_GUARDED_BY(mutex_);    ///< null until it is open
     std::optional<Error> error_ KG_GUARDED_BY(mutex_);            ///< of opening it
     bool opening_ KG_GUARDED_BY(mutex_) = true;
     bool previews_ KG_GUARDED_BY(mutex_) = true;
@@ -88,20 +83,20 @@ class PreviewedStream final : public FrameStream {
     std::thread thread_;  ///< last: starts when everything else exists
 };
 
-PreviewedStream::PreviewedStream(std::unique_ptr<FrameStream> preview, OpenStream open_large, bool loop)
+PreviewedSource::PreviewedSource(std::unique_ptr<FrameSource> preview, OpenSource open_large, bool loop)
     : facts_(preview->facts()), preview_(std::move(preview)), loop_(loop) {
     preview_->set_loop(loop);
     thread_ = std::thread([this, open = std::move(open_large)] { this->open(open); });
     pthread_setname_np(thread_.native_handle(), "open decoder");
 }
 
-PreviewedStream::~PreviewedStream() {
+PreviewedSource::~PreviewedSource() {
     stop_.request_stop();
     thread_.join();
 }
 
-void PreviewedStream::open(const OpenStream& open_large) {
-    auto opened = without_exceptions("opening a decoder", [&]() -> Result<std::unique_ptr<FrameStream>> {
+void PreviewedSource::open(const OpenSource& open_large) {
+    auto opened = without_exceptions("opening a decoder", [&]() -> Result<std::unique_ptr<FrameSource>> {
         KG_TRY(auto large, open_large({.until = {}, .stop = stop_.get_token()}));
         KG_CHECK(check_same_clip(large->facts()));
         return large;
@@ -120,8 +115,8 @@ void PreviewedStream::open(const OpenStream& open_large) {
     changed_.notify_all();
 }
 
-Result<void> PreviewedStream::check_same_clip(const FrameStreamFacts& large) const {
-    const auto shape = [](const FrameStreamFacts& facts) {
+Result<void> PreviewedSource::check_same_clip(const SourceFacts& large) const {
+    const auto shape = [](const SourceFacts& facts) {
         return std::tuple(facts.width, facts.height, facts.frames, facts.frames_of_a_step);
     };
     if (shape(large) == shape(facts_)) return {};
@@ -132,32 +127,32 @@ Result<void> PreviewedStream::check_same_clip(const FrameStreamFacts& large) con
 }
 
 /// Null while it is being opened.
-Result<FrameStream*> PreviewedStream::opened() const {
+Result<FrameSource*> PreviewedSource::opened() const {
     const Lock lock(mutex_);
     if (error_ && !cancelled_) return fail(*error_);
     return large_.get();
 }
 
-std::vector<std::shared_ptr<FrameStream>> PreviewedStream::both() const {
+std::vector<std::shared_ptr<FrameSource>> PreviewedSource::both() const {
     const Lock lock(mutex_);
-    std::vector<std::shared_ptr<FrameStream>> streams;
+    std::vector<std::shared_ptr<FrameSource>> streams;
     for (const auto& each : {preview_, large_})
         if (each) streams.push_back(each);
     return streams;
 }
 
 /// The stream whose frames are handed out.
-std::shared_ptr<FrameStream> PreviewedStream::current() const {
+std::shared_ptr<FrameSource> PreviewedSource::current() const {
     const Lock lock(mutex_);
     return previews_ ? preview_ : large_;
 }
 
-std::shared_ptr<FrameStream> PreviewedStream::maker_of(const FrameRecord& record) const {
+std::shared_ptr<FrameSource> PreviewedSource::maker_of(const FrameRecord& record) const {
     const Lock lock(mutex_);
     return (record.serial & kOfPreview) != 0 ? preview_ : large_;
 }
 
-std::optional<FrameRecord> PreviewedStream::of_preview(std::optional<FrameRecord> record) {
+std::optional<FrameRecord> PreviewedSource::of_preview(std::optional<FrameRecord> record) {
     if (!record) return record;
     record->serial |= kOfPreview;
     record->generation = generation_;
@@ -167,20 +162,20 @@ std::optional<FrameRecord> PreviewedStream::of_preview(std::optional<FrameRecord
     return record;
 }
 
-std::optional<FrameRecord> PreviewedStream::of_large(std::optional<FrameRecord> record) const {
+std::optional<FrameRecord> PreviewedSource::of_large(std::optional<FrameRecord> record) const {
     if (record) record->generation = generation_;
     return record;
 }
 
 /// Whether the large stream can take over with that frame, now or when the preview reaches it: the first frame of a
 /// step that is not shown yet, or of the next round.
-bool PreviewedStream::may_begin_with(std::int64_t frame) const {
+bool PreviewedSource::may_begin_with(std::int64_t frame) const {
     const bool begins_step = frame == 0 || (frame - 1) % facts_.frames_of_a_step == 0;
     return begins_step && (frame >= due_ || (frame == 0 && is_round_on_));
 }
 
 /// Discards frames with which the large stream cannot take over. True if its next frame is due.
-Result<bool> PreviewedStream::catch_up(FrameStream& large) {
+Result<bool> PreviewedSource::catch_up(FrameSource& large) {
     {
         const Lock lock(mutex_);
         if (loop_ && due_ == facts_.frames) due_ = 0;
@@ -196,8 +191,8 @@ Result<bool> PreviewedStream::catch_up(FrameStream& large) {
     return next_->label.index == due_;
 }
 
-void PreviewedStream::take_over() {
-    std::shared_ptr<FrameStream> leaving;
+void PreviewedSource::take_over() {
+    std::shared_ptr<FrameSource> leaving;
     {
         const Lock lock(mutex_);
         previews_ = false;
@@ -207,17 +202,17 @@ void PreviewedStream::take_over() {
 }
 
 /// Waits up to `timeout` for a frame; with `take_ahead`, takes one that is still being decoded.
-Result<std::optional<FrameRecord>> PreviewedStream::take_now(Nanoseconds timeout, Take take_ahead) {
+Result<std::optional<FrameRecord>> PreviewedSource::take_now(Nanoseconds timeout, Take take_ahead) {
     const Lock taking(taking_);
-    const auto take_from = [&](FrameStream& from) {
+    const auto take_from = [&](FrameSource& from) {
         return take_ahead != nullptr ? (from.*take_ahead)() : from.take(timeout);
     };
-    const std::shared_ptr<FrameStream> from = current();
+    const std::shared_ptr<FrameSource> from = current();
     if (!previews()) {
         KG_TRY(auto record, take_from(*from));
         return of_large(std::move(record));
     }
-    KG_TRY(FrameStream* const large, opened());
+    KG_TRY(FrameSource* const large, opened());
     if (large != nullptr) {
         KG_TRY(const bool is_due, catch_up(*large));
         if (is_due) {
@@ -229,7 +224,7 @@ Result<std::optional<FrameRecord>> PreviewedStream::take_now(Nanoseconds timeout
     return of_preview(std::move(record));
 }
 
-Result<std::optional<FrameRecord>> PreviewedStream::take(Nanoseconds timeout) {
+Result<std::optional<FrameRecord>> PreviewedSource::take(Nanoseconds timeout) {
     const Nanoseconds until = host_now() + timeout;
     for (;;) {
         const Nanoseconds left = std::max(until - host_now(), Nanoseconds{});
@@ -238,29 +233,29 @@ Result<std::optional<FrameRecord>> PreviewedStream::take(Nanoseconds timeout) {
     }
 }
 
-Result<std::optional<FrameRecord>> PreviewedStream::try_take_ahead() {
-    return take_now({}, &FrameStream::try_take_ahead);
+Result<std::optional<FrameRecord>> PreviewedSource::try_take_ahead() {
+    return take_now({}, &FrameSource::try_take_ahead);
 }
 
-Result<void> PreviewedStream::release(const FrameRecord& record, const interop::TimelinePoint& done) {
-    const std::shared_ptr<FrameStream> maker = maker_of(record);
+Result<void> PreviewedSource::release(const FrameRecord& record, const interop::TimelinePoint& done) {
+    const std::shared_ptr<FrameSource> maker = maker_of(record);
     if (!maker)
         return fail(ErrorCode::InvalidArgument, "frame {}: its stream has got all of its frames back",
                     record.label.index);
     FrameRecord own = record;
     own.serial &= ~kOfPreview;
     KG_CHECK(maker->release(own, done));
-    std::shared_ptr<FrameStream> leaving;  // destroyed without the lock: it may wait for a step
+    std::shared_ptr<FrameSource> leaving;  // destroyed without the lock: it may wait for a step
     const Lock lock(mutex_);
     if ((record.serial & kOfPreview) != 0 && --lent_ == 0 && !previews_) leaving = std::exchange(preview_, nullptr);
     return {};
 }
 
-void PreviewedStream::restart() {
+void PreviewedSource::restart() {
     const Lock taking(taking_);
     ++generation_;
     due_ = 0;
-    std::shared_ptr<FrameStream> preview, large;
+    std::shared_ptr<FrameSource> preview, large;
     {
         const Lock lock(mutex_);
         cancelled_ = false;
@@ -273,7 +268,7 @@ void PreviewedStream::restart() {
     if (preview) take_over();
 }
 
-void PreviewedStream::cancel() {
+void PreviewedSource::cancel() {
     {
         const Lock lock(mutex_);
         cancelled_ = true;
@@ -281,7 +276,7 @@ void PreviewedStream::cancel() {
     for (const auto& each : both()) each->cancel();
 }
 
-bool PreviewedStream::close(Nanoseconds timeout) {
+bool PreviewedSource::close(Nanoseconds timeout) {
     const Nanoseconds until = host_now() + timeout;
     const auto left = [until] { return std::max(until - host_now(), Nanoseconds{}); };
     stop_.request_stop();
@@ -294,49 +289,49 @@ bool PreviewedStream::close(Nanoseconds timeout) {
     return std::ranges::all_of(streams, [&](const auto& each) { return each->close(left()); });
 }
 
-void PreviewedStream::set_loop(bool loop) {
+void PreviewedSource::set_loop(bool loop) {
     const Lock lock(mutex_);
     loop_ = loop;
     for (const auto& each : {preview_, large_})
         if (each) each->set_loop(loop);
 }
 
-FrameStreamStats PreviewedStream::stats() const {
-    FrameStreamStats stats = current()->stats();
+SourceStats PreviewedSource::stats() const {
+    SourceStats stats = current()->stats();
     const Lock lock(mutex_);
     if (!previews_) stats.held += lent_;
     return stats;
 }
 
-StreamHealth PreviewedStream::health() const {
-    StreamHealth health;
+SourceHealth PreviewedSource::health() const {
+    SourceHealth health;
     for (const auto& each : both()) {
-        StreamHealth own = each->health();
+        SourceHealth own = each->health();
         health.lanes.insert(health.lanes.end(), own.lanes.begin(), own.lanes.end());
         health.unmoved = std::max(health.unmoved, own.unmoved);
     }
     return health;
 }
 
-std::optional<Nanoseconds> PreviewedStream::decoded_at(const FrameRecord& record) const {
-    const std::shared_ptr<FrameStream> maker = maker_of(record);
+std::optional<Nanoseconds> PreviewedSource::decoded_at(const FrameRecord& record) const {
+    const std::shared_ptr<FrameSource> maker = maker_of(record);
     return maker ? maker->decoded_at(record) : std::nullopt;
 }
 
-std::optional<bool> PreviewedStream::is_finite(const FrameRecord& record) const {
-    const std::shared_ptr<FrameStream> maker = maker_of(record);
+std::optional<bool> PreviewedSource::is_finite(const FrameRecord& record) const {
+    const std::shared_ptr<FrameSource> maker = maker_of(record);
     return maker ? maker->is_finite(record) : std::nullopt;
 }
 
-void PreviewedStream::collect() {
+void PreviewedSource::collect() {
     for (const auto& each : both()) each->collect();
 }
 
 }  // namespace
 
-std::unique_ptr<FrameStream> create_previewed_stream(std::unique_ptr<FrameStream> preview, OpenStream open_large,
+std::unique_ptr<FrameSource> create_previewed_source(std::unique_ptr<FrameSource> preview, OpenSource open_large,
                                                      bool loop) {
-    return std::make_unique<PreviewedStream>(std::move(preview), std::move(open_large), loop);
+    return std::make_unique<PreviewedSource>(std::move(preview), std::move(open_large), loop);
 }
 
 }  // namespace kinetograph::stream

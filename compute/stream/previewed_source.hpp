@@ -1,14 +1,14 @@
 // A stream of a small decoder's frames of a clip until a large decoder, which takes longer to open, has caught up.
 #pragma once
 
-#include <kinetograph/compute/stream/frame_stream.hpp>
+#include <kinetograph/compute/stream/frame_source.hpp>
 
 #include <functional>
 
 namespace kinetograph::stream {
 
 /// Opens the stream that takes over. Called once, on a thread of its own; returns early as `limits` say.
-using OpenStream = std::function<Result<std::unique_ptr<FrameStream>>(const CallLimits& limits)>;
+using OpenSource = std::function<Result<std::unique_ptr<FrameSource>>(const CallLimits& limits)>;
 
 /// Hands out each frame of a clip once, in order: first the preview's, then the large stream's, once it has decoded the
 /// frame that is due and a step begins with it. A causal decoder's frames depend on all earlier latents, so the large
@@ -24,8 +24,8 @@ using OpenStream = std::function<Result<std::unique_ptr<FrameStream>>(const Call
 ///
 /// `preview` decodes a clip. The stream that `open_large` makes must decode the same clip, to as many frames of the
 /// same size: otherwise take() returns InvalidArgument. Both start over at the clip's end if `loop` is true. take()
-/// also returns the Error of opening the large stream, and of the large stream itself. push() is refused.
-std::unique_ptr<FrameStream> create_previewed_stream(std::unique_ptr<FrameStream> preview, OpenStream open_large,
+/// also returns the Error of opening the large stream, and of the large stream itself.
+std::unique_ptr<FrameSource> create_previewed_source(std::unique_ptr<FrameSource> preview, OpenSource open_large,
                                                      bool loop);
 
 }  // namespace kinetograph::stream

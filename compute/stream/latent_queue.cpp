@@ -1,0 +1,255 @@
+#include <kinetograph/compute/stream/latent_queue.hpp>
+#include <kinetograph/compute/stream/step_loop.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace kinetograph::stream {
+namespace {
+
+vae::StackSize stack_of(vae::LatentSize size) { return {.height = size.height, .width = size.width}; }
+
+}  // namespace
+
+Result<std::shared_ptr<LatentQueue>> LatentQueue::create(const vae::Model& model, vae::LatentSize size,
+                                                         std::size_t capacity) {
+    std::shared_ptr<LatentQueue> queue(new LatentQueue);
+    KG_CHECK(queue->make(model, size, capacity));
+    return queue;
+}
+
+Result<void> LatentQueue::make(const vae::Model& model, vae::LatentSize size, std::size_t capacity) {
+    KG_CHECK(model.check(stack_of(size)));
+    capacity_ = capacity;
+    pixels_ = size.height * size.width;
+    channels_ = model.channels();
+    one_latent_frame_ = model.network().one_step;
+    const std::uint64_t bytes = vae::input_bytes(model.network(), stack_of(size), 1);
+    const Lock lock(mutex_);
+    while (buffers_.size() < capacity + kReading + 1) {
+        KG_TRY(auto buffer, model.device().allocate_pinned("a latent frame", bytes));
+        free_.push_back(buffers_.size());
+        buffers_.push_back(std::move(buffer));
+    }
+    return {};
+}
+
+std::uint64_t LatentQueue::bytes(const vae::Model& model, vae::LatentSize size, std::size_t capacity) {
+    return (capacity + kReading + 1) * vae::whole_pages(vae::input_bytes(model.network(), stack_of(size), 1));
+}
+
+std::size_t LatentQueue::capacity_for(const vae::Model& model, vae::LatentSize size, std::uint32_t slots) {
+    constexpr std::uint32_t kMostSlots = 256;
+    const auto of_a_latent = static_cast<std::uint32_t>(model.step_frames(size).most);
+    return 1 + (std::clamp<std::uint32_t>(slots, 1, kMostSlots) - 1) / of_a_latent;
+}
+
+std::size_t LatentQueue::queued() const {
+    const Lock lock(mutex_);
+    return queue_.size();
+}
+
+void LatentQueue::attach(StepLoop* loop) {
+    const Lock lock(mutex_);
+    loop_ = loop;
+}
+
+Result<void> LatentQueue::check_open() const {
+    if (refusal_) return kinetograph::fail(*refusal_);
+    if (loop_ == nullptr) return kinetograph::fail(ErrorCode::Cancelled, "the stream has ended");
+    return {};
+}
+
+/// What the next latents are called in messages. Errors: those of check_open(); where they would be a clip's second.
+Result<std::string> LatentQueue::place_of_next(const std::string& before) const {
+    const Lock lock(mutex_);
+    KG_CHECK(check_open());
+    if (one_latent_frame_ && pushed_ > 0)
+        return kinetograph::fail(ErrorCode::InvalidArgument,
+                                 "a clip of this decoder is one latent frame: a reset begins the next one");
+    return fmt::format("{}{}latent frame {}", before, before.empty() ? "" : ": ", pushed_);
+}
+
+/// Also for a buffer. False if `until` passes first.
+Result<bool> LatentQueue::wait_for_room(Lock& lock, Nanoseconds until) {
+    const bool has_room = changed_.wait_for(
+        lock, std::max(until - host_now(), Nanoseconds{}),
+        [&]() KG_REQUIRES(mutex_) { return refusal_ || (queue_.size() < capacity_ && !free_.empty()); });
+    KG_CHECK(check_open());
+    return has_room;
+}
+
+Result<bool> LatentQueue::push(const LatentFrame& latent, Nanoseconds timeout) {
+    const Nanoseconds until = host_now() + timeout;
+    KG_TRY(auto place, place_of_next(""));
+    const std::uint64_t given = latent.address == nullptr ? 0 : latent.bytes,
+                        wanted =
+                            static_cast<std::uint64_t>(channels_ * pixels_) * tensor::bytes_per_element(latent.dtype);
+    if (given < wanted)
+        return kinetograph::fail(ErrorCode::InvalidArgument, "{}: {} bytes were given, {} are wanted", place, given,
+                                 wanted);
+    {
+        Lock lock(mutex_);
+        KG_TRY(const bool has_room, wait_for_room(lock, until));
+        if (!has_room) return false;
+    }
+    return put({.latent = latent, .place = std::move(place), .arrived = host_now()}, until);
+}
+
+Result<bool> LatentQueue::push(std::span<const float> latent, Nanoseconds timeout) {
+    return push(latent, timeout, host_now(), "");
+}
+
+Result<bool> LatentQueue::push(std::span<const float> latent, Nanoseconds timeout, Nanoseconds arrived,
+                               const std::string& before) {
+    const Nanoseconds until = host_now() + timeout;
+    KG_TRY(auto place, place_of_next(before));
+    if (static_cast<std::int64_t>(latent.size()) != channels_ * pixels_)
+        return kinetograph::fail(ErrorCode::InvalidArgument, "{}: {} values were given, {} are wanted", place,
+                                 latent.size(), channels_ * pixels_);
+    const std::int64_t number = [this] {
+        const Lock lock(mutex_);
+        return pushed_;
+    }();
+    auto finite = vae::check_finite(latent, number, pixels_);
+    if (!finite && !before.empty()) return kinetograph::fail(std::move(finite.error()), before);
+    KG_CHECK(finite);
+    Waiting waiting{.place = std::move(place), .arrived = arrived};
+    {
+        Lock lock(mutex_);
+        KG_TRY(const bool has_room, wait_for_room(lock, until));
+        if (!has_room) return false;
+        waiting.buffer = free_.back();
+        free_.pop_back();
+    }
+    const accel::Memory& buffer = *buffers_[waiting.buffer];
+    std::memcpy(buffer.host_data(), latent.data(), latent.size_bytes());
+    waiting.latent = {.address = buffer.data(), .bytes = latent.size_bytes()};
+    return put(std::move(waiting), until);
+}
+
+/// Only this thread adds to the queue, so that there still is room.
+Result<bool> LatentQueue::put(Waiting waiting, Nanoseconds until) {
+    StepLoop* loop = nullptr;
+    {
+        const Lock lock(mutex_);
+        waiting.epoch = epoch_;
+        queue_.push_back(std::move(waiting));
+        ++pushed_;
+        loop = loop_;
+    }
+    if (!loop->steps_where_pushed()) {
+        loop->wake();
+        return true;
+    }
+    auto stepped = loop->step_all(until);
+    if (!stepped || !*stepped) withdraw();
+    return stepped;
+}
+
+/// Takes back the latents that were pushed last, unless a restart has.
+void LatentQueue::withdraw() {
+    const Lock lock(mutex_);
+    if (in_hand_ && in_hand_->epoch == epoch_) {
+        free(*in_hand_);
+        in_hand_.reset();
+        --pushed_;
+    } else if (!queue_.empty()) {
+        free(queue_.back());
+        queue_.pop_back();
+        --pushed_;
+    }
+}
+
+void LatentQueue::free(const Waiting& waiting) {
+    if (waiting.buffer != kCallers) free_.push_back(waiting.buffer);
+}
+
+void LatentQueue::begin_anew() {
+    StepLoop* loop = nullptr;
+    {
+        const Lock lock(mutex_);
+        loop = loop_;
+    }
+    if (loop != nullptr) loop->begin_anew();
+}
+
+void LatentQueue::finish() {
+    StepLoop* loop = nullptr;
+    {
+        const Lock lock(mutex_);
+        is_finished_ = true;
+        loop = loop_;
+    }
+    if (loop != nullptr) loop->wake();
+}
+
+void LatentQueue::fail(Error error) {
+    StepLoop* loop = nullptr;
+    {
+        const Lock lock(mutex_);
+        if (!failed_) failed_ = std::move(error);
+        loop = loop_;
+    }
+    if (loop != nullptr) loop->wake();
+}
+
+Result<Fed> LatentQueue::next(std::int64_t most) {
+    static_cast<void>(most);  // one by one, as they are made
+    const Lock lock(mutex_);
+    if (!in_hand_ && !queue_.empty()) {
+        in_hand_ = std::move(queue_.front());
+        queue_.pop_front();
+        changed_.notify_all();
+    }
+    if (in_hand_)
+        return Fed{.state = Fed::State::Ready,
+                   .latent = in_hand_->latent,
+                   .place = in_hand_->place,
+                   .arrived = in_hand_->arrived};
+    if (failed_) return kinetograph::fail(*failed_);
+    return Fed{.state = is_finished_ ? Fed::State::Ended : Fed::State::Waiting};
+}
+
+void LatentQueue::taken() {
+    const Lock lock(mutex_);
+    reading_.push_back(std::move(*in_hand_));
+    in_hand_.reset();
+    if (reading_.size() > kReading) {
+        free(reading_.front());
+        reading_.pop_front();
+    }
+    changed_.notify_all();
+}
+
+void LatentQueue::begin_clip() {
+    const Lock lock(mutex_);
+    for (const Waiting& read : reading_) free(read);
+    reading_.clear();
+    if (in_hand_ && in_hand_->epoch != epoch_) {
+        free(*in_hand_);
+        in_hand_.reset();
+    }
+    changed_.notify_all();
+}
+
+void LatentQueue::restart() {
+    const Lock lock(mutex_);
+    for (const Waiting& waiting : queue_) free(waiting);
+    queue_.clear();
+    ++epoch_;
+    pushed_ = 0;
+    is_finished_ = false;
+    failed_.reset();
+    refusal_.reset();
+    changed_.notify_all();
+}
+
+void LatentQueue::refuse(const Error& reason) {
+    const Lock lock(mutex_);
+    if (!refusal_) refusal_ = reason;
+    changed_.notify_all();
+}
+
+}  // namespace kinetograph::stream

@@ -1,0 +1,100 @@
+// LatentQueue: latents that are pushed as they are made, until a StepLoop takes them.
+#pragma once
+
+#include <kinetograph/compute/stream/frame_source.hpp>
+#include <kinetograph/compute/stream/latent_feed.hpp>
+#include <kinetograph/compute/vae/model.hpp>
+#include <kinetograph/engine/base/thread_safety.hpp>
+
+#include <deque>
+#include <span>
+#include <vector>
+
+namespace kinetograph::stream {
+
+/// One thread pushes; latents are taken on another.
+class LatentQueue : public LatentFeed {
+  public:
+    /// Latents of one size, of which `capacity` wait at most. Memory for so many and for those of running steps is
+    /// pinned, which the accelerator reads in place. Errors: those of vae::Model::check; OutOfMemory.
+    static Result<std::shared_ptr<LatentQueue>> create(const vae::Model& model, vae::LatentSize size,
+                                                       std::size_t capacity);
+    static std::uint64_t bytes(const vae::Model& model, vae::LatentSize size, std::size_t capacity);
+    /// As many latent frames as the slots, or 256 of them, hold frames of.
+    static std::size_t capacity_for(const vae::Model& model, vae::LatentSize size, std::uint32_t slots);
+
+    /// Takes the next latent frame and returns: steps begin on another thread. If frames are images, which are copied
+    /// on a Vulkan queue, this call begins them; if that queue also draws, as on a device with one queue, it waits for
+    /// the step. The memory stays untouched until a frame of its step is complete, or until capacity() + 3 later calls
+    /// have returned true. False: nothing was done, because for the whole of `timeout` the queue was full. Errors:
+    /// Cancelled; InvalidArgument (too few bytes, a second latent frame where a clip is one), which leaves the clip as
+    /// it was; what has ended the clip.
+    Result<bool> push(const LatentFrame& latent, Nanoseconds timeout);
+    /// The same for [z_dim, h, w] in the host's memory, which is copied. Errors also: InvalidArgument (element count,
+    /// values that are not finite), which leaves the clip as it was.
+    Result<bool> push(std::span<const float> latent, Nanoseconds timeout);
+    std::size_t capacity() const { return capacity_; }
+    std::size_t queued() const;  ///< latent frames that wait
+
+    /// The next latent frame is a clip's first: as FrameSource::restart().
+    void begin_anew();
+    void finish();           ///< no more will come; once all are decoded the source is finished
+    void fail(Error error);  ///< the same for this reason, which readers are told after the frames before it
+
+    Result<Fed> next(std::int64_t most) override;
+    void taken() override;
+    void begin_clip() override;
+    void attach(StepLoop* loop) override;
+    void restart() override;
+    void refuse(const Error& reason) override;
+
+  protected:
+    LatentQueue() = default;
+    Result<void> make(const vae::Model& model, vae::LatentSize size, std::size_t capacity);
+    /// `arrived`: when the latents came; `before`: what comes before their number in messages.
+    Result<bool> push(std::span<const float> latent, Nanoseconds timeout, Nanoseconds arrived,
+                      const std::string& before);
+
+  private:
+    static constexpr std::size_t kCallers = ~std::size_t{0};  ///< in place of a buffer: memory of who pushes
+    static constexpr std::size_t kReading = 2;                ///< steps that may not have read their latents yet
+    struct Waiting {
+        LatentFrame latent{};
+        std::size_t buffer = kCallers;
+        std::uint64_t epoch = 0;
+        std::string place{};
+        Nanoseconds arrived{};
+    };
+    Result<void> check_open() const KG_REQUIRES(mutex_);
+    Result<bool> wait_for_room(Lock& lock, Nanoseconds until) KG_REQUIRES(mutex_);
+    Result<std::string> place_of_next(const std::string& before) const;
+    Result<bool> put(Waiting waiting, Nanoseconds until);
+    void withdraw();
+    void free(const Waiting& waiting) KG_REQUIRES(mutex_);
+
+    std::size_t capacity_ = 0;
+    std::int64_t pixels_ = 0, channels_ = 0;  ///< of a latent frame
+    bool one_latent_frame_ = false;           ///< a clip is
+    std::vector<std::unique_ptr<accel::Memory>> buffers_;
+
+    mutable Mutex mutex_;
+    mutable Condition changed_;
+    StepLoop* loop_ KG_GUARDED_BY(mutex_) = nullptr;
+    std::deque<Waiting> queue_ KG_GUARDED_BY(mutex_);
+    std::optional<Waiting> in_hand_ KG_GUARDED_BY(mutex_);  ///< of the next step
+    std::deque<Waiting> reading_ KG_GUARDED_BY(mutex_);     ///< of running steps
+    std::vector<std::size_t> free_ KG_GUARDED_BY(mutex_);   ///< buffers
+    std::uint64_t epoch_ KG_GUARDED_BY(mutex_) = 0;         ///< grows with restart()
+    std::int64_t pushed_ KG_GUARDED_BY(mutex_) = 0;         ///< latent frames since then
+    bool is_finished_ KG_GUARDED_BY(mutex_) = false;
+    std::optional<Error> failed_ KG_GUARDED_BY(mutex_);   ///< in the place of the next latents
+    std::optional<Error> refusal_ KG_GUARDED_BY(mutex_);  ///< why no more are taken
+};
+
+/// The frames of latents that are pushed, and where to push them.
+struct PushedSource {
+    std::unique_ptr<FrameSource> frames;
+    std::shared_ptr<LatentQueue> latents;
+};
+
+}  // namespace kinetograph::stream

@@ -1,0 +1,243 @@
+#include <kinetograph/compute/stream/stepper.hpp>
+
+#include <kinetograph/engine/graph/bounded_wait.hpp>
+#include <kinetograph/engine/vulkan/device.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace kinetograph::stream {
+namespace {
+
+using interop::FrameRing;
+
+graph::Physical physical_of(const LatentFrame& latent) {
+    return {reinterpret_cast<std::uintptr_t>(latent.address), 0, latent.bytes};
+}
+
+/// On a queue that also draws, a copy that waits for the decoder would delay later pictures.
+vae::Copies copies_on(const vulkan::Device* display, graph::Lane lane) {
+    const bool draws =
+        display != nullptr && display->queue(lane).handle == display->queue(graph::Lane::Graphics).handle;
+    return draws ? vae::Copies::OnceDecoded : vae::Copies::Ahead;
+}
+
+vae::StepOptions with_copies(vae::StepOptions options, const interop::Bridge& bridge) {
+    options.copies = options.copies.value_or(copies_on(bridge.display(), options.copy_lane));
+    return options;
+}
+
+}  // namespace
+
+Stepper::Stepper(interop::Bridge& bridge, const vae::StepOptions& options, std::function<bool()> gives_up)
+    : bridge_(bridge),
+      options_(with_copies(options, bridge)),
+      gives_up_(std::move(gives_up)),
+      clock_(bridge.accelerator()) {}
+
+Result<std::unique_ptr<Stepper>> Stepper::create(interop::Bridge& bridge, std::shared_ptr<vae::Model> model,
+                                                 vae::LatentSize size, const vae::StepOptions& options,
+                                                 std::function<bool()> gives_up) {
+    if (options.latent_frames < 1)
+        return fail(ErrorCode::InvalidArgument, "steps of {} latent frames", options.latent_frames);
+    std::unique_ptr<Stepper> made(new Stepper(bridge, options, std::move(gives_up)));
+    KG_CHECK(made->make(std::move(model), size));
+    return made;
+}
+
+/// Frames first, so that the clip is planned for the memory that they leave.
+Result<void> Stepper::make(std::shared_ptr<vae::Model> model, vae::LatentSize size) {
+    KG_TRY(output_, FrameOutput::create(bridge_, model->step_frames(size, options_.latent_frames), options_));
+    KG_TRY(clip_, vae::Clip::create(std::move(model), size, options_));
+    const bool in_host_memory = ring().desc().storage == interop::FrameStorage::Host;
+    const bool in_buffers = ring().desc().storage == interop::FrameStorage::Buffer;
+    KG_TRY(runner_, vae::Runner::create(*clip_, options_,
+                                        in_host_memory ? graph::LaneTopology::cpu_only() : bridge_.lane_topology()));
+    if (output_->copying() != nullptr) return bridge_.connect(runner_->lane(), *output_->copying());
+    return in_buffers ? bridge_.connect(runner_->lane()) : Result<void>{};
+}
+
+/// Steps, then the copies of their frames; only then memory: a driver that releases some waits for every stream that
+/// was not given up.
+Stepper::~Stepper() {
+    if (output_) output_->abandon();
+    if (runner_) runner_->end_lane();
+    if (output_) output_->end_copies();
+}
+
+vae::StackMemory Stepper::memory_of_frames(const interop::Bridge& bridge, const vae::Model& model, vae::LatentSize size,
+                                           const vae::StepOptions& options) {
+    return FrameOutput::memory(bridge, model.step_frames(size, options.latent_frames), options);
+}
+
+std::vector<graph::LaneState> Stepper::lane_states() const {
+    std::vector<graph::LaneState> states = runner_->executor().lane_states();
+    output_->add_lane_states(states);
+    return states;
+}
+
+Result<void> Stepper::status() const {
+    KG_CHECK(runner_->lane().stream().noted());
+    return output_->status();
+}
+
+Result<void> Stepper::wait_for_steps(Nanoseconds patience) {
+    accel::AcceleratorLane& lane = runner_->lane();
+    const std::uint64_t newest = lane.state().submitted;
+    KG_CHECK(graph::wait_while_lanes_move(
+        "the decoder", patience, [&] { return lane_states(); },
+        [&](Nanoseconds timeout) -> Result<bool> {
+            KG_TRY(const bool decoded, lane.wait(newest, timeout));
+            return decoded ? output_->wait_for_host_copies(timeout) : Result<bool>(false);
+        }));
+    return lane.stream().synchronize();  // only a time stamp follows the newest value
+}
+
+Result<void> Stepper::declare(StepGraph& step, const LatentFrame& latent, vae::TraceRequest* trace) {
+    step.latents = clip_->import_latents(step.frame, physical_of(latent), latent.count, latent.dtype);
+    for (std::size_t i = 0; i < output_->frames(); ++i)
+        step.places.push_back(step.frame.import_buffer(
+            fmt::format("frame {}", i), clip_->frame_desc(options_.format, output_->domain()), output_->place(i)));
+    step.not_finite = step.frame.import_buffer("not finite", {sizeof(std::uint32_t), 4}, output_->flag());
+    KG_CHECK(clip_->declare(step.frame, {step.latents, latent.dtype},
+                            {.format = options_.format,
+                             .domain = output_->domain(),
+                             .places = step.places,
+                             .not_finite = step.not_finite,
+                             .trace = trace},
+                            latent.count));
+    return {};
+}
+
+/// The graph of the clip's next step on such latents.
+Result<Stepper::StepGraph*> Stepper::graph_of(const LatentFrame& latent) {
+    KG_TRY(const auto kind, clip_->next(latent.count));
+    const auto [it, added] = steps_.try_emplace(StepVariant{kind, latent.dtype});
+    if (added)
+        if (auto declared = declare(it->second, latent); !declared) {
+            steps_.erase(it);
+            return fail(std::move(declared.error()));
+        }
+    return &it->second;
+}
+
+/// To these latents and the slots that are held.
+void Stepper::bind(StepGraph& step, const LatentFrame& latent) {
+    step.frame.rebind(step.latents, physical_of(latent), bridge_.import_point(latent.ready));
+    step.frame.rebind(step.not_finite, output_->flag());
+    for (std::size_t i = 0; i < step.places.size(); ++i)
+        step.frame.rebind(step.places[i], output_->place(i), output_->free_at(i));
+}
+
+Result<void> Stepper::wait_until_decoded(const vae::EnqueuedStep& step) {
+    constexpr Nanoseconds kPoll = std::chrono::milliseconds(20);
+    const std::uint64_t done = step.execution.done[graph::Lane::Accelerator.index()];
+    for (bool reached = false; !reached;) {
+        KG_TRY(reached, runner_->lane().wait(done, kPoll));
+        if (reached || !gives_up_ || !gives_up_()) continue;
+        last_ = {VK_NULL_HANDLE, runner_->lane().timeline(), done};
+        return fail(ErrorCode::Cancelled, "a step was cancelled before its frames were copied");
+    }
+    return {};
+}
+
+Result<Stepped> Stepper::step(const LatentFrame& latent, Nanoseconds timeout) {
+    KG_TRY(const Stepped prepared, prepare(latent, timeout));
+    if (prepared != Stepped::Enqueued) return prepared;
+    auto enqueued = enqueue(latent);
+    if (!enqueued) output_->abandon();
+    KG_CHECK(enqueued);
+    return Stepped::Enqueued;
+}
+
+/// Checks the latents, and waits for slots and for the step before the last one.
+Result<Stepped> Stepper::prepare(const LatentFrame& latent, Nanoseconds timeout) {
+    KG_TRY(const auto kind, clip_->next(latent.count));
+    const Nanoseconds until = host_now() + timeout;
+    const bool acquired = output_->acquire(static_cast<std::size_t>(clip_->output(kind).frames), timeout);
+    if (output_->is_outdated(generation_)) {
+        output_->abandon();
+        return Stepped::Outdated;
+    }
+    if (!acquired) return Stepped::NoSlots;
+    if (!bridge_.has_reached(before_last_)) {
+        KG_TRY(const auto done, bridge_.wait(before_last_, std::max(until - host_now(), Nanoseconds{})));
+        if (!done) return Stepped::NoSlots;
+    }
+    return Stepped::Enqueued;
+}
+
+Result<void> Stepper::enqueue(const LatentFrame& latent) {
+    const Nanoseconds begin = host_now();
+    accel::Stream& stream = runner_->lane().stream();
+    const bool is_first = clip_->latent_frame() == 0;
+    output_->begin_step();
+    KG_TRY(auto* step, graph_of(latent));
+    bind(*step, latent);
+    const Lock enqueuing(clock_.enqueuing());
+    KG_CHECK(clock_.begin(stream));
+    KG_TRY(const auto enqueued, runner_->execute(*clip_, step->frame, latent.count));
+    KG_TRY(step_number_, clock_.end(stream, is_first));
+    if (options_.recorder != nullptr)
+        options_.recorder->add(profile::Span{.name = "enqueue a step",
+                                             .track = "host",
+                                             .begin = begin,
+                                             .end = host_now(),
+                                             .execution = enqueued.execution.number});
+    if (submits_to_display() && options_.copies == vae::Copies::OnceDecoded) KG_CHECK(wait_until_decoded(enqueued));
+    // The last frame's point is that of all, because its pass is the last on its lane.
+    KG_TRY(const auto ready, output_->copy(runner_->executor().ready(step->places.back())));
+    return publish(enqueued, ready);
+}
+
+Result<void> Stepper::publish(const vae::EnqueuedStep& step, const graph::Point& point) {
+    interop::TimelinePoint ready{VK_NULL_HANDLE, point.timeline, point.value};
+    // Frames in host memory are waited for on the timeline of their own device: no other API has to see it.
+    if (ring().desc().storage != interop::FrameStorage::Host) {
+        KG_TRY(ready, bridge_.export_point(point));
+    }
+    profile::StepKey made_by{profile::kNoPlan, step.execution.number};
+    if (options_.recorder != nullptr) {
+        const graph::Executor& executor = runner_->executor();
+        made_by.plan = options_.recorder->plans().id_of(executor.plan()->fingerprint, executor.id());
+    }
+    before_last_ = std::exchange(last_, ready);
+    output_->publish({.index = step.frames.first, .step = step_number_, .made_by = made_by}, options_.fps, ready);
+    return {};
+}
+
+/// Its frames go nowhere: the slots are given back once the step is done.
+Result<std::vector<float>> Stepper::trace(const LatentFrame& latent, std::string_view module) {
+    KG_CHECK(clip_->status());
+    KG_TRY(const auto kind, clip_->next(latent.count));
+    if (!output_->acquire(static_cast<std::size_t>(clip_->output(kind).frames), {}))
+        return fail(ErrorCode::InvalidArgument, "readers hold the frames of which a step needs some");
+    output_->begin_step();
+    vae::TraceRequest request{std::string(module), nullptr, 0};
+    StepGraph step;
+    const auto run = [&]() -> Result<void> {
+        KG_CHECK(declare(step, latent, &request));
+        KG_TRY(const auto enqueued, runner_->execute(*clip_, step.frame, latent.count));
+        return runner_->wait(*clip_, enqueued);
+    };
+    auto done = run();
+    output_->abandon();
+    KG_CHECK(done);
+    if (!request.memory) return std::vector<float>{};
+    const auto* values = reinterpret_cast<const float*>(request.memory->host_data());
+    return std::vector<float>(values, values + request.values);
+}
+
+void Stepper::collect() {
+    runner_->lane().collect();
+    output_->collect();
+}
+
+Result<void> Stepper::begin_clip(std::uint64_t generation) {
+    output_->abandon();
+    generation_ = generation;
+    KG_CHECK(runner_->reset(*clip_));
+    return output_->reset();
+}
+
+}  // namespace kinetograph::stream

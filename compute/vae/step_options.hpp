@@ -1,0 +1,46 @@
+// StepOptions: how a clip's steps run and where their frames go, the same from a front door down to the device.
+#pragma once
+
+#include <kinetograph/compute/vae/step_shape.hpp>
+#include <kinetograph/engine/accel/batches.hpp>
+#include <kinetograph/engine/base/call_limits.hpp>
+#include <kinetograph/engine/graph/handles.hpp>
+#include <kinetograph/engine/interop/frame_storage.hpp>
+
+#include <optional>
+
+namespace kinetograph::profile {
+class Recorder;
+}
+
+namespace kinetograph::vae {
+
+/// When pixels are copied to images.
+enum class Copies : std::uint8_t {
+    Ahead,  ///< submitted with the step: the copy lane's queue waits for the accelerator
+    /// Submitted once the step is done, which the host waits for. For queues that also draw: work that is submitted to
+    /// them later does not wait for the decoder.
+    OnceDecoded,
+};
+
+struct StepOptions {
+    /// Images of a Vulkan device, buffers that the accelerator addresses too, or the host's memory. Nothing: images
+    /// where there is Vulkan, else the host's memory.
+    std::optional<interop::FrameStorage> storage{};
+    FrameFormat format = FrameFormat::Rgba8;  ///< images are Rgba8
+    /// Frames that are decoded ahead or held by readers, more than a step makes; the default is three steps of four.
+    std::uint32_t slots = 12;
+    bool loop = false;  ///< a clip starts over at its end, in the same generation
+    /// How many latent frames of a clip a step takes at most; a clip's first step takes one. More are faster, but need
+    /// more memory, and their frames come later.
+    std::int64_t latent_frames = 1;
+    double fps = 24.0;                                  ///< of latents that are pushed; a clip has its own
+    Bands bands{};                                      ///< count above 1: exactly these; else as few as fit
+    graph::Lane copy_lane = graph::Lane::AsyncCompute;  ///< whose queue brings pixels to images; a Vulkan lane
+    std::optional<Copies> copies{};         ///< nothing: OnceDecoded where the copy lane's queue also draws, else Ahead
+    profile::Recorder* recorder = nullptr;  ///< of passes, copies and the host's work; outlives what runs the steps
+    accel::Batches batches = accel::Batches::Replayed;  ///< Eager: every step enqueues every pass, for comparison
+    CallLimits limits{};                                ///< of opening: packing and uploading weights, uploading a clip
+};
+
+}  // namespace kinetograph::vae
