@@ -115,7 +115,7 @@ Result<DecodedFrames> Decoder::take(const CallLimits& limits) {
     const nn::Extent shape = clip().output(oldest.kind);
     DecodedFrames made{.frames = oldest.frames, .height = shape.height, .width = shape.width};
     bool is_finite = true;
-    for (std::int64_t i = 0; i < oldest.frames.count; ++i) {
+    for (std::int64_t i = 0; i < shape.frames; ++i) {
         const auto record = stepper_->ring().try_take();
         assert(record && "a step's frames are in the ring once it is enqueued");
         held_.push_back(*record);
@@ -127,6 +127,7 @@ Result<DecodedFrames> Decoder::take(const CallLimits& limits) {
                                    record->host.size() / sizeof(float));
     }
     made.duration = host_now() - oldest.begin;
+    stepper_->collect();
     for (const std::span<const float> picture : made.pictures)
         if (!is_finite)
             made.not_finite += std::ranges::count_if(picture, [](float value) { return !std::isfinite(value); });

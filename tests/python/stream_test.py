@@ -176,8 +176,8 @@ def test_a_reader_that_holds_every_frame_makes_push_time_out(decoder):
     with decoder.stream(chunk=1) as stream:
         stream.push(latents_of(3))
         held = list(stream.frames())
-        with pytest.raises(TimeoutError, match="0 of 3 latent frames"):
-            stream.push(latents_of(3), timeout=0.01)
+        with pytest.raises(TimeoutError, match="4 of 6 latent frames"):  # wait for the frames of three others
+            stream.push(latents_of(6), timeout=0.1)
         assert stream.stats()["frames_held"] == 9
         del held
         gc.collect()
@@ -190,15 +190,15 @@ def test_a_reader_that_holds_every_frame_makes_push_time_out(decoder):
 def test_more_latents_than_fit_in_are_an_error_where_no_other_thread_takes_frames(decoder, monkeypatch):
     monkeypatch.setattr(stream_module, "_ALONE_SECONDS", 0.05)
     monkeypatch.setattr(threading, "active_count", lambda: 1)  # whatever else pytest has started
-    latents = latents_of(6)
+    latents = latents_of(9)
     wanted = decoder.decode(latents)
-    with decoder.stream(chunk=1) as stream:  # 12 frames: those of three latent frames, and three more
+    with decoder.stream(chunk=1) as stream:  # 12 frames: those of three latent frames; one more is next, three wait
         with pytest.raises(kg.Busy,
-                           match="3 of 6 latent frames were pushed: of the stream's 12 frames 9 were not taken and "
+                           match="7 of 9 latent frames were pushed: of the stream's 12 frames 9 were not taken and "
                                           "0 are held; .* no other thread"):
             stream.push(latents)
         frames = [numpy.array(frame) for frame in stream.frames()]
-        stream.push(latents[:, 3:])
+        stream.push(latents[:, 7:])
         frames += [numpy.array(frame) for frame in stream.frames()]
         assert (numpy.array(frames) == wanted).all()
 
@@ -211,7 +211,7 @@ def test_a_push_that_waits_for_another_thread_says_so(decoder, monkeypatch):
 
         def read():
             assert told.wait(60)
-            taken.extend(frame.index for frame in (stream.take() for _ in range(21)))
+            taken.extend(frame.index for frame in (stream.take() for _ in range(37)))
 
         reader = threading.Thread(target=read)
         reader.start()
@@ -219,12 +219,12 @@ def test_a_push_that_waits_for_another_thread_says_so(decoder, monkeypatch):
             warnings.simplefilter("always")
             monkeypatch.setattr(warnings, "warn", lambda *what, warn=warnings.warn,
                                 **how: (warn(*what, **how), told.set()))
-            stream.push(latents_of(5))
+            stream.push(latents_of(9))
         reader.join()
     (warning,) = caught
     said = str(warning.message)
-    assert "push() waits. 2 of 5 latent frames were pushed: of the stream's 12 frames 9 were not taken" in said
-    assert taken == list(range(21))
+    assert "push() waits. 6 of 9 latent frames were pushed: of the stream's 12 frames 9 were not taken" in said
+    assert taken == list(range(37))
 
 
 def test_a_decoder_that_is_closed_frees_its_weights_with_the_last_of_its_streams(monkeypatch):

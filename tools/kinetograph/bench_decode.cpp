@@ -184,13 +184,13 @@ std::map<std::uint64_t, profile::Window> steady_executions(std::span<const profi
     return executions;
 }
 
-/// Without the executions whose passes were not timed one by one: a lane times most replays of a captured batch, here
-/// of a whole step, in one span. Where it times all so, all stay.
+/// Without the steps whose passes were not timed one by one: a lane times most replays of a captured batch in one span.
+/// Where it times all so, all stay.
 std::vector<profile::Span> timed_one_by_one(std::vector<profile::Span> spans) {
-    std::map<std::pair<std::uint64_t, std::string_view>, std::size_t> counts;
-    for (const profile::Span& span : spans) ++counts[{span.execution, span.track}];
-    const auto is_alone = [&](const profile::Span& span) { return counts.at({span.execution, span.track}) == 1; };
-    if (!std::ranges::all_of(spans, is_alone)) std::erase_if(spans, is_alone);
+    std::map<std::uint64_t, std::size_t> counts;  // of the spans of an execution
+    std::size_t most = 0;
+    for (const profile::Span& span : spans) most = std::max(most, ++counts[span.execution]);
+    std::erase_if(spans, [&](const profile::Span& span) { return counts.at(span.execution) < most; });
     return spans;
 }
 
