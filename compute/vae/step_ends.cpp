@@ -30,6 +30,9 @@ Result<Tensor> unpack_latents(const StepContext& step, const LatentBuffer& laten
     KG_CHECK(check_latents(step.frame, latents.buffer, static_cast<std::uint64_t>(out.frames) * frame_bytes));
     const NetworkDesc& network = step.network;
     KG_TRY(const auto* map, step.parameters.latent_map(network.scale, network.shift, nn::input_map(network.network)));
+    KG_TRY_IN("unpack_latents", auto op,
+              step.operators.get(conv::UnpackLatentProblem{out.pixels(), out.channels, latents.dtype, out.dtype,
+                                                           nn::input_limit(network.network)}));
     struct Data {
         graph::Buffer in;
         Tensor out;
@@ -41,13 +44,12 @@ Result<Tensor> unpack_latents(const StepContext& step, const LatentBuffer& laten
             d.out = create(pass, "unpack_latents", out);
             if (anew) pass.run_anew();
         },
-        [operators = &step.operators, map, soft_limit = nn::input_limit(step.network.network), dtype = latents.dtype,
-         frame_bytes](const Data& d, accel::PassContext& lane) {
+        [op, map, frame_bytes](const Data& d, accel::PassContext& lane) {
             const std::byte* source = lane.address(d.in);
             for (std::byte* frame : addresses(lane, d.out)) {
-                report(lane, operators->unpack_latent(
+                report(lane, op->enqueue(
                                  lane.stream(), lane.pass_name(),
-                                 {source, frame, d.out.pixels(), d.out.channels, map, d.out.dtype, soft_limit, dtype}));
+                                 {.input = std::span(&source, 1), .output = std::span(&frame, 1), .parameters = map}));
                 source += frame_bytes;
             }
         });
@@ -56,8 +58,16 @@ Result<Tensor> unpack_latents(const StepContext& step, const LatentBuffer& laten
 
 namespace {
 
-void write_frames(const StepContext& step, const Tensor& x, PictureRows rows, const ClipFrames& frames,
-                  Written& written) {
+/// What stores frames like `x` in the format.
+conv::OpProblem stored_as(const StepContext& step, const Tensor& x, FrameFormat format) {
+    if (format == FrameFormat::Rgba8) return conv::StorePictureProblem{x.pixels(), x.dtype};
+    const Element stored = format == FrameFormat::Float16 ? Element::F16 : Element::F32;
+    return conv::StoreFloatProblem{x.pixels() * x.channels, x.dtype, stored, limit_of(step.network)};
+}
+
+Result<void> write_frames(const StepContext& step, const Tensor& x, PictureRows rows, const ClipFrames& frames,
+                          Written& written) {
+    KG_TRY_IN("write_frames", auto op, step.operators.get(stored_as(step, x, frames.format)));
     const graph::BufferDesc desc{static_cast<std::uint64_t>(rows.height * x.width) * bytes_per_pixel(frames.format),
                                  256, frames.domain};
     struct Data {
@@ -75,7 +85,7 @@ void write_frames(const StepContext& step, const Tensor& x, PictureRows rows, co
             if (written.not_finite) d.out.not_finite = pass.write(written.not_finite, Access::KernelWrite);
             pass.run_anew();
         },
-        [format = frames.format, limit = limit_of(step.network), operators = &step.operators,
+        [op, together = frames.format == FrameFormat::Rgba8,
          before = static_cast<std::uint64_t>(rows.first * x.width) * bytes_per_pixel(frames.format)](
             const Data& d, accel::PassContext& lane) {
             const auto input = read_only(addresses(lane, d.in));
@@ -84,36 +94,36 @@ void write_frames(const StepContext& step, const Tensor& x, PictureRows rows, co
             for (const graph::Buffer buffer : d.out.frames) outputs.push_back(lane.address(buffer) + before);
             auto* not_finite =
                 d.out.not_finite ? reinterpret_cast<std::uint32_t*>(lane.address(d.out.not_finite)) : nullptr;
-            if (format == FrameFormat::Rgba8)
-                return report(lane, operators->store_picture(lane.stream(), lane.pass_name(),
-                                                             {input, outputs, d.in.pixels(), d.in.dtype, not_finite}));
-            const auto stored = format == FrameFormat::Float16 ? tensor::DType::F16 : tensor::DType::F32;
-            for (std::size_t i = 0; i < outputs.size(); ++i)
-                report(lane,
-                       operators->store_float(lane.stream(), lane.pass_name(),
-                                              {std::span(input).subspan(i, 1), outputs[i],
-                                               d.in.pixels() * d.in.channels, d.in.dtype, limit, not_finite, stored}));
+            const std::size_t count = together ? outputs.size() : 1;
+            for (std::size_t i = 0; i < outputs.size(); i += count)
+                report(lane, op->enqueue(lane.stream(), lane.pass_name(),
+                                         {.input = std::span(input).subspan(i, count),
+                                          .output = std::span(outputs).subspan(i, count),
+                                          .not_finite = not_finite}));
         });
     written = data.out;
+    return {};
 }
 
-/// Stores `x` as float32 in pictures [height, width, channels] that follow each other at `to`, from row rows.first on.
-void store_rows(accel::PassContext& lane, const nn::Operators& operators, const Tensor& x, float* to, PictureRows rows,
-                float limit = std::numeric_limits<float>::infinity(), std::uint32_t* not_finite = nullptr) {
+/// Stores `x` by `op` in pictures [height, width, channels] that follow each other at `to`, from row rows.first on.
+void store_rows(accel::PassContext& lane, const nn::Operator& op, const Tensor& x, float* to, PictureRows rows,
+                std::uint32_t* not_finite = nullptr) {
     const auto input = read_only(addresses(lane, x));
     const std::int64_t row = x.width * x.channels;
+    std::vector<std::byte*> output;
+    for (std::int64_t i = 0; i < std::ssize(input); ++i)
+        output.push_back(reinterpret_cast<std::byte*>(to + (i * rows.height + rows.first) * row));
     const std::size_t together = x.height == rows.height ? input.size() : 1;  // whole frames are dense on both sides
     for (std::size_t i = 0; i < input.size(); i += together)
-        report(lane,
-               operators.store_float(
-                   lane.stream(), lane.pass_name(),
-                   {std::span(input).subspan(i, together),
-                    reinterpret_cast<std::byte*>(to + (static_cast<std::int64_t>(i) * rows.height + rows.first) * row),
-                    x.height * row, x.dtype, limit, not_finite}));
+        report(lane, op.enqueue(lane.stream(), lane.pass_name(),
+                                {.input = std::span(input).subspan(i, together),
+                                 .output = std::span(output).subspan(i, together),
+                                 .not_finite = not_finite}));
 }
 
-void write_values(const StepContext& step, const Tensor& x, PictureRows rows, const ClipValues& values,
-                  Written& written) {
+Result<void> write_values(const StepContext& step, const Tensor& x, PictureRows rows, const ClipValues& values,
+                          Written& written) {
+    KG_TRY_IN("write_frames", auto op, step.operators.get(stored_as(step, x, FrameFormat::Float32)));
     struct Data {
         Tensor in;
         graph::Buffer out;
@@ -124,11 +134,11 @@ void write_values(const StepContext& step, const Tensor& x, PictureRows rows, co
             d.in = read(pass, x);
             d.out = pass.write(written.frames.front(), Access::KernelWrite);
         },
-        [limit = limit_of(step.network), not_finite = values.not_finite, operators = &step.operators, rows](
-            const Data& d, accel::PassContext& lane) {
-            store_rows(lane, *operators, d.in, reinterpret_cast<float*>(lane.address(d.out)), rows, limit, not_finite);
+        [op, not_finite = values.not_finite, rows](const Data& d, accel::PassContext& lane) {
+            store_rows(lane, *op, d.in, reinterpret_cast<float*>(lane.address(d.out)), rows, not_finite);
         });
     written.frames = {data.out};
+    return {};
 }
 
 }  // namespace
@@ -149,10 +159,10 @@ Result<Written> begin_output(const StepContext& step, const nn::Extent& shape, c
     return Written{.frames = {frames.places.begin(), frames.places.end()}, .not_finite = frames.not_finite};
 }
 
-void write_output(const StepContext& step, const Tensor& x, PictureRows rows, const StepOutput& output,
-                  Written& written) {
+Result<void> write_output(const StepContext& step, const Tensor& x, PictureRows rows, const StepOutput& output,
+                          Written& written) {
     if (const auto* values = std::get_if<ClipValues>(&output)) return write_values(step, x, rows, *values, written);
-    write_frames(step, x, rows, std::get<ClipFrames>(output), written);
+    return write_frames(step, x, rows, std::get<ClipFrames>(output), written);
 }
 
 std::vector<graph::Buffer> end_output(const StepContext& step, const StepOutput& output, const Written& written) {
@@ -170,6 +180,7 @@ Result<void> write_trace(const StepContext& step, const Tensor& x, PictureRows r
         KG_TRY(trace.memory,
                step.parameters.device().allocate_pinned("trace " + trace.module, trace.values * sizeof(float)));
     }
+    KG_TRY(auto op, step.operators.get(conv::StoreFloatProblem{x.pixels() * x.channels, x.dtype, Element::F32}));
     struct Data {
         Tensor in;
     };
@@ -179,8 +190,9 @@ Result<void> write_trace(const StepContext& step, const Tensor& x, PictureRows r
             d.in = read(pass, x);
             pass.has_side_effect();
         },
-        [operators = &step.operators, output = reinterpret_cast<float*>(trace.memory->data()), rows](
-            const Data& d, accel::PassContext& lane) { store_rows(lane, *operators, d.in, output, rows); });
+        [op, output = reinterpret_cast<float*>(trace.memory->data()), rows](const Data& d, accel::PassContext& lane) {
+            store_rows(lane, *op, d.in, output, rows);
+        });
     return {};
 }
 
