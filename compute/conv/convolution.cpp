@@ -1,7 +1,6 @@
 #include <kinetograph/compute/conv/convolution.hpp>
 #include <kinetograph/compute/conv/dispatch.hpp>
 #include <kinetograph/compute/conv/doubled_before.hpp>
-#include <kinetograph/compute/conv/known_devices.hpp>
 #include <kinetograph/compute/conv/norm_after.hpp>
 #include <kinetograph/compute/conv/planned.hpp>
 #include <kinetograph/compute/conv/validate.hpp>
@@ -9,7 +8,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 namespace kinetograph::conv {
 namespace {
@@ -51,48 +49,6 @@ Error nothing_open(const ConvProblem& problem, std::vector<DispatchRow> rows) {
     return {ErrorCode::Unsupported, fmt::format("convolution {}: no back end is open:\n{}", problem.to_string(), list)};
 }
 
-/// Only the row of `backend`; InvalidArgument when there is none.
-Result<DispatchRow> row_of(std::string_view backend, const std::vector<DispatchRow>& rows) {
-    std::string known;
-    for (const DispatchRow& row : rows) {
-        if (row.candidate == backend) return row;
-        known += fmt::format("{}{}", known.empty() ? "" : ", ", row.candidate);
-    }
-    return fail(ErrorCode::InvalidArgument, "convolution: no back end is called \"{}\"; there are {}", backend, known);
-}
-
-/// "conv2d-sm100:conv2d_Frames2d_2sm_128b_n256" in two; the kernel is empty where none is named.
-struct BackendName {
-    std::string_view candidate, kernel;
-    explicit BackendName(std::string_view name)
-        : candidate(name.substr(0, name.find(':'))), kernel(name.substr(std::min(candidate.size() + 1, name.size()))) {}
-};
-
-/// Whether `kernels` has the kernel. The entry "name@N" stands for "name@1", "name@2" and so on.
-bool has_kernel(const std::vector<std::string_view>& kernels, std::string_view kernel) {
-    const std::size_t at = kernel.find('@');
-    if (at == std::string_view::npos) return std::ranges::find(kernels, kernel) != kernels.end();
-    const std::string_view digits = kernel.substr(at + 1);
-    std::uint32_t number = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-    return error == std::errc() && end == digits.data() + digits.size() && number > 0 &&
-           std::ranges::find(kernels, fmt::format("{}@N", kernel.substr(0, at))) != kernels.end();
-}
-
-/// Errors: InvalidArgument (the candidate has no such kernel for the problem).
-Result<void> check_kernel(const Candidate& candidate, const ConvProblem& problem, const Chip& chip,
-                          std::string_view kernel) {
-    if (kernel.empty()) return {};
-    if (candidate.choice.kernels == nullptr)
-        return fail(ErrorCode::InvalidArgument, "convolution {}: {} takes no kernel by name; \"{}\" was asked for",
-                    problem.to_string(), candidate.name, kernel);
-    const std::vector<std::string_view> kernels = candidate.choice.kernels(problem, chip);
-    if (!has_kernel(kernels, kernel))
-        return fail(ErrorCode::InvalidArgument, "convolution {}: {} has no kernel \"{}\" for it; it has {}",
-                    problem.to_string(), candidate.name, kernel, fmt::join(kernels, ", "));
-    return {};
-}
-
 /// The predicted time and the runner-up. Rows are best first.
 std::string reason_of(std::span<const DispatchRow> rows, const DispatchRow& taken) {
     std::string text = taken.seconds ? fmt::format("{:.1f} us predicted", 1e6 * *taken.seconds) : "first of the open";
@@ -106,53 +62,38 @@ std::string reason_of(std::span<const DispatchRow> rows, const DispatchRow& take
 /// The rows that create() tries, best first: all of dispatch's, or one, if the method is given by name or by `part_of`.
 Result<std::vector<DispatchRow>> open_rows(const accel::DeviceInfo& device, const ConvProblem& problem,
                                            const ConvOptions& options) {
-    std::vector<DispatchRow> rows = explain(device, problem, options.sums, options.preferred);
-    if (!options.preferred.empty()) KG_CHECK(row_of(options.preferred, rows));
+    if (!options.preferred.empty()) KG_CHECK(find_candidate(options.preferred));
     std::string_view backend = options.backend;
     if (backend.empty() && options.part_of != nullptr && *options.part_of != problem) {
         const std::vector<DispatchRow> whole = explain(device, *options.part_of, options.sums, options.preferred);
         if (!whole.front().open || !whole.front().allowed) return fail(nothing_open(*options.part_of, whole));
         backend = whole.front().candidate;
     }
-    if (!backend.empty()) {
-        KG_TRY(auto row, row_of(BackendName(backend).candidate, rows));
-        row.allowed = true;
-        rows = {row};
-    }
-    return rows;
-}
-
-Result<std::unique_ptr<Convolution>> create_bare(const Candidate& candidate, accel::Device& device,
-                                                 const ConvProblem& problem, Weights& weights,
-                                                 std::string_view kernel) {
-    const Chip chip = chip_of(device.info());
-    KG_CHECK(check_kernel(candidate, problem, chip, kernel));
-    if (candidate.plan == nullptr) return candidate.create(device, problem, weights);
-    return create_planned(device, problem,
-                          kernel.empty() ? candidate.plan(problem, chip) : candidate.choice.plan(problem, chip, kernel),
-                          candidate.name, weights);
+    if (backend.empty()) return explain(device, problem, options.sums, options.preferred);
+    KG_TRY(auto row, explain_named(device, problem, backend));
+    return std::vector<DispatchRow>{std::move(row)};
 }
 
 /// Adds a pass that doubles the input if the method does not.
 Result<std::unique_ptr<Convolution>> create_on_input(const Candidate& candidate, accel::Device& device,
-                                                     const ConvProblem& problem, Weights& weights,
-                                                     std::string_view kernel) {
-    if (!problem.upsample || candidate.upsamples) return create_bare(candidate, device, problem, weights, kernel);
+                                                     const ConvProblem& problem, Weights& weights) {
+    if (!problem.upsample || candidate.upsamples) return candidate.create(device, problem, weights);
     const ConvProblem doubled = on_doubled_input(problem);
     KG_CHECK(validate(doubled));
-    KG_TRY(auto made, create_bare(candidate, device, doubled, weights, kernel));
+    KG_TRY(auto made, candidate.create(device, doubled, weights));
     return create_doubled_before(problem, std::move(made), candidate.name);
 }
 
-/// Adds a pass of RMS norm if the method does not norm its output.
-Result<std::unique_ptr<Convolution>> create_from(const Candidate& candidate, accel::Device& device,
-                                                 const ConvProblem& problem, Weights& weights,
-                                                 std::string_view kernel) {
-    if (problem.norm == Norm::None || candidate.norms)
-        return create_on_input(candidate, device, problem, weights, kernel);
+/// The row's candidate; adds a pass of RMS norm if the method does not norm its output.
+Result<std::unique_ptr<Convolution>> create_from(const DispatchRow& row, accel::Device& device,
+                                                 const ConvProblem& problem, Weights& weights) {
+    KG_TRY(const Candidate* found, find_candidate(row.candidate));
+    const Candidate& candidate = *found;
+    if (row.plan != nullptr) return create_planned(device, problem, *row.plan, candidate.name, weights);
+    if (problem.norm == Norm::None || candidate.norms) return create_on_input(candidate, device, problem, weights);
     ConvProblem bare = problem;
     bare.norm = Norm::None;
-    KG_TRY(auto made, create_on_input(candidate, device, bare, weights, kernel));
+    KG_TRY(auto made, create_on_input(candidate, device, bare, weights));
     return create_norm_after(problem, std::move(made), weights.gamma());
 }
 
@@ -174,8 +115,7 @@ Result<std::unique_ptr<Convolution>> Convolution::create(accel::Device& device, 
     KG_TRY(auto rows, open_rows(device.info(), problem, options));
     for (DispatchRow& row : rows) {
         if (!row.open || !row.allowed) continue;
-        const auto candidate = std::ranges::find(candidates(), row.candidate, &Candidate::name);
-        auto made = create_from(*candidate, device, problem, weights, BackendName(options.backend).kernel);
+        auto made = create_from(row, device, problem, weights);
         if (made) (*made)->reason_ = options.backend.empty() ? reason_of(rows, row) : "asked for by name";
         if (made && options.packing == Packing::Now) KG_CHECK((*made)->pack());
         if (made || made.error().code != ErrorCode::Unsupported) return made;

@@ -2,6 +2,7 @@
 #include <kinetograph/compute/conv/direct/tile_kernels.hpp>
 #include <kinetograph/compute/conv/direct/winograd.hpp>
 #include <kinetograph/compute/conv/dispatch.hpp>
+#include <kinetograph/compute/conv/kernels.hpp>
 #include <kinetograph/compute/conv/known_devices.hpp>
 #include <kinetograph/compute/conv/onednn/convolution.hpp>
 #include <kinetograph/compute/conv/reference/convolution.hpp>
@@ -11,6 +12,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
+#include <functional>
 #include <utility>
 
 namespace kinetograph::conv {
@@ -29,8 +32,8 @@ bool sees_only_padding(const ConvProblem& p) {
     return false;
 }
 
-constexpr Gate kOnCpu{"a CPU device", [](const Subject& s) { return s.chip.kind == "cpu"; },
-                      [](const Subject& s) { return s.chip.kind; }};
+constexpr Gate<Subject> kOnCpu{"a CPU device", [](const Subject& s) { return s.chip.kind == "cpu"; },
+                               [](const Subject& s) { return s.chip.kind; }};
 
 bool has_feature(const Subject& subject, std::string_view feature) {
     return subject.chip.features.find(feature) != std::string::npos;
@@ -38,24 +41,24 @@ bool has_feature(const Subject& subject, std::string_view feature) {
 
 std::string features(const Subject& subject) { return subject.chip.features.empty() ? "none" : subject.chip.features; }
 
-constexpr Gate kF32OrBf16{
+constexpr Gate<Subject> kF32OrBf16{
     "fp32 or bf16",
     [](const Subject& s) { return s.problem.dtype == Element::F32 || s.problem.dtype == Element::BF16; },
     [](const Subject& s) { return std::string(element_spelling(s.problem.dtype)); }};
 
-constexpr Gate kEvenChannels{
+constexpr Gate<Subject> kEvenChannels{
     "an even number of input channels in a group for bf16",
     [](const Subject& s) { return s.problem.dtype == Element::F32 || s.problem.c_in / s.problem.groups % 2 == 0; },
     [](const Subject& s) { return fmt::format("{}", s.problem.c_in / s.problem.groups); }};
 
 // Below it oneDNN 2.6 convolves interleaved channels by a matrix product alone, which faults.
-constexpr Gate kAvx2{"AVX2", [](const Subject& s) { return has_feature(s, "avx2"); }, features};
-constexpr Gate kAvx512{"AVX-512", [](const Subject& s) { return has_feature(s, "avx512f"); }, features};
-constexpr Gate kAvx512Bf16{
+constexpr Gate<Subject> kAvx2{"AVX2", [](const Subject& s) { return has_feature(s, "avx2"); }, features};
+constexpr Gate<Subject> kAvx512{"AVX-512", [](const Subject& s) { return has_feature(s, "avx512f"); }, features};
+constexpr Gate<Subject> kAvx512Bf16{
     "AVX512_BF16 for bf16",
     [](const Subject& s) { return s.problem.dtype == Element::F32 || has_feature(s, "avx512_bf16"); }, features};
 
-constexpr Gate kDirectGates[] = {
+constexpr Gate<Subject> kDirectGates[] = {
     kOnCpu,
     kF32OrBf16,
     {"3x3 taps of stride 1 and padding 1 on an input to upsample",
@@ -72,7 +75,7 @@ constexpr Gate kDirectGates[] = {
     kUngrouped,
 };
 
-constexpr Gate kDoubledGates[] = {
+constexpr Gate<Subject> kDoubledGates[] = {
     kOnCpu,
     kF32OrBf16,
     {"an input to upsample", [](const Subject& s) { return s.problem.upsample; },
@@ -84,7 +87,7 @@ constexpr Gate kDoubledGates[] = {
     kUngrouped,
 };
 
-constexpr Gate kWinogradGates[] = {
+constexpr Gate<Subject> kWinogradGates[] = {
     kOnCpu,
     kF32OrBf16,
     kNoUpsampling,
@@ -103,7 +106,7 @@ constexpr Gate kWinogradGates[] = {
      [](const Subject& s) { return fmt::format("{}", s.problem.filter.k); }},
 };
 
-constexpr Gate kMeetsInput{
+constexpr Gate<Subject> kMeetsInput{
     "every output frame to meet an input frame", [](const Subject& s) { return !sees_only_padding(s.problem); },
     [](const Subject& s) {
         const ConvProblem& p = s.problem;
@@ -114,28 +117,28 @@ constexpr Gate kMeetsInput{
 std::int64_t reach(std::int64_t taps, std::int64_t dilation) { return (taps - 1) * dilation + 1; }
 
 // oneDNN 2.6's im2col writes out of bounds where a filter extends beyond the image on both sides.
-constexpr Gate kFitsImage{"a filter no larger than the image",
-                          [](const Subject& s) {
-                              const ConvProblem& p = s.problem;
-                              return reach(p.filter.r, p.dilation.h) <= p.h_seen() &&
-                                     reach(p.filter.s, p.dilation.w) <= p.w_seen();
-                          },
-                          [](const Subject& s) {
-                              const ConvProblem& p = s.problem;
-                              return fmt::format("{}x{} on {}x{}", reach(p.filter.r, p.dilation.h),
-                                                 reach(p.filter.s, p.dilation.w), p.h_seen(), p.w_seen());
-                          }};
+constexpr Gate<Subject> kFitsImage{"a filter no larger than the image",
+                                   [](const Subject& s) {
+                                       const ConvProblem& p = s.problem;
+                                       return reach(p.filter.r, p.dilation.h) <= p.h_seen() &&
+                                              reach(p.filter.s, p.dilation.w) <= p.w_seen();
+                                   },
+                                   [](const Subject& s) {
+                                       const ConvProblem& p = s.problem;
+                                       return fmt::format("{}x{} on {}x{}", reach(p.filter.r, p.dilation.h),
+                                                          reach(p.filter.s, p.dilation.w), p.h_seen(), p.w_seen());
+                                   }};
 
 // For small groups oneDNN falls back from generated code to a matrix product, which terminates the process.
-constexpr Gate kWholeVectors{"AVX-512 for groups of channels that are not a multiple of 8",
-                             [](const Subject& s) {
-                                 const ConvProblem& p = s.problem;
-                                 return has_feature(s, "avx512f") || p.groups == 1 ||
-                                        (p.c_in / p.groups % 8 == 0 && p.filter.k / p.groups % 8 == 0);
-                             },
-                             features};
+constexpr Gate<Subject> kWholeVectors{"AVX-512 for groups of channels that are not a multiple of 8",
+                                      [](const Subject& s) {
+                                          const ConvProblem& p = s.problem;
+                                          return has_feature(s, "avx512f") || p.groups == 1 ||
+                                                 (p.c_in / p.groups % 8 == 0 && p.filter.k / p.groups % 8 == 0);
+                                      },
+                                      features};
 
-constexpr Gate kOneDnnGates[] = {
+constexpr Gate<Subject> kOneDnnGates[] = {
     kOnCpu,
     kF32OrBf16,
     kAvx2,
@@ -148,7 +151,7 @@ constexpr Gate kOneDnnGates[] = {
     kWholeVectors,
 };
 
-constexpr Gate kWidenedGates[] = {
+constexpr Gate<Subject> kWidenedGates[] = {
     kOnCpu,
     kAvx2,
     kUnscaled,
@@ -159,7 +162,7 @@ constexpr Gate kWidenedGates[] = {
     kWholeVectors,
 };
 
-constexpr Gate kReferenceGates[] = {
+constexpr Gate<Subject> kReferenceGates[] = {
     kOnCpu,
     {"fp32 or bf16 frames to norm",
      [](const Subject& s) { return s.problem.norm == Norm::None || s.problem.output_dtype != Element::F16; },
@@ -167,34 +170,52 @@ constexpr Gate kReferenceGates[] = {
 };
 
 constexpr Candidate kCpu[] = {
-    {"winograd-time-cpu", "F(2,3) along time in our AVX-512 loops, frames transformed row by row", kWinogradGates,
-     nullptr, direct::create_winograd, true, true, Rounding::Operands},
-    {"direct-cpu", "our AVX-512 loops, frames read in place; four 2x2 filters on an input to upsample", kDirectGates,
-     nullptr, direct::create},
-    {"doubled-direct-cpu", "a pass doubles the input, then our AVX-512 loops", kDoubledGates, nullptr, direct::create,
-     true, false},
-    {"onednn-cpu", "generated code in the problem's own dtype, frames read in place", kOneDnnGates, nullptr,
-     onednn::create, false, false},
-    {"onednn-f32-cpu", "bf16 widened to float32 frame by frame, then generated float32 code", kWidenedGates, nullptr,
-     onednn::create_widened, false, false},
-    {"reference-cpu",
-     "plain loops, sums in fp64",
-     kReferenceGates,
-     nullptr,
+    {{.name = "winograd-time-cpu",
+      .summary = "F(2,3) along time in our AVX-512 loops, frames transformed row by row",
+      .gates = kWinogradGates,
+      .plan = nullptr,
+      .rounding = Rounding::Operands},
+     direct::create_winograd},
+    {{.name = "direct-cpu",
+      .summary = "our AVX-512 loops, frames read in place; four 2x2 filters on an input to upsample",
+      .gates = kDirectGates,
+      .plan = nullptr},
+     direct::create},
+    {{.name = "doubled-direct-cpu",
+      .summary = "a pass doubles the input, then our AVX-512 loops",
+      .gates = kDoubledGates,
+      .plan = nullptr},
+     direct::create,
+     true,
+     false},
+    {{.name = "onednn-cpu",
+      .summary = "generated code in the problem's own dtype, frames read in place",
+      .gates = kOneDnnGates,
+      .plan = nullptr},
+     onednn::create,
+     false,
+     false},
+    {{.name = "onednn-f32-cpu",
+      .summary = "bf16 widened to float32 frame by frame, then generated float32 code",
+      .gates = kWidenedGates,
+      .plan = nullptr},
+     onednn::create_widened,
+     false,
+     false},
+    {{.name = "reference-cpu",
+      .summary = "plain loops, sums in fp64",
+      .gates = kReferenceGates,
+      .plan = nullptr,
+      .carries = true},
      reference::create,
      false,
-     true,
-     Rounding::Once,
-     {},
      true},
 };
 
 std::vector<Candidate> all_candidates() {
     std::vector<Candidate> all;
     for (const ChipKernels& chip : chips())
-        for (const ConvMethod& method : chip.methods())
-            all.push_back({method.name, method.summary, method.gates, method.plan, nullptr, true, true, method.rounding,
-                           method.choice, method.carries});
+        for (const ConvMethod& method : chip.methods()) all.push_back({method});
     all.insert(all.end(), std::begin(kCpu), std::end(kCpu));
     return all;
 }
@@ -220,39 +241,68 @@ bool allows(Sums sums, Rounding rounding) {
     return rounding == Rounding::Once || (sums == Sums::Fast && rounding != Rounding::Between);
 }
 
-constexpr Gate kNothingCarried{"sums that begin and end with a call",
-                               [](const Subject& s) { return !s.problem.carried; },
-                               [](const Subject&) { return std::string("carried ones"); }};
+constexpr Gate<Subject> kNothingCarried{"sums that begin and end with a call",
+                                        [](const Subject& s) { return !s.problem.carried; },
+                                        [](const Subject&) { return std::string("carried ones"); }};
 
 /// Why the candidate is closed; "" if it is open.
 std::string closed(const Candidate& candidate, const Subject& subject) {
-    std::vector<Gate> gates(candidate.gates.begin(), candidate.gates.end());
+    std::vector<Gate<Subject>> gates(candidate.gates.begin(), candidate.gates.end());
     if (!candidate.carries) gates.push_back(kNothingCarried);
-    return reasons(gates, subject);
+    return reasons(std::span<const Gate<Subject>>(gates), subject);
 }
 
+/// `seconds`: of the whole problem.
 double seconds_a_frame(const Candidate& candidate, const Chip& chip, const ConvProblem& problem, double seconds) {
     const ConvProblem frame = of_one_frame(problem);
+    if (frame == problem) return seconds;
     if (frame.d_out() == 1 && closed(candidate, {frame, chip}).empty()) return candidate.plan(frame, chip).seconds;
     return seconds / static_cast<double>(std::max<std::int64_t>(1, problem.frames_out()));
 }
 
 }  // namespace
 
-std::vector<DispatchRow> explain(const Chip& chip, const ConvProblem& problem, Sums sums, std::string_view preferred) {
+namespace {
+
+/// Why a method with this plan is closed on the device; "" if it is not.
+using Lacks = std::function<std::string(const ConvPlan&)>;
+
+std::string lacks_nothing(const ConvPlan&) { return ""; }
+
+Lacks missing_images(const accel::DeviceInfo& device) {
+    return [&device](const ConvPlan& plan) {
+        for (const KernelName& kernel : plan.kernels)
+            if (std::string missing = missing_image(device, kernel.image); !missing.empty()) return missing;
+        return std::string();
+    };
+}
+
+/// Ranked by `plan`, which is the candidate's for a problem that passes its gates.
+DispatchRow row_of(const Candidate& candidate, const Subject& subject, std::string reason,
+                   std::shared_ptr<const ConvPlan> plan, const Lacks& lacks) {
+    if (plan != nullptr) reason = lacks(*plan);
+    DispatchRow row{.candidate = candidate.name, .reason = std::move(reason), .rounding = candidate.rounding};
+    row.open = row.reason.empty();
+    if (!row.open) return row;
+    row.error = expected_error(row.rounding, subject.problem.dtype);
+    if (plan == nullptr) return row;
+    row.seconds = plan->seconds;
+    row.seconds_a_frame = seconds_a_frame(candidate, subject.chip, subject.problem, plan->seconds);
+    row.plan = std::move(plan);
+    return row;
+}
+
+std::vector<DispatchRow> explain(const Chip& chip, const ConvProblem& problem, Sums sums, std::string_view preferred,
+                                 const Lacks& lacks) {
     const Subject subject{problem, chip};
     std::vector<DispatchRow> rows;
     for (const Candidate& candidate : candidates()) {
-        DispatchRow row{
-            .candidate = candidate.name, .reason = closed(candidate, subject), .rounding = candidate.rounding};
-        row.open = row.reason.empty();
-        row.allowed = allows(sums, row.rounding) || row.candidate == preferred;
-        if (row.open) row.error = expected_error(row.rounding, problem.dtype);
-        if (row.open && candidate.plan != nullptr) {
-            row.seconds = candidate.plan(problem, chip).seconds;
-            row.seconds_a_frame = seconds_a_frame(candidate, chip, problem, *row.seconds);
-        }
-        rows.push_back(std::move(row));
+        std::string reason = closed(candidate, subject);
+        const bool plans = reason.empty() && candidate.plan != nullptr;
+        rows.push_back(row_of(candidate, subject, std::move(reason),
+                              plans ? std::make_shared<const ConvPlan>(candidate.plan(problem, chip)) : nullptr,
+                              lacks));
+        rows.back().allowed = allows(sums, candidate.rounding) || candidate.name == preferred;
     }
     std::ranges::stable_sort(rows, {}, [&](const DispatchRow& row) {
         if (!row.open) return std::pair(3, 0.0);
@@ -261,9 +311,81 @@ std::vector<DispatchRow> explain(const Chip& chip, const ConvProblem& problem, S
     return rows;
 }
 
+/// Whether `kernels` has the kernel. The entry "name@N" stands for "name@1", "name@2" and so on.
+bool has_kernel(const std::vector<std::string_view>& kernels, std::string_view kernel) {
+    const std::size_t at = kernel.find('@');
+    if (at == std::string_view::npos) return std::ranges::find(kernels, kernel) != kernels.end();
+    const std::string_view digits = kernel.substr(at + 1);
+    std::uint32_t number = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    return error == std::errc() && end == digits.data() + digits.size() && number > 0 &&
+           std::ranges::find(kernels, fmt::format("{}@N", kernel.substr(0, at))) != kernels.end();
+}
+
+/// The plan with that kernel; the candidate takes the problem. Errors: InvalidArgument (it has no such kernel for it).
+Result<ConvPlan> plan_with(const Candidate& candidate, const Subject& subject, std::string_view kernel) {
+    if (candidate.choice.kernels == nullptr)
+        return fail(ErrorCode::InvalidArgument, "convolution {}: {} takes no kernel by name; \"{}\" was asked for",
+                    subject.problem.to_string(), candidate.name, kernel);
+    const std::vector<std::string_view> kernels = candidate.choice.kernels(subject.problem, subject.chip);
+    if (!has_kernel(kernels, kernel))
+        return fail(ErrorCode::InvalidArgument, "convolution {}: {} has no kernel \"{}\" for it; it has {}",
+                    subject.problem.to_string(), candidate.name, kernel, fmt::join(kernels, ", "));
+    return candidate.choice.plan(subject.problem, subject.chip, kernel);
+}
+
+Result<DispatchRow> explain_named(const Chip& chip, const ConvProblem& problem, std::string_view backend,
+                                  const Lacks& lacks) {
+    const std::string_view name = backend.substr(0, backend.find(':'));
+    const std::string_view kernel = backend.substr(std::min(name.size() + 1, backend.size()));
+    KG_TRY(const Candidate* candidate, find_candidate(name));
+    const Subject subject{problem, chip};
+    std::string reason = closed(*candidate, subject);
+    std::shared_ptr<const ConvPlan> plan;
+    if (reason.empty() && !kernel.empty()) {
+        KG_TRY(auto made, plan_with(*candidate, subject, kernel));
+        plan = std::make_shared<const ConvPlan>(std::move(made));
+    } else if (reason.empty() && candidate->plan != nullptr) {
+        plan = std::make_shared<const ConvPlan>(candidate->plan(problem, chip));
+    }
+    return row_of(*candidate, subject, std::move(reason), std::move(plan), lacks);
+}
+
+}  // namespace
+
+Result<const Candidate*> find_candidate(std::string_view name) {
+    const auto found = std::ranges::find(candidates(), name, &Candidate::name);
+    if (found != candidates().end()) return &*found;
+    std::vector<std::string_view> known;
+    for (const Candidate& each : candidates()) known.push_back(each.name);
+    return fail(ErrorCode::InvalidArgument, "convolution: no back end is called \"{}\"; there are {}", name,
+                fmt::join(known, ", "));
+}
+
+std::vector<DispatchRow> explain(const Chip& chip, const ConvProblem& problem, Sums sums, std::string_view preferred) {
+    return explain(chip, problem, sums, preferred, lacks_nothing);
+}
 std::vector<DispatchRow> explain(const accel::DeviceInfo& device, const ConvProblem& problem, Sums sums,
                                  std::string_view preferred) {
-    return explain(chip_of(device), problem, sums, preferred);
+    return explain(chip_of(device), problem, sums, preferred, missing_images(device));
+}
+
+Result<DispatchRow> explain_named(const Chip& chip, const ConvProblem& problem, std::string_view backend) {
+    return explain_named(chip, problem, backend, lacks_nothing);
+}
+Result<DispatchRow> explain_named(const accel::DeviceInfo& device, const ConvProblem& problem,
+                                  std::string_view backend) {
+    return explain_named(chip_of(device), problem, backend, missing_images(device));
+}
+
+std::vector<ModelRow> explain_models(const Chip& chip, const ConvProblem& problem) {
+    std::vector<ModelRow> rows;
+    for (const ChipKernels& folder : chips())
+        for (const ConvModel& model : folder.models())
+            if (reasons(model.gates, {problem, chip}).empty())
+                rows.push_back(
+                    {model.name, model.beside, model.seconds(problem, chip), model.seconds_beside(problem, chip)});
+    return rows;
 }
 
 namespace {
@@ -283,6 +405,14 @@ std::string to_string(std::span<const DispatchRow> rows) {
         text += fmt::format("  {:<{}}  {}\n", row.candidate, width,
                             row.open ? "open" + predicted(row) : "closed: " + row.reason);
     }
+    return text;
+}
+
+std::string to_string(std::span<const ModelRow> models) {
+    std::string text = models.empty() ? "" : "models, without kernels:\n";
+    for (const ModelRow& row : models)
+        text += fmt::format("  {}  {:.3f} ms predicted, {} {:.3f} ms\n", row.model, 1e3 * row.seconds, row.beside,
+                            1e3 * row.seconds_beside);
     return text;
 }
 

@@ -17,7 +17,17 @@ constexpr Images kFatBinaries{
     kinetograph::cuda::fat_binary_compiler};
 constexpr Images kCodeObjects{"code object", kinetograph::hip::code_object, kinetograph::hip::code_object_compiler};
 
+const Images& images_of(const accel::DeviceInfo& device) {
+    return device.kind == accel::Kind::Cuda ? kFatBinaries : kCodeObjects;
+}
+
 }  // namespace
+
+std::string missing_image(const accel::DeviceInfo& device, std::string_view image) {
+    const Images& images = images_of(device);
+    if (!images.find(device.architecture, image).empty()) return "";
+    return fmt::format("no {} \"{}\" in this build: {}", images.noun, image, images.compiler());
+}
 
 std::shared_ptr<Kernels> Kernels::of(accel::Device& device) {
     static Mutex mutex;
@@ -45,12 +55,9 @@ Result<std::shared_ptr<accel::Kernel>> Kernels::get(std::string_view image, std:
 
 Result<std::shared_ptr<accel::Module>> Kernels::module(std::string_view image, std::string_view kernel) {
     if (const auto found = modules_.find(image); found != modules_.end()) return found->second;
-    const Images& images = device_.info().kind == accel::Kind::Cuda ? kFatBinaries : kCodeObjects;
-    const auto bytes = images.find(device_.info().architecture, image);
-    if (bytes.empty())
-        return fail(ErrorCode::Unsupported, "kernel \"{}\": no {} \"{}\" in this build: {}", kernel, images.noun, image,
-                    images.compiler());
-    auto loaded = device_.load(image, bytes);
+    if (const std::string missing = missing_image(device_.info(), image); !missing.empty())
+        return fail(ErrorCode::Unsupported, "kernel \"{}\": {}", kernel, missing);
+    auto loaded = device_.load(image, images_of(device_.info()).find(device_.info().architecture, image));
     if (loaded) modules_.emplace(image, *loaded);
     return loaded;
 }

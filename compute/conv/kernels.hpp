@@ -11,6 +11,10 @@
 
 namespace kinetograph::conv {
 
+/// Why this build has no such image for the device: "no fat binary "conv_bf16" in this build: built without nvcc"; ""
+/// if it has.
+std::string missing_image(const accel::DeviceInfo& device, std::string_view image);
+
 /// Thread-safe. An image is loaded when one of its kernels is first requested, and stays loaded.
 class Kernels {
   public:

@@ -1,4 +1,3 @@
-#include <kinetograph/compute/conv/kernels.hpp>
 #include <kinetograph/compute/conv/planned.hpp>
 #include <kinetograph/engine/accel/cuda/tensor_map.hpp>
 
@@ -9,6 +8,31 @@ namespace kinetograph::conv {
 namespace {
 
 accel::Extent3 extent(const std::array<std::uint32_t, 3>& sizes) { return {sizes[0], sizes[1], sizes[2]}; }
+
+/// Enqueues one step.
+struct Enqueue {
+    accel::Stream& stream;
+    std::string_view pass_name;
+    std::span<const std::shared_ptr<accel::Kernel>> loaded;
+
+    void operator()(const ConvLaunch& launch) const {
+        if (launch.empty()) return;  // an error to the driver
+        stream.launch({pass_name,
+                       *loaded[launch.kernel],
+                       extent(launch.grid),
+                       {launch.threads, 1, 1},
+                       extent(launch.cluster),
+                       launch.shared_bytes,
+                       launch.arguments.span()});
+    }
+    void operator()(const ConvCopy& copy) const { stream.copy(copy.to, copy.from, copy.bytes); }
+    void operator()(const HostWork& work) const {
+        stream.enqueue(pass_name, [work]() -> Result<void> {
+            const std::string wrong = work();
+            return wrong.empty() ? Result<void>{} : fail(ErrorCode::Unsupported, "{}", wrong);
+        });
+    }
+};
 
 class PlannedConvolution final : public Convolution {
   public:
@@ -39,20 +63,10 @@ class PlannedConvolution final : public Convolution {
   private:
     Result<void> enqueue_checked(accel::Stream& stream, std::string_view pass_name,
                                  const ConvTensors& tensors) const override {
-        accel::cuda::TensorMapEncoder encode(kernels_->device(), pass_name);
         ParameterAddresses parameters = parameters_->addresses();
         if (!problem().bias) parameters.bias = nullptr;  // uploaded for another convolution with these weights
-        const std::vector<ConvStep> steps = plan_.steps(tensors, parameters, std::ref(encode));
-        KG_CHECK(encode.result());
-        for (const ConvStep& step : steps) {
-            if (const auto* copy = std::get_if<ConvCopy>(&step)) {
-                stream.copy(copy->to, copy->from, copy->bytes);
-            } else {
-                const auto& launch = std::get<ConvLaunch>(step);
-                enqueue_launch(stream, pass_name, *loaded_[launch.kernel], launch);
-            }
-        }
-        return {};
+        const auto steps = [&](const EncodeMap& encode) { return plan_.steps(tensors, parameters, encode); };
+        return enqueue_steps(stream, pass_name, kernels_->device(), loaded_, std::ref(steps));
     }
 
     ConvPlan plan_;
@@ -65,26 +79,29 @@ class PlannedConvolution final : public Convolution {
 
 }  // namespace
 
-void enqueue_launch(accel::Stream& stream, std::string_view pass_name, accel::Kernel& kernel,
-                    const ConvLaunch& launch) {
-    if (launch.empty()) return;  // a launch without CTAs is an error to the driver
-    stream.launch({pass_name,
-                   kernel,
-                   extent(launch.grid),
-                   {launch.threads, 1, 1},
-                   extent(launch.cluster),
-                   launch.shared_bytes,
-                   launch.arguments.span()});
+Result<std::vector<std::shared_ptr<accel::Kernel>>> load(Kernels& kernels, std::span<const KernelName> names) {
+    std::vector<std::shared_ptr<accel::Kernel>> loaded;
+    for (const KernelName& name : names) {
+        KG_TRY(auto kernel, kernels.get(name.image, name.kernel));
+        loaded.push_back(std::move(kernel));
+    }
+    return loaded;
+}
+
+Result<void> enqueue_steps(accel::Stream& stream, std::string_view pass_name, const accel::Device& device,
+                           std::span<const std::shared_ptr<accel::Kernel>> loaded,
+                           const std::function<std::vector<ConvStep>(const EncodeMap&)>& steps) {
+    accel::cuda::TensorMapEncoder encode(device, pass_name);
+    const std::vector<ConvStep> made = steps(std::ref(encode));
+    KG_CHECK(encode.result());
+    for (const ConvStep& step : made) std::visit(Enqueue{stream, pass_name, loaded}, step);
+    return {};
 }
 
 Result<std::unique_ptr<Convolution>> create_planned(accel::Device& device, const ConvProblem& problem, ConvPlan plan,
                                                     std::string_view method, Weights& weights) {
     auto kernels = Kernels::of(device);
-    std::vector<std::shared_ptr<accel::Kernel>> loaded;
-    for (const KernelName& name : plan.kernels) {
-        KG_TRY(auto kernel, kernels->get(name.image, name.kernel));
-        loaded.push_back(std::move(kernel));
-    }
+    KG_TRY(auto loaded, load(*kernels, plan.kernels));
     return std::make_unique<PlannedConvolution>(problem, std::move(plan), method, std::move(kernels), std::move(loaded),
                                                 weights);
 }

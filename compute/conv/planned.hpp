@@ -2,6 +2,7 @@
 #pragma once
 
 #include <kinetograph/compute/conv/convolution.hpp>
+#include <kinetograph/compute/conv/kernels.hpp>
 #include <kinetograph/kernels/conv/plan.hpp>
 
 namespace kinetograph::conv {
@@ -12,7 +13,14 @@ namespace kinetograph::conv {
 Result<std::unique_ptr<Convolution>> create_planned(accel::Device& device, const ConvProblem& problem, ConvPlan plan,
                                                     std::string_view method, Weights& weights);
 
-/// Does nothing for a launch without CTAs.
-void enqueue_launch(accel::Stream& stream, std::string_view pass_name, accel::Kernel& kernel, const ConvLaunch& launch);
+/// The kernels of a plan. Errors: those of Kernels::get.
+Result<std::vector<std::shared_ptr<accel::Kernel>>> load(Kernels& kernels, std::span<const KernelName> names);
+
+/// Enqueues what `steps` returns, in order, except launches without CTAs; `loaded` are the plan's kernels. `steps` is
+/// called once, with what encodes tensor maps for the device. Errors: those of encoding a map; then nothing is
+/// enqueued.
+Result<void> enqueue_steps(accel::Stream& stream, std::string_view pass_name, const accel::Device& device,
+                           std::span<const std::shared_ptr<accel::Kernel>> loaded,
+                           const std::function<std::vector<ConvStep>(const EncodeMap&)>& steps);
 
 }  // namespace kinetograph::conv

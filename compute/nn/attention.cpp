@@ -2,22 +2,21 @@
 #include <kinetograph/compute/conv/fast_exp.hpp>
 #include <kinetograph/compute/conv/onednn/frame_loops.hpp>
 #include <kinetograph/compute/conv/onednn/library.hpp>
-#include <kinetograph/compute/nn/attention.hpp>
+#include <kinetograph/compute/nn/cpu_operators.hpp>
 #include <kinetograph/compute/tensor/float_formats.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <oneapi/dnnl/dnnl.hpp>
-#include <vector>
 
 namespace kinetograph::nn {
 namespace {
 
-using tensor::DType;
+using conv::AttentionProblem;
 using Type = dnnl::memory::data_type;
 
-constexpr std::int64_t kMaxTokens = 1 << 20;
 constexpr std::int64_t kMaxQueries = 256;         // of one block
 constexpr std::int64_t kScoreElements = 4 << 20;  // of one block: 16 MiB of float32
 
@@ -58,8 +57,8 @@ constexpr conv::CpuClones<scale_f32_loop> scale_f32;
 constexpr conv::CpuClones<scale_bf16_loop> scale_bf16;
 
 /// Whether products of bf16 are instructions, which oneDNN generates; it emulates them with AVX-512 alone.
-bool multiplies_bf16(const accel::DeviceInfo& info) {
-    return info.features.find("avx512_bf16") != std::string::npos && conv::onednn::generates_avx512();
+bool multiplies_bf16(const conv::Chip& chip) {
+    return chip.features.find("avx512_bf16") != std::string::npos && conv::onednn::generates_avx512();
 }
 
 /// The two products of a block of `queries` queries.
@@ -69,26 +68,26 @@ struct BlockProducts {
     dnnl::memory::desc query, key, score, weight, value, sum;
 };
 
-/// The computation, which enqueued work shares with the Attention that enqueued it.
+/// The computation, which enqueued work shares with the plan.
 class QueryBlocks {
   public:
     QueryBlocks(const AttentionProblem& problem, bool bf16_products)
         : problem_(problem),
-          products_(problem.dtype == DType::BF16 && bf16_products ? Type::bf16 : Type::f32),
+          products_(problem.input.element == Element::BF16 && bf16_products ? Type::bf16 : Type::f32),
           block_(std::clamp<std::int64_t>(kScoreElements / problem.tokens, 16, kMaxQueries)) {
         block_ = std::min(block_, problem.tokens);
         full_ = make_products(block_);
         if (problem.tokens % block_ != 0) last_ = make_products(problem.tokens % block_);
     }
 
-    const AttentionProblem& problem() const { return problem_; }
     std::uint64_t workspace_bytes() const { return layout().bytes; }
-    Result<void> run(const std::vector<const std::byte*>& qkv, const std::vector<std::byte*>& output,
-                     std::byte* workspace) const {
+    /// Returns what oneDNN failed with; "" if it did not.
+    std::string run(const conv::OpTensors& tensors) const {
+        std::byte* const workspace = tensors.workspace;
         try {
             dnnl::stream stream(engine_);
-            for (std::size_t frame = 0; frame < qkv.size(); ++frame) {
-                const std::byte* source = qkv[frame];
+            for (std::size_t frame = 0; frame < tensors.input.size(); ++frame) {
+                const std::byte* source = tensors.input[frame];
                 if (widens()) {
                     auto* wide = reinterpret_cast<float*>(workspace + layout().widened);
                     conv::onednn::widen_frame(source, wide, problem_.tokens * 3 * problem_.channels);
@@ -96,13 +95,13 @@ class QueryBlocks {
                 }
                 for (std::int64_t first = 0; first < problem_.tokens; first += block_) {
                     const bool full = problem_.tokens - first >= block_;
-                    run_block(stream, full ? full_ : last_, source, output[frame], first, workspace);
+                    run_block(stream, full ? full_ : last_, source, tensors.output[frame], first, workspace);
                 }
             }
         } catch (const dnnl::error& error) {
-            return fail(ErrorCode::Unsupported, "oneDNN failed: {}", error.what());
+            return std::string("oneDNN failed: ") + error.what();
         }
-        return {};
+        return "";
     }
 
   private:
@@ -111,7 +110,7 @@ class QueryBlocks {
         std::uint64_t scores = 0, weights = 0, sums = 0, inverse = 0, widened = 0, bytes = 0;
     };
 
-    bool widens() const { return problem_.dtype == DType::BF16 && products_ == Type::f32; }
+    bool widens() const { return problem_.input.element == Element::BF16 && products_ == Type::f32; }
 
     Layout layout() const {
         Layout l;
@@ -190,7 +189,7 @@ class QueryBlocks {
         const std::int64_t channels = problem_.channels;
         for (std::int64_t row = 0; row < queries; ++row) {
             const std::int64_t to = (first + row) * channels;
-            if (problem_.dtype == DType::F32) {
+            if (problem_.input.element == Element::F32) {
                 scale_f32(sums + row * channels, inverse[row], reinterpret_cast<float*>(output) + to, channels);
             } else {
                 scale_bf16(sums + row * channels, inverse[row], reinterpret_cast<std::uint16_t*>(output) + to,
@@ -206,51 +205,29 @@ class QueryBlocks {
     BlockProducts full_, last_;
 };
 
-class CpuAttention final : public Attention {
-  public:
-    CpuAttention(const AttentionProblem& problem, bool bf16_products)
-        : blocks_(std::make_shared<const QueryBlocks>(AttentionProblem{problem.tokens, problem.channels, problem.dtype},
-                                                      bf16_products)) {}
-
-    const AttentionProblem& problem() const override { return blocks_->problem(); }
-    std::uint64_t workspace_bytes() const override { return blocks_->workspace_bytes(); }
-    std::string_view explanation() const override { return "onednn-cpu"; }
-    Result<void> enqueue(accel::Stream& stream, std::string_view pass_name,
-                         const AttentionTensors& tensors) const override {
-        if (tensors.qkv.size() != tensors.output.size() || tensors.workspace == nullptr) {
-            return fail(ErrorCode::InvalidArgument,
-                        "pass \"{}\": attention of {} qkv into {} output frames {} workspace", pass_name,
-                        tensors.qkv.size(), tensors.output.size(), tensors.workspace == nullptr ? "without" : "with");
-        }
-        stream.enqueue(pass_name, [blocks = blocks_, qkv = std::vector(tensors.qkv.begin(), tensors.qkv.end()),
-                                   output = std::vector(tensors.output.begin(), tensors.output.end()),
-                                   workspace = tensors.workspace] { return blocks->run(qkv, output, workspace); });
-        return {};
+conv::OpPlan plan(const AttentionProblem& problem, const conv::Chip& chip) {
+    const auto steps_of = [](const auto& run) {
+        return [run](const conv::OpTensors& tensors, const conv::EncodeMap&) {
+            std::vector<conv::ConvStep> steps;
+            steps.emplace_back(conv::HostWork([run, held = HeldTensors(tensors)] { return run(held.view()); }));
+            return steps;
+        };
+    };
+    try {
+        const auto blocks = std::make_shared<const QueryBlocks>(problem, multiplies_bf16(chip));
+        return {.workspace_bytes = blocks->workspace_bytes(),
+                .steps = steps_of([blocks](const conv::OpTensors& tensors) { return blocks->run(tensors); })};
+    } catch (const dnnl::error& error) {
+        return {.steps = steps_of(
+                    [why = std::string("oneDNN refused: ") + error.what()](const conv::OpTensors&) { return why; })};
     }
-
-  private:
-    std::shared_ptr<const QueryBlocks> blocks_;
-};
+}
 
 }  // namespace
 
-Result<std::unique_ptr<Attention>> create_cpu_attention(const accel::DeviceInfo& device,
-                                                        const AttentionProblem& problem) {
-    if (problem.tokens < 1 || problem.tokens > kMaxTokens || problem.channels < 1 || problem.channels > 16384) {
-        return fail(ErrorCode::InvalidArgument,
-                    "attention over {} tokens of {} channels, wanted 1 to {} tokens of 1 to 16384 channels",
-                    problem.tokens, problem.channels, kMaxTokens);
-    }
-    if (problem.dtype != DType::F32 && problem.dtype != DType::BF16) {
-        return fail(ErrorCode::InvalidArgument, "attention of {}, wanted F32 or BF16",
-                    tensor::to_string(problem.dtype));
-    }
-    try {
-        return std::make_unique<CpuAttention>(problem, multiplies_bf16(device));
-    } catch (const dnnl::error& error) {
-        return fail(ErrorCode::Unsupported, "attention over {} tokens of {} channels: oneDNN refused: {}",
-                    problem.tokens, problem.channels, error.what());
-    }
+conv::OpMethod attention_on_cpu() {
+    return conv::OpMethodOf<AttentionProblem>{"onednn-cpu", is_cpu,
+                                              kF32OrBf16<AttentionProblem, &AttentionProblem::input>, plan, false};
 }
 
 }  // namespace kinetograph::nn

@@ -1,6 +1,7 @@
 #include <kinetograph/compute/nn/fusion.hpp>
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <span>
 
@@ -91,30 +92,31 @@ class Fusion {
         placed_.push_back({place, pass});
     }
 
-    void begin(std::size_t i, const primitive::UpsampleSpace& upsample) {
+    void begin(std::size_t i, const primitive::UpsampleSpace&) {
         const std::vector<std::size_t>& users = users_[i + 1];
         const auto* conv = users.size() == 1 ? at<primitive::Conv>(users.front()) : nullptr;
         if (conv != nullptr && conv->filter.q == 1 && !repeated_.contains(input_of(i)))
             doubled_[i + 1] = input_of(i);
         else
-            place_repeated(i, UpsamplePass{&upsample, input_of(i), i + 1});
+            place_own(i);
     }
 
-    void begin(std::size_t i, const primitive::DepthToSpace& depth_to_space) {
-        place_repeated(i, DepthToSpacePass{&depth_to_space, input_of(i), i + 1});
+    template <OwnPass Any>
+    void begin(std::size_t i, const Any&) {
+        place_own(i);
     }
 
     void begin(std::size_t i, const primitive::RepeatFrames& repeat) {
         for (const std::size_t user : users_[i + 1])
-            if (at<primitive::UpsampleSpace>(user) == nullptr && at<primitive::DepthToSpace>(user) == nullptr)
+            if (!is_own_pass(nodes_[user].primitive))
                 refuse("repeated frames are read by something that takes no repeated frames");
         repeated_[i + 1] = {input_of(i), repeat.factor};
     }
 
     /// Adds the pass. If its input is made by RepeatFrames, the pass reads that one's input and repeats the frames
     /// itself.
-    template <class AnyPass>
-    void place_repeated(std::size_t i, AnyPass pass) {
+    void place_own(std::size_t i) {
+        OperatorPass pass{&nodes_[i].primitive, input_of(i), i + 1};
         if (const auto repeated = repeated_.find(pass.input); repeated != repeated_.end()) {
             pass.input = repeated->second.input;
             pass.repeat = repeated->second.factor;
@@ -219,6 +221,34 @@ class Fusion {
 };
 
 }  // namespace
+
+namespace {
+
+/// Of a primitive that is a pass of its own.
+template <class Call>
+auto with_own(const Primitive& primitive, const Call& call) {
+    using Answer = std::invoke_result_t<Call, const primitive::UpsampleSpace&>;
+    return std::visit(
+        [&]<class Any>(const Any& any) -> Answer {
+            if constexpr (OwnPass<Any>)
+                return call(any);
+            else
+                std::abort();
+        },
+        primitive);
+}
+
+}  // namespace
+
+const std::string& OperatorPass::key() const {
+    return *with_own(*primitive, [](const auto& own) { return &own.key; });
+}
+conv::OpProblem OperatorPass::problem(const Extent& x, conv::Storage value) const {
+    return with_own(*primitive, [&](const auto& own) { return own.problem(x, value); });
+}
+bool OperatorPass::doubles() const {
+    return with_own(*primitive, [](const auto& own) { return own.output({1, 1, 1, 1}).height == 2; });
+}
 
 Result<std::vector<Pass>> fuse(const Network& network, const FusionOptions& options) {
     return Fusion(network, options).run();

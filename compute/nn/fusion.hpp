@@ -43,16 +43,15 @@ struct AttentionPass {
     std::optional<FusedNorm> norm{};  ///< of the sum, stored beside it; there is one exactly if there is a residual
 };
 
-struct UpsamplePass {
-    const primitive::UpsampleSpace* upsample = nullptr;
+/// Of a primitive that is a pass of its own.
+struct OperatorPass {
+    const Primitive* primitive = nullptr;
     Value input = 0, output = 0;
     std::int64_t repeat = 1;  ///< the factor of a RepeatFrames before it
-};
 
-struct DepthToSpacePass {
-    const primitive::DepthToSpace* depth_to_space = nullptr;
-    Value input = 0, output = 0;
-    std::int64_t repeat = 1;  ///< as above
+    const std::string& key() const;
+    conv::OpProblem problem(const Extent& input, conv::Storage value) const;
+    bool doubles() const;  ///< rows and columns
 };
 
 /// Runs nothing: the output is a part of the input.
@@ -61,7 +60,7 @@ struct DropPass {
     Value input = 0, output = 0;
 };
 
-using Pass = std::variant<ConvPass, NormPass, AttentionPass, UpsamplePass, DepthToSpacePass, DropPass>;
+using Pass = std::variant<ConvPass, NormPass, AttentionPass, OperatorPass, DropPass>;
 
 /// The input of a pass. A convolution or an attention with a residual has a second one.
 inline Value input_of(const Pass& pass) {
@@ -82,7 +81,7 @@ struct FusionOptions {
 /// Values in passes are values that the step makes: a skipped primitive makes nothing, and its readers read its input.
 /// Errors: Unsupported, naming the primitive: an activation, sum or shuffle that follows no convolution (an activation:
 /// nor a norm; a sum: nor an attention whose sum a norm reads), a sum after a ReLU, a soft limit that is not the
-/// network's first primitive, and repeated frames that something other than UpsampleSpace or DepthToSpace reads.
+/// network's first primitive, and repeated frames that something reads which is no pass of its own.
 Result<std::vector<Pass>> fuse(const Network& network, const FusionOptions& options);
 
 /// The soft limit that is applied as a step stores the network's input; 0: none.

@@ -3,8 +3,7 @@
 #pragma once
 
 #include <kinetograph/compute/tensor/tensor.hpp>
-#include <kinetograph/kernels/conv/pixel_order.hpp>
-#include <kinetograph/kernels/conv/problem.hpp>
+#include <kinetograph/kernels/conv/operator.hpp>
 
 #include <cstdint>
 #include <string>
@@ -63,7 +62,7 @@ struct Conv {
     void list(std::vector<Parameter>& parameters) const;
 };
 
-/// RMS norm over the channels of each pixel (nn::RmsNorm). Parameter `key`.gamma.
+/// RMS norm over the channels of each pixel (conv::NormProblem). Parameter `key`.gamma.
 struct Norm {
     std::string key;
     std::int64_t channels = 0;
@@ -95,6 +94,9 @@ struct UpsampleSpace {
 
     Extent output(Extent x) const { return {x.frames, 2 * x.height, 2 * x.width, x.channels}; }
     void list(std::vector<Parameter>&) const {}
+    conv::OpProblem problem(Extent x, conv::Storage value) const {
+        return conv::UpsampleProblem{x.height, x.width, x.channels, value, value};
+    }
 };
 
 /// Channels become pixels, and every pixel becomes 2 x 2: pixel (2 y + dy, 2 x + dx) has channel
@@ -107,6 +109,9 @@ struct DepthToSpace {
 
     Extent output(Extent x) const { return {x.frames, 2 * x.height, 2 * x.width, channels}; }
     void list(std::vector<Parameter>&) const {}
+    conv::OpProblem problem(Extent x, conv::Storage value) const {
+        return conv::DepthToSpaceProblem{x.height, x.width, x.channels, channels, order, value, value};
+    }
 };
 
 /// Every frame `factor` times, one after the other.
@@ -152,6 +157,17 @@ struct Add {
 using Primitive = std::variant<primitive::Conv, primitive::Norm, primitive::Activate, primitive::Attention,
                                primitive::UpsampleSpace, primitive::DepthToSpace, primitive::RepeatFrames,
                                primitive::TimeShuffle, primitive::SoftLimit, primitive::DropFrames, primitive::Add>;
+
+/// A primitive that is a pass of its own: `key` names the pass, `problem` is its operator on each frame of a value,
+/// which it stores as the value is.
+template <class Any>
+concept OwnPass = requires(const Any& any) {
+    any.key;
+    any.problem(Extent{}, conv::Storage{});
+};
+inline bool is_own_pass(const Primitive& primitive) {
+    return std::visit([]<class Any>(const Any&) { return OwnPass<Any>; }, primitive);
+}
 
 /// Names what a primitive makes: 0 is the network's input, n what the n-th primitive (from 1) makes.
 using Value = std::size_t;

@@ -1,44 +1,53 @@
 // Operators: the passes of a decoder besides its convolutions, on whichever device was given.
 #pragma once
 
-#include <kinetograph/compute/nn/attention.hpp>
-#include <kinetograph/compute/nn/depth_to_space.hpp>
-#include <kinetograph/compute/nn/frame_conversion.hpp>
-#include <kinetograph/compute/nn/keep_frames.hpp>
-#include <kinetograph/compute/nn/rms_norm.hpp>
-#include <kinetograph/compute/nn/upsample.hpp>
+#include <kinetograph/compute/conv/kernels.hpp>
+#include <kinetograph/kernels/conv/operator.hpp>
 
 namespace kinetograph::nn {
 
-/// All addresses in the work are addresses of the device. Spans are copied before a call returns; the object must live
-/// until the stream has done the work. Errors of every call: InvalidArgument, naming the pass and what is wrong with
-/// it.
-class Operators {
+/// A problem bound to a device by the plan of one of its methods, which can be enqueued any number of times.
+class Operator {
   public:
-    /// Loads what the device needs. Errors: Unsupported (a device that this build has no kernels for, named).
-    static Result<std::unique_ptr<Operators>> create(accel::Device& device);
-    virtual ~Operators() = default;
+    const conv::OpProblem& problem() const { return problem_; }
+    std::uint64_t workspace_bytes() const { return plan_.workspace_bytes; }
+    /// The method, and why others of the chip do not take the problem: "mma-sm80: wgmma-sm90 wants a head of 72 to 384
+    /// channels, a multiple of 8, met 64".
+    std::string_view explanation() const { return explanation_; }
+    /// Enqueues it as one piece of work named `pass_name`; returns before it is done. The spans are copied. Errors:
+    /// InvalidArgument (numbers of frames, no workspace, no gamma), naming the pass; those of encoding a tensor map.
+    Result<void> enqueue(accel::Stream& stream, std::string_view pass_name, const conv::OpTensors& tensors) const;
 
-    virtual Result<void> unpack_latent(accel::Stream& stream, std::string_view pass_name,
-                                       const UnpackLatent& work) const = 0;
-    virtual Result<void> rms_norm(accel::Stream& stream, std::string_view pass_name, const RmsNorm& work) const = 0;
-    virtual Result<void> upsample_nearest2x(accel::Stream& stream, std::string_view pass_name,
-                                            const UpsampleNearest2x& work) const = 0;
-    virtual Result<void> depth_to_space(accel::Stream& stream, std::string_view pass_name,
-                                        const PixelShuffle& work) const = 0;
-    virtual Result<void> keep_frames(accel::Stream& stream, std::string_view pass_name,
-                                     const KeepFrames& work) const = 0;
-    virtual Result<void> store_float(accel::Stream& stream, std::string_view pass_name,
-                                     const StoreFloat& work) const = 0;
-    virtual Result<void> store_picture(accel::Stream& stream, std::string_view pass_name,
-                                       const StorePicture& work) const = 0;
-    /// Errors: InvalidArgument (sizes, dtype), Unsupported (a width that the device's kernel declines).
-    virtual Result<std::unique_ptr<Attention>> attention(const AttentionProblem& problem) const = 0;
+  private:
+    friend class Operators;
+    conv::OpProblem problem_;
+    std::string explanation_;
+    conv::OpPlan plan_;
+    std::shared_ptr<conv::Kernels> kernels_;              ///< keeps the modules loaded for the next one
+    std::vector<std::shared_ptr<accel::Kernel>> loaded_;  ///< one for each of the plan's kernels
+    std::shared_ptr<const Operator> norm_;                ///< that adds; of a problem that adds whose method does not
 };
 
-/// Enqueues `attention`, which `operators` made for `problem`. What its method leaves of a problem that adds follows
-/// as a norm, whose input is stored where its output will be. Errors: those of both.
-Result<void> enqueue_attention(const Operators& operators, const Attention& attention, const AttentionProblem& problem,
-                               accel::Stream& stream, std::string_view pass_name, const AttentionTensors& tensors);
+/// Thread-safe.
+class Operators {
+  public:
+    /// Errors: Unsupported (a device that this build has no kernels for, named).
+    static Result<std::unique_ptr<Operators>> create(accel::Device& device);
+
+    /// The operator of the problem: planned and its kernels loaded at the first call, the same object at each later
+    /// one. Errors: InvalidArgument (conv::valid), Unsupported (no method of the chip takes the problem or has its
+    /// kernels in this build, with each one's reasons), those of Device::load.
+    Result<std::shared_ptr<const Operator>> get(const conv::OpProblem& problem) const;
+
+  private:
+    explicit Operators(accel::Device& device);
+    template <class Problem>
+    Result<std::shared_ptr<const Operator>> make(const Problem& problem) const;
+
+    std::shared_ptr<conv::Kernels> kernels_;
+    conv::Chip chip_;
+    mutable Mutex mutex_;
+    mutable std::vector<std::shared_ptr<const Operator>> made_ KG_GUARDED_BY(mutex_);
+};
 
 }  // namespace kinetograph::nn

@@ -9,10 +9,9 @@ namespace {
 constexpr std::int64_t kGranularity = 4;
 
 bool upsamples(const nn::Pass& pass) {
-    const auto* conv = std::get_if<nn::ConvPass>(&pass);
-    return conv != nullptr
-               ? conv->upsample
-               : std::holds_alternative<nn::UpsamplePass>(pass) || std::holds_alternative<nn::DepthToSpacePass>(pass);
+    if (const auto* conv = std::get_if<nn::ConvPass>(&pass)) return conv->upsample;
+    const auto* own = std::get_if<nn::OperatorPass>(&pass);
+    return own != nullptr && own->doubles();
 }
 
 std::vector<nn::Value> outputs_of(const nn::Pass& pass) {
@@ -21,8 +20,7 @@ std::vector<nn::Value> outputs_of(const nn::Pass& pass) {
     };
     if (const auto* conv = std::get_if<nn::ConvPass>(&pass)) return with_norm(*conv);
     if (const auto* norm = std::get_if<nn::NormPass>(&pass)) return {norm->norm.output};
-    if (const auto* upsample = std::get_if<nn::UpsamplePass>(&pass)) return {upsample->output};
-    if (const auto* shuffle = std::get_if<nn::DepthToSpacePass>(&pass)) return {shuffle->output};
+    if (const auto* own = std::get_if<nn::OperatorPass>(&pass)) return {own->output};
     if (const auto* drop = std::get_if<nn::DropPass>(&pass)) return {drop->output};
     return with_norm(std::get<nn::AttentionPass>(pass));
 }
@@ -57,8 +55,7 @@ std::optional<std::int64_t> halo(const std::vector<nn::Pass>& passes, std::size_
 
 std::int64_t count_upsamplings(const nn::Network& network) {
     return std::ranges::count_if(network.nodes(), [](const nn::Node& node) {
-        return std::holds_alternative<nn::primitive::UpsampleSpace>(node.primitive) ||
-               std::holds_alternative<nn::primitive::DepthToSpace>(node.primitive);
+        return nn::is_own_pass(node.primitive) && nn::OperatorPass{.primitive = &node.primitive}.doubles();
     });
 }
 

@@ -10,11 +10,11 @@ graph::PassWork work_of(const std::vector<const conv::Convolution*>& parts) {
     return work;
 }
 
-graph::PassWork work_of(const nn::Attention& attention, std::int64_t frames) {
+graph::PassWork work_of(const nn::Operator& attention, const conv::AttentionProblem& problem, std::int64_t frames) {
     const std::string_view text = attention.explanation();
     const std::size_t colon = std::min(text.find(": "), text.size());
-    const auto tokens = static_cast<double>(attention.problem().tokens);
-    return {.operations = 4.0 * tokens * tokens * static_cast<double>(attention.problem().channels * frames),
+    const auto tokens = static_cast<double>(problem.tokens);
+    return {.operations = 4.0 * tokens * tokens * static_cast<double>(problem.channels * frames),
             .kernel = std::string(text.substr(0, colon)),
             .reason = std::string(text.substr(std::min(colon + 2, text.size())))};
 }

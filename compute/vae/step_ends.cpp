@@ -29,6 +29,9 @@ Result<Tensor> unpack_latents(const StepContext& step, const LatentBuffer& laten
     KG_CHECK(check_latents(step.frame, latents.buffer, static_cast<std::uint64_t>(out.frames) * frame_bytes));
     const NetworkDesc& network = step.network;
     KG_TRY(const auto* map, step.parameters.latent_map(network.scale, network.shift, nn::input_map(network.network)));
+    KG_TRY_IN("unpack_latents", auto op,
+              step.operators.get(conv::UnpackLatentProblem{out.pixels(), out.channels, latents.dtype, out.dtype,
+                                                           nn::input_limit(network.network)}));
     struct Data {
         graph::Buffer in;
         Tensor out;
@@ -40,21 +43,32 @@ Result<Tensor> unpack_latents(const StepContext& step, const LatentBuffer& laten
             d.out = create(pass, "unpack_latents", out);
             pass.run_anew();
         },
-        [operators = &step.operators, map, soft_limit = nn::input_limit(step.network.network), dtype = latents.dtype,
-         frame_bytes](const Data& d, accel::PassContext& lane) {
+        [op, map, frame_bytes](const Data& d, accel::PassContext& lane) {
             const std::byte* source = lane.address(d.in);
             for (std::byte* frame : addresses(lane, d.out)) {
-                report(lane, operators->unpack_latent(
+                report(lane, op->enqueue(
                                  lane.stream(), lane.pass_name(),
-                                 {source, frame, d.out.pixels(), d.out.channels, map, d.out.dtype, soft_limit, dtype}));
+                                 {.input = std::span(&source, 1), .output = std::span(&frame, 1), .parameters = map}));
                 source += frame_bytes;
             }
         });
     return data.out;
 }
 
-void write_output(const StepContext& step, const Tensor& x, PictureRows rows, const ClipFrames& frames,
-                  Written& written) {
+namespace {
+
+/// What stores frames like `x` in the format.
+conv::OpProblem stored_as(const StepContext& step, const Tensor& x, FrameFormat format) {
+    if (format == FrameFormat::Rgba8) return conv::StorePictureProblem{x.pixels(), x.dtype};
+    const Element stored = format == FrameFormat::Float16 ? Element::F16 : Element::F32;
+    return conv::StoreFloatProblem{x.pixels() * x.channels, x.dtype, stored, limit_of(step.network)};
+}
+
+}  // namespace
+
+Result<void> write_output(const StepContext& step, const Tensor& x, PictureRows rows, const ClipFrames& frames,
+                          Written& written) {
+    KG_TRY_IN("write_frames", auto op, step.operators.get(stored_as(step, x, frames.format)));
     const std::uint64_t row_bytes = static_cast<std::uint64_t>(x.width) * bytes_per_pixel(frames.format, x.channels);
     const graph::BufferDesc desc{static_cast<std::uint64_t>(rows.height) * row_bytes, 256, frames.domain};
     struct Data {
@@ -72,25 +86,24 @@ void write_output(const StepContext& step, const Tensor& x, PictureRows rows, co
             if (written.not_finite) d.out.not_finite = pass.write(written.not_finite, Access::KernelWrite);
             pass.run_anew();
         },
-        [format = frames.format, limit = limit_of(step.network), operators = &step.operators,
-         before = static_cast<std::uint64_t>(rows.first) * row_bytes](const Data& d, accel::PassContext& lane) {
+        [op, together = frames.format == FrameFormat::Rgba8,
+         before = static_cast<std::uint64_t>(rows.first) * row_bytes](
+            const Data& d, accel::PassContext& lane) {
             const auto input = read_only(addresses(lane, d.in));
             std::vector<std::byte*> outputs;
             outputs.reserve(d.out.frames.size());
             for (const graph::Buffer buffer : d.out.frames) outputs.push_back(lane.address(buffer) + before);
             auto* not_finite =
                 d.out.not_finite ? reinterpret_cast<std::uint32_t*>(lane.address(d.out.not_finite)) : nullptr;
-            if (format == FrameFormat::Rgba8)
-                return report(lane, operators->store_picture(lane.stream(), lane.pass_name(),
-                                                             {input, outputs, d.in.pixels(), d.in.dtype, not_finite}));
-            const auto stored = format == FrameFormat::Float16 ? tensor::DType::F16 : tensor::DType::F32;
-            for (std::size_t i = 0; i < outputs.size(); ++i)
-                report(lane,
-                       operators->store_float(lane.stream(), lane.pass_name(),
-                                              {std::span(input).subspan(i, 1), outputs[i],
-                                               d.in.pixels() * d.in.channels, d.in.dtype, limit, not_finite, stored}));
+            const std::size_t count = together ? outputs.size() : 1;
+            for (std::size_t i = 0; i < outputs.size(); i += count)
+                report(lane, op->enqueue(lane.stream(), lane.pass_name(),
+                                         {.input = std::span(input).subspan(i, count),
+                                          .output = std::span(outputs).subspan(i, count),
+                                          .not_finite = not_finite}));
         });
     written = data.out;
+    return {};
 }
 
 Result<Written> begin_output(const nn::Extent& shape, const ClipFrames& frames) {
@@ -118,6 +131,7 @@ Result<void> write_trace(const StepContext& step, const Tensor& x, PictureRows r
         KG_TRY(trace.memory,
                step.parameters.device().allocate_pinned("trace " + trace.module, trace.values * sizeof(float)));
     }
+    KG_TRY(auto op, step.operators.get(conv::StoreFloatProblem{x.pixels() * x.channels, x.dtype, Element::F32}));
     struct Data {
         Tensor in;
     };
@@ -127,17 +141,14 @@ Result<void> write_trace(const StepContext& step, const Tensor& x, PictureRows r
             d.in = read(pass, x);
             pass.has_side_effect();
         },
-        [operators = &step.operators, to = reinterpret_cast<float*>(trace.memory->data()), rows](
-            const Data& d, accel::PassContext& lane) {
+        [op, output = reinterpret_cast<float*>(trace.memory->data()), rows](const Data& d, accel::PassContext& lane) {
             const auto input = read_only(addresses(lane, d.in));
             const std::int64_t row = d.in.width * d.in.channels;
             for (std::size_t i = 0; i < input.size(); ++i) {
-                float* const frame = to + (static_cast<std::int64_t>(i) * rows.height + rows.first) * row;
-                report(lane, operators->store_float(lane.stream(), lane.pass_name(),
-                                                    {.input = std::span(input).subspan(i, 1),
-                                                     .output = reinterpret_cast<std::byte*>(frame),
-                                                     .elements = d.in.height * row,
-                                                     .dtype = d.in.dtype}));
+                float* const frame = output + (static_cast<std::int64_t>(i) * rows.height + rows.first) * row;
+                auto* const to = reinterpret_cast<std::byte*>(frame);
+                report(lane, op->enqueue(lane.stream(), lane.pass_name(),
+                                         {.input = std::span(input).subspan(i, 1), .output = std::span(&to, 1)}));
             }
         });
     return {};

@@ -29,17 +29,17 @@ struct Written {
 };
 
 /// Adds the pass that unpacks `latents` to nn::stored_input, an activation of that shape. Errors: InvalidArgument (too
-/// few bytes), those of Parameters.
+/// few bytes), those of Parameters and Operators::get.
 Result<Tensor> unpack_latents(const StepContext& step, const LatentBuffer& latents, const nn::Extent& shape);
 /// Called before anything is written of a step that makes `shape`. Errors: InvalidArgument, as of declare_step().
 Result<Written> begin_output(const nn::Extent& shape, const ClipFrames& output);
-/// Writes `rows` of the picture, which are all of `x`.
-void write_output(const StepContext& step, const Tensor& x, PictureRows rows, const ClipFrames& output,
-                  Written& written);
+/// Writes `rows` of the picture, which are all of `x`. Errors: those of Operators::get.
+Result<void> write_output(const StepContext& step, const Tensor& x, PictureRows rows, const ClipFrames& output,
+                          Written& written);
 /// Exports what was written to the caller's memory; returns the contents of the frames.
 std::vector<graph::Buffer> end_output(const StepContext& step, const ClipFrames& output, Written written);
 /// Adds a pass that copies `x`, rows of a module's output of extent `whole`, to the trace's memory, which the first
-/// call allocates. Errors: those of Device::allocate_pinned.
+/// call allocates. Errors: those of Device::allocate_pinned and Operators::get.
 Result<void> write_trace(const StepContext& step, const Tensor& x, PictureRows rows, const nn::Extent& whole,
                          TraceRequest& trace);
 

@@ -104,7 +104,9 @@ class StepDeclaration {
     }
 
     void write(const ClipFrames& output) {
-        if (!error_) write_output(context(), made_rows(tensors_.back()), place_of(tensors_.back()), output, written_);
+        if (error_) return;
+        auto done = write_output(context(), made_rows(tensors_.back()), place_of(tensors_.back()), output, written_);
+        if (!done) note(std::move(done.error()), "");
     }
 
     /// Of what a band computes, the rows that it contributes to the picture.
@@ -128,6 +130,8 @@ class StepDeclaration {
     void declare(const nn::NormPass& norm) {
         const std::string name = named(norm.norm.norm->key);
         const Tensor& x = tensors_[norm.input];
+        const Operator op =
+            bind(conv::NormProblem{x.pixels(), x.channels, x.dtype, x.dtype, norm.norm.activation}, name);
         struct Data {
             Tensor in, out;
         };
@@ -137,13 +141,12 @@ class StepDeclaration {
                 d.in = read(pass, x);
                 d.out = create(pass, name, x);
             },
-            [operators = &operators_, gamma = value_or_note(parameters_.gamma(norm.norm.norm->key)),
-             activation = norm.norm.activation](const Data& d, accel::PassContext& lane) {
+            [op, gamma = value_or_note(parameters_.gamma(norm.norm.norm->key))](const Data& d,
+                                                                                accel::PassContext& lane) {
                 const auto input = read_only(addresses(lane, d.in));
                 const auto output = addresses(lane, d.out);
-                report(lane, operators->rms_norm(
-                                 lane.stream(), lane.pass_name(),
-                                 {input, output, d.in.pixels(), d.in.channels, gamma, d.in.dtype, activation}));
+                report(lane, op->enqueue(lane.stream(), lane.pass_name(),
+                                         {.input = input, .output = output, .parameters = gamma}));
             });
         made(norm.norm.output, data.out);
     }
@@ -297,11 +300,10 @@ class StepDeclaration {
         const std::string& name = attention.attention->key;
         const Tensor& qkv = tensors_[attention.input];
         const Tensor out = tensor_of(extents_[attention.output], qkv.dtype);
-        conv::AttentionProblem problem{qkv.pixels(), out.channels, qkv.dtype, attention.norm.has_value()};
+        conv::AttentionProblem problem{qkv.pixels(), out.channels, qkv.dtype, qkv.dtype, attention.norm.has_value()};
         if (attention.norm) problem.norm_activation = attention.norm->activation;
-        auto created = operators_.attention(problem);
-        if (!created) return note(std::move(created.error()), name);
-        const std::shared_ptr<const nn::Attention> kernel = std::move(*created);
+        const Operator op = bind(problem, name);
+        if (op == nullptr) return;
         const float* gamma = attention.norm ? value_or_note(parameters_.gamma(attention.norm->norm->key)) : nullptr;
         struct Data {
             Tensor in, out, normed;
@@ -318,26 +320,27 @@ class StepDeclaration {
                 } else {
                     d.out = create(pass, name, out);
                 }
-                d.workspace = workspace(pass, name, kernel->workspace_bytes());
-                pass.describe_work(work_of(*kernel, out.frames));
+                d.workspace = workspace(pass, name, op->workspace_bytes());
+                pass.describe_work(work_of(*op, problem, out.frames));
             },
-            [kernel, gamma, problem, operators = &operators_](const Data& d, accel::PassContext& lane) {
+            [op, gamma, adds = problem.adds](const Data& d, accel::PassContext& lane) {
                 const auto input = read_only(addresses(lane, d.in));
-                const auto output = addresses(lane, d.out), normed = addresses(lane, d.normed);
-                report(lane, nn::enqueue_attention(*operators, *kernel, problem, lane.stream(), lane.pass_name(),
-                                                   {.qkv = input,
-                                                    .output = output,
-                                                    .workspace = d.workspace ? lane.address(d.workspace) : nullptr,
-                                                    .normed = normed,
-                                                    .gamma = gamma}));
+                const auto made = addresses(lane, d.out), normed = addresses(lane, d.normed);
+                report(lane, op->enqueue(lane.stream(), lane.pass_name(),
+                                         {.input = input,
+                                          .output = adds ? normed : made,
+                                          .workspace = d.workspace ? lane.address(d.workspace) : nullptr,
+                                          .sum = adds ? std::span(made) : std::span<std::byte* const>(),
+                                          .parameters = gamma}));
             });
         if (attention.norm) made(attention.norm->output, data.normed);
         made(attention.output, data.out);
     }
 
-    void declare(const nn::UpsamplePass& upsample) {
-        const std::string name = named(upsample.upsample->key);
-        const Tensor& x = tensors_[upsample.input];
+    void declare(const nn::OperatorPass& own) {
+        const std::string name = named(own.key());
+        const Tensor& x = tensors_[own.input];
+        const Operator op = bind(own.problem({x.frames, x.height, x.width, x.channels}, x.dtype), name);
         struct Data {
             Tensor in, out;
         };
@@ -345,45 +348,14 @@ class StepDeclaration {
             name, Lane::Accelerator,
             [&](graph::PassBuilder& pass, Data& d) {
                 d.in = read(pass, x);
-                d.out = create(pass, name, tensor_of(extents_[upsample.output], x.dtype));
+                d.out = create(pass, name, tensor_of(extents_[own.output], x.dtype));
             },
-            [operators = &operators_, repeat = upsample.repeat](const Data& d, accel::PassContext& lane) {
+            [op, repeat = own.repeat](const Data& d, accel::PassContext& lane) {
                 const auto input = repeated(read_only(addresses(lane, d.in)), repeat);
                 const auto output = addresses(lane, d.out);
-                report(lane, operators->upsample_nearest2x(
-                                 lane.stream(), lane.pass_name(),
-                                 {input, output, d.in.height, d.in.width, d.in.channels, d.in.dtype}));
+                report(lane, op->enqueue(lane.stream(), lane.pass_name(), {.input = input, .output = output}));
             });
-        made(upsample.output, data.out);
-    }
-
-    void declare(const nn::DepthToSpacePass& fused) {
-        const std::string name = named(fused.depth_to_space->key);
-        const Tensor& x = tensors_[fused.input];
-        struct Data {
-            Tensor in, out;
-        };
-        const Data& data = frame_.add_pass<Data>(
-            name, Lane::Accelerator,
-            [&](graph::PassBuilder& pass, Data& d) {
-                d.in = read(pass, x);
-                d.out = create(pass, name, tensor_of(extents_[fused.output], x.dtype));
-            },
-            [operators = &operators_, repeat = fused.repeat, order = fused.depth_to_space->order](
-                const Data& d, accel::PassContext& lane) {
-                const auto input = repeated(read_only(addresses(lane, d.in)), repeat);
-                const auto output = addresses(lane, d.out);
-                report(lane, operators->depth_to_space(lane.stream(), lane.pass_name(),
-                                                       {.input = input,
-                                                        .output = output,
-                                                        .height = d.in.height,
-                                                        .width = d.in.width,
-                                                        .channels_in = d.in.channels,
-                                                        .channels_out = d.out.channels,
-                                                        .order = order,
-                                                        .dtype = d.in.dtype}));
-            });
-        made(fused.output, data.out);
+        made(own.output, data.out);
     }
 
     void declare(const nn::DropPass& drop) {
@@ -492,6 +464,8 @@ class StepDeclaration {
 
     /// Runs after the convolution: the newest frames of `x` replace the kept frames, which it has read.
     void keep(const std::string& key, std::int64_t history, const Tensor& x, graph::Buffer kept) {
+        const Operator op =
+            bind(conv::KeepFramesProblem{x.height * x.width * x.channels, x.dtype, x.dtype}, key + ".keep");
         struct Data {
             Tensor in;
             graph::Buffer out;
@@ -502,17 +476,26 @@ class StepDeclaration {
                 d.in = read(pass, x);
                 d.out = pass.write(kept, Access::KernelWrite);
             },
-            [history, operators = &operators_](const Data& d, accel::PassContext& lane) {
+            [history, op](const Data& d, accel::PassContext& lane) {
                 const std::uint64_t bytes = d.in.frame_bytes();
                 const std::vector<const std::byte*> made = read_only(addresses(lane, d.in));
                 std::vector<std::byte*> slots;
                 for (std::int64_t i = 0; i < history; ++i)
                     slots.push_back(lane.address(d.out) + static_cast<std::uint64_t>(i) * bytes);
                 const std::size_t fresh = std::min(made.size(), slots.size());
-                report(lane, operators->keep_frames(lane.stream(), lane.pass_name(),
-                                                    {slots, std::span(made).last(fresh), bytes}));
+                report(lane, op->enqueue(lane.stream(), lane.pass_name(),
+                                         {.input = std::span(made).last(fresh), .output = slots}));
             });
         frame_.export_contents(data.out);
+    }
+
+    using Operator = std::shared_ptr<const nn::Operator>;
+    /// Null after an error, which it notes.
+    Operator bind(const conv::OpProblem& problem, const std::string& where) {
+        auto found = operators_.get(problem);
+        if (found) return std::move(*found);
+        note(std::move(found.error()), where);
+        return nullptr;
     }
 
     static graph::Buffer workspace(graph::PassBuilder& pass, const std::string& name, std::uint64_t bytes) {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <kinetograph/kernels/conv/attention.hpp>
+#include <kinetograph/kernels/conv/operator.hpp>
 
 /// The chips that have kernels: kernels/chips.cmake lists their folders.
 namespace kinetograph::conv {
@@ -19,8 +19,9 @@ struct KnownDevice {
 
 /// What a chip's folder gives, by the functions of these names in its plan.hpp.
 struct ChipKernels {
-    std::span<const ConvMethod> (*methods)();                 ///< best first
-    std::span<const AttentionMethod> (*attention_methods)();  ///< the same
+    std::span<const ConvMethod> (*methods)();   ///< that have kernels, best first
+    std::span<const ConvModel> (*models)();     ///< that have none
+    std::span<const OpMethod> (*operators)();   ///< of one problem best first
     std::span<const KnownDevice> (*devices)();  ///< one for each architecture that the folder's cost model covers
 };
 

@@ -11,18 +11,6 @@ int Chip::cuda_architecture() const {
     return number;
 }
 
-std::string reasons(std::span<const Gate> gates, const Subject& subject) {
-    std::string text;
-    for (const Gate& gate : gates) {
-        if (gate.holds(subject)) continue;
-        if (!text.empty()) text += "; ";
-        text += "wants ";
-        text += gate.requirement;
-        text += ", met " + gate.value(subject);
-    }
-    return text;
-}
-
 std::string_view element_spelling(Element element) {
     switch (element) {
         case Element::F32:
@@ -35,8 +23,14 @@ std::string_view element_spelling(Element element) {
             return "F8_E4M3";
         case Element::F8E5M2:
             return "F8_E5M2";
+        case Element::I8:
+            return "I8";
+        case Element::U8:
+            return "U8";
+        case Element::I32:
+            return "I32";
         default:
-            return "a type that no convolution computes with";
+            return "another type";
     }
 }
 

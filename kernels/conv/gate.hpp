@@ -3,16 +3,21 @@
 #include <kinetograph/kernels/conv/chip.hpp>
 #include <kinetograph/kernels/conv/problem.hpp>
 #include <span>
+#include <type_traits>
 
 /// Gates: the conditions under which a method takes a problem, as a list that a person can read and the program prints.
 namespace kinetograph::conv {
 
-/// What gates look at: the problem and the chip that would run it.
-struct Subject {
-    const ConvProblem& problem;
+/// What a method's gates look at: a problem and the chip that would run it.
+template <class Problem>
+struct SubjectOf {
+    const Problem& problem;
     const Chip& chip;
 };
+using Subject = SubjectOf<ConvProblem>;
 
+/// A condition on a Subject, which is a SubjectOf some problem, or a problem alone.
+template <class Subject>
 struct Gate {
     std::string_view requirement;  ///< "groups 1": what must hold
     bool (*holds)(const Subject&);
@@ -20,7 +25,16 @@ struct Gate {
 };
 
 /// "wants groups 1, met 4; wants bf16, met F32": requirement and value of every gate that does not hold; "" if all do.
-std::string reasons(std::span<const Gate> gates, const Subject& subject);
+template <class Subject>
+std::string reasons(std::span<const Gate<Subject>> gates, const std::type_identity_t<Subject>& subject) {
+    std::string text;
+    for (const Gate<Subject>& gate : gates) {
+        if (gate.holds(subject)) continue;
+        if (!text.empty()) text += "; ";
+        text.append("wants ").append(gate.requirement).append(", met ").append(gate.value(subject));
+    }
+    return text;
+}
 
 /// The spelling of element types in gates' values: "F8_E4M3".
 std::string_view element_spelling(Element element);
@@ -33,25 +47,28 @@ inline std::string met_chip(const Subject& s, std::string_view kind) {
 std::string met(const Dhw& axes);  ///< "1,2,2"
 
 // Gates that several methods share.
-inline constexpr Gate kNoUpsampling{"an input as it lies in memory",
-                                    [](const Subject& s) { return !s.problem.upsample; },
-                                    [](const Subject&) { return std::string("one to upsample"); }};
-inline constexpr Gate kUngrouped{"groups 1", [](const Subject& s) { return s.problem.groups == 1; },
-                                 [](const Subject& s) { return std::to_string(s.problem.groups); }};
-inline constexpr Gate kStride1{"stride 1", [](const Subject& s) { return s.problem.stride.all(1); },
-                               [](const Subject& s) { return met(s.problem.stride); }};
-inline constexpr Gate kDilation1{"dilation 1", [](const Subject& s) { return s.problem.dilation.all(1); },
-                                 [](const Subject& s) { return met(s.problem.dilation); }};
-inline constexpr Gate kTwoFrames{"two output frames or more", [](const Subject& s) { return s.problem.d_out() >= 2; },
-                                 [](const Subject& s) { return std::to_string(s.problem.d_out()); }};
-inline constexpr Gate kBf16{"bf16", [](const Subject& s) { return s.problem.dtype == Element::BF16; }, met_dtype};
-inline constexpr Gate kBf16OrF16{
+inline constexpr Gate<Subject> kNoUpsampling{"an input as it lies in memory",
+                                             [](const Subject& s) { return !s.problem.upsample; },
+                                             [](const Subject&) { return std::string("one to upsample"); }};
+inline constexpr Gate<Subject> kUngrouped{"groups 1", [](const Subject& s) { return s.problem.groups == 1; },
+                                          [](const Subject& s) { return std::to_string(s.problem.groups); }};
+inline constexpr Gate<Subject> kStride1{"stride 1", [](const Subject& s) { return s.problem.stride.all(1); },
+                                        [](const Subject& s) { return met(s.problem.stride); }};
+inline constexpr Gate<Subject> kDilation1{"dilation 1", [](const Subject& s) { return s.problem.dilation.all(1); },
+                                          [](const Subject& s) { return met(s.problem.dilation); }};
+inline constexpr Gate<Subject> kTwoFrames{"two output frames or more",
+                                          [](const Subject& s) { return s.problem.d_out() >= 2; },
+                                          [](const Subject& s) { return std::to_string(s.problem.d_out()); }};
+inline constexpr Gate<Subject> kBf16{"bf16", [](const Subject& s) { return s.problem.dtype == Element::BF16; },
+                                     met_dtype};
+inline constexpr Gate<Subject> kBf16OrF16{
     "bf16 or fp16",
     [](const Subject& s) { return s.problem.dtype == Element::BF16 || s.problem.dtype == Element::F16; }, met_dtype};
-inline constexpr Gate kUnscaled{"sums without scales", [](const Subject& s) { return s.problem.unscaled(); },
-                                [](const Subject& s) {
-                                    return s.problem.channel_scales ? std::string("a scale for each channel")
-                                                                    : "alpha " + std::to_string(s.problem.alpha);
-                                }};
+inline constexpr Gate<Subject> kUnscaled{"sums without scales", [](const Subject& s) { return s.problem.unscaled(); },
+                                         [](const Subject& s) {
+                                             return s.problem.channel_scales
+                                                        ? std::string("a scale for each channel")
+                                                        : "alpha " + std::to_string(s.problem.alpha);
+                                         }};
 
 }  // namespace kinetograph::conv

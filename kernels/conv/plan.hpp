@@ -57,7 +57,9 @@ struct ConvCopy {
     const std::byte* from = nullptr;
     std::uint64_t bytes = 0;
 };
-using ConvStep = std::variant<ConvLaunch, ConvCopy>;
+/// Work on the host, enqueued like a kernel. Returns what went wrong; "" if nothing did.
+using HostWork = std::function<std::string()>;
+using ConvStep = std::variant<ConvLaunch, ConvCopy, HostWork>;
 
 /// Makes the tensor map for a description: by the driver's call, or by the host model.
 using EncodeMap = std::function<isa::TensorMap(const isa::TensorMapDesc&)>;
@@ -106,11 +108,20 @@ struct KernelChoice {
 struct ConvMethod {
     std::string_view name;     ///< "implicit-gemm-sm80"
     std::string_view summary;  ///< one line for people
-    std::span<const Gate> gates;
+    std::span<const Gate<Subject>> gates;
     ConvPlan (*plan)(const ConvProblem&, const Chip&);
     Rounding rounding = Rounding::Once;
     KernelChoice choice = {};
     bool carries = false;  ///< takes problems with carried sums
+};
+
+/// A method without a kernel: what one would take, beside a method that runs.
+struct ConvModel {
+    std::string_view name;                 ///< "winograd-time-sm100"
+    std::span<const Gate<Subject>> gates;  ///< of the problems and chips that it covers
+    double (*seconds)(const ConvProblem&, const Chip&);
+    std::string_view beside;                                    ///< the chip's method for the same problems
+    double (*seconds_beside)(const ConvProblem&, const Chip&);  ///< that method's seconds
 };
 
 }  // namespace kinetograph::conv

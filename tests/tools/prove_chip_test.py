@@ -12,7 +12,7 @@ import unittest
 TOOL = pathlib.Path(__file__).resolve().parents[2] / "tools/prove_chip"
 CONVOLUTION = {"device": "Fake B200", "commit": "0", "relative_l2": 1e-3,
                "dispatch": [{"candidate": "implicit-gemm-sm100", "open": True, "expected_error": 2e-3},
-                            {"candidate": "winograd-time-sm100", "open": False, "expected_error": 2e-3}]}
+                            {"candidate": "im2col-sm100", "open": False, "expected_error": 2e-3}]}
 B200_PROGRAMS = ["gpu/sm100_on_device", "gpu/hopper_conformance", "compute/cuda/compute_cuda_conv_test",
                  "compute/cuda/compute_cuda_nn_test", "compute/cuda/compute_cuda_decoder_test",
                  "compute/cuda/sm100/compute_cuda_sm100_test", "compute/cuda/sm100/compute_cuda_sm100_decoder_test"]
@@ -103,7 +103,7 @@ class ProveChip(unittest.TestCase):
 
     def test_on_the_chip_a_build_without_its_kernels_proves_nothing(self):
         self.kinetograph({"dispatch": [{"candidate": "conv2d-sm100", "open": False,
-                                        "reason": "wants kernels for sm_100f in this build, met none"}]})
+                                        "reason": "no fat binary \"conv2d_frames\" in this build: none"}]})
         run, report = self.proves("b200", "--only-prove")
         self.assertEqual((run.returncode, report["on_the_chip"]), (1, True))
         self.assertIn("residual: no method of the chip is open", report["failures"])

@@ -59,11 +59,8 @@ class StepWalk {
     }
 
     void add(const nn::NormPass& pass) { move("norms", pass.norm.norm->key, 1, 2 * bytes_of(pass.input)); }
-    void add(const nn::UpsamplePass& pass) {
-        move("moved pixels", pass.upsample->key, 1, bytes_of(pass.input) + bytes_of(pass.output));
-    }
-    void add(const nn::DepthToSpacePass& pass) {
-        move("moved pixels", pass.depth_to_space->key, 1, bytes_of(pass.input) + bytes_of(pass.output));
+    void add(const nn::OperatorPass& pass) {
+        move("moved pixels", pass.key(), 1, bytes_of(pass.input) + bytes_of(pass.output));
     }
     void add(const nn::DropPass&) {}
 

@@ -37,7 +37,7 @@ void describe(DecoderLayer& layer, const conv::ConvPlan& plan) {
 }
 
 std::string_view method_of(const conv::ConvProblem& problem) {
-    return !problem.carried && declined(without_norm(problem)).empty() ? "four-wave-gfx950" : "another";
+    return !problem.carried && launch_reasons(without_norm(problem)).empty() ? "four-wave-gfx950" : "another";
 }
 
 /// Sums of the passes that are not convolutions, by their kind.

@@ -85,20 +85,40 @@ std::string to_json(const conv::ConvProblem& problem, const accel::DeviceInfo& d
     return json_text(json);
 }
 
-/// The decision for a device that need not be present.
+nlohmann::ordered_json to_json(std::span<const conv::ModelRow> models) {
+    auto list = nlohmann::ordered_json::array();
+    for (const conv::ModelRow& row : models)
+        list.push_back({{"model", row.model},
+                        {"predicted_seconds", row.seconds},
+                        {"beside", row.beside},
+                        {"beside_seconds", row.seconds_beside}});
+    return list;
+}
+
+/// All methods, or the one that --backend names.
+Result<std::vector<conv::DispatchRow>> rows_for(const ConvArguments& arguments, const conv::Chip& chip) {
+    if (arguments.backend.empty()) return conv::explain(chip, arguments.problem, arguments.sums);
+    KG_TRY(auto row, conv::explain_named(chip, arguments.problem, arguments.backend));
+    return std::vector<conv::DispatchRow>{std::move(row)};
+}
+
+/// The decision for a device that need not be present, by plans whose kernels need not be in this build.
 Result<void> explain_for(const ConvArguments& arguments, const conv::ConvProblem& problem) {
     const accel::DeviceInfo device = *conv::describe_known_device(arguments.described_device);
-    const auto rows = conv::explain(device, problem, arguments.sums);
+    const conv::Chip chip = conv::chip_of(device);
+    KG_TRY(const auto rows, rows_for(arguments, chip));
+    const auto models = conv::explain_models(chip, problem);
     if (!arguments.json.empty()) {
         KG_TRY(auto json, TextOutput::create(arguments.json));
         const nlohmann::ordered_json text{{"problem", problem.to_string()}, {"lane", accel::to_string(device.kind)},
                                           {"device", device.name},          {"architecture", device.architecture},
-                                          {"commit", kBuildCommit},         {"dispatch", to_json(rows)}};
+                                          {"commit", kBuildCommit},         {"dispatch", to_json(rows)},
+                                          {"models", to_json(models)}};
         KG_CHECK(json.write(json_text(text)));
         if (arguments.json == "-") return {};
     }
-    return print(fmt::format("{}\non {} ({}), described, not opened:\n{}", problem.to_string(), device.name,
-                             device.architecture, conv::to_string(rows)));
+    return print(fmt::format("{}\non {} ({}), described, not opened:\n{}{}", problem.to_string(), device.name,
+                             device.architecture, conv::to_string(rows), conv::to_string(models)));
 }
 
 Result<void> run(const ConvArguments& arguments) {
@@ -112,7 +132,8 @@ Result<void> run(const ConvArguments& arguments) {
     const auto rows = conv::explain(info, problem, arguments.sums);
     const bool quiet = arguments.json == "-";  // standard output then has the JSON
     if (arguments.explain && !quiet) {
-        KG_CHECK(print(conv::to_string(rows) + '\n'));
+        const auto models = conv::explain_models(conv::chip_of(info), problem);
+        KG_CHECK(print(conv::to_string(rows) + conv::to_string(models) + '\n'));
     }
     KG_TRY(auto result, conv::run_problem(*device, problem,
                                           {.backend = arguments.backend,
@@ -171,8 +192,9 @@ void add_conv(CLI::App& app, Action& action) {
         "--explain", arguments->explain,
         "Print the dispatch list: predicted times and errors of who would run it, reasons of who would not");
     command
-        ->add_option("--for", arguments->described_device,
-                     "Explain for a GPU of this architecture, there or not; runs nothing")
+        ->add_option(
+            "--for", arguments->described_device,
+            "Explain for a GPU of this architecture, there or not; runs nothing. With --backend that candidate")
         ->type_name(architectures())
         ->check(CLI::Validator(
             [](const std::string& word) {

@@ -15,17 +15,13 @@ constexpr double kClocksOfAChannel = 11;
 
 bool runs_on(const conv::Chip& chip) { return chip.cuda_architecture() / 10 == 10; }
 
-std::string reasons(const AttentionProblem& problem) {
-    return sm90::attention_reasons(problem, "tcgen05_attention_bf16", "kernels for sm_100f in this build");
-}
-
 /// Kernel sm100_attention_<type>_<width> of fat binary tcgen05_attention_<type>.
-conv::AttentionPlan plan(const AttentionProblem& problem, const conv::Chip& chip) {
+conv::OpPlan plan(const AttentionProblem& problem, const conv::Chip& chip) {
     const uint32_t width = sm90::attention_width(problem.channels);
     return sm90::plan_attention(
         problem, chip,
-        {std::string("sm100_attention_") + element_name(problem.dtype) + '_' + std::to_string(width),
-         problem.dtype == Element::BF16 ? "tcgen05_attention_bf16" : "tcgen05_attention_f16"},
+        {std::string("sm100_attention_") + element_name(problem.input.element) + '_' + std::to_string(width),
+         problem.input.element == Element::BF16 ? "tcgen05_attention_bf16" : "tcgen05_attention_f16"},
         attention_cta(width), kClocksOfAChannel * width);
 }
 
@@ -40,8 +36,9 @@ sm90::AttentionCta attention_cta(uint32_t channels) {
     return {};
 }
 
-std::span<const conv::AttentionMethod> attention_methods() {
-    static constexpr conv::AttentionMethod kMethods[] = {{"tcgen05-sm100", runs_on, reasons, plan}};
+std::span<const conv::OpMethod> operators() {
+    static const conv::OpMethod kMethods[] = {
+        conv::OpMethodOf<AttentionProblem>{"tcgen05-sm100", runs_on, sm90::attention_gates(), plan, false}};
     return kMethods;
 }
 

@@ -1,11 +1,9 @@
 #include <kinetograph/kernels/cuda/sm100/gates.hpp>
 
 #include <kinetograph/kernels/conv/winograd_time.hpp>
-#include <kinetograph/kernels/cuda/fat_binaries.hpp>
 #include <kinetograph/kernels/cuda/sm100/conv2d_params.hpp>
 #include <kinetograph/kernels/cuda/sm100/cost.hpp>
 #include <kinetograph/kernels/cuda/sm100/halo_plan.hpp>
-#include <kinetograph/kernels/cuda/sm100/winograd_model.hpp>
 #include <kinetograph/kernels/cuda/sm80/upsample.hpp>
 #include <kinetograph/kernels/cuda/sm90/conv_params.hpp>
 
@@ -54,28 +52,29 @@ std::string reach_value(const ConvProblem& p) {
            text(Dhw{p.filter.q, p.filter.r, p.filter.s}) + ", dilation " + text(p.dilation);
 }
 
-constexpr Conv2dGate kElement{"bf16, fp16 or fp8 e4m3", [](const ConvProblem& p) { return p.dtype != Element::F8E5M2; },
-                              met_element};
-constexpr Conv2dGate kGroups{"groups 1", [](const ConvProblem& p) { return p.groups == 1; },
-                             [](const ConvProblem& p) { return text("groups", p.groups); }};
+constexpr Gate<ConvProblem> kElement{"bf16, fp16 or fp8 e4m3",
+                                     [](const ConvProblem& p) { return p.dtype != Element::F8E5M2; }, met_element};
+constexpr Gate<ConvProblem> kGroups{"groups 1", [](const ConvProblem& p) { return p.groups == 1; },
+                                    [](const ConvProblem& p) { return text("groups", p.groups); }};
 // 32 bf16 channels are one row under the 64-byte swizzle.
-constexpr Conv2dGate kChannels{"C_in a multiple of 32",
-                               [](const ConvProblem& p) { return p.c_in > 0 && p.c_in % 32 == 0; },
-                               [](const ConvProblem& p) { return text("C_in", p.c_in); }};
+constexpr Gate<ConvProblem> kChannels{"C_in a multiple of 32",
+                                      [](const ConvProblem& p) { return p.c_in > 0 && p.c_in % 32 == 0; },
+                                      [](const ConvProblem& p) { return text("C_in", p.c_in); }};
 // A row of D is a stride of its tensor map: it must be a multiple of 16 bytes.
-constexpr Conv2dGate kFilters{"C_out a multiple of 8", [](const ConvProblem& p) { return p.filter.k % 8 == 0; },
-                              [](const ConvProblem& p) { return text("C_out", p.filter.k); }};
-constexpr Conv2dGate kStrides{"strides 1 to 8",
-                              [](const ConvProblem& p) {
-                                  const auto fits = [](int64_t stride) { return stride >= 1 && stride <= 8; };
-                                  return fits(p.stride.d) && fits(p.stride.h) && fits(p.stride.w);
-                              },
-                              [](const ConvProblem& p) { return "strides " + text(p.stride); }};
-constexpr Conv2dGate kPixels{"fewer than 2^31 output pixels",
-                             [](const ConvProblem& p) { return p.frames_out() * p.pixels_out() < int64_t{1} << 31; },
-                             [](const ConvProblem& p) { return text("pixels", p.frames_out() * p.pixels_out()); }};
+constexpr Gate<ConvProblem> kFilters{"C_out a multiple of 8", [](const ConvProblem& p) { return p.filter.k % 8 == 0; },
+                                     [](const ConvProblem& p) { return text("C_out", p.filter.k); }};
+constexpr Gate<ConvProblem> kStrides{"strides 1 to 8",
+                                     [](const ConvProblem& p) {
+                                         const auto fits = [](int64_t stride) { return stride >= 1 && stride <= 8; };
+                                         return fits(p.stride.d) && fits(p.stride.h) && fits(p.stride.w);
+                                     },
+                                     [](const ConvProblem& p) { return "strides " + text(p.stride); }};
+constexpr Gate<ConvProblem> kPixels{
+    "fewer than 2^31 output pixels",
+    [](const ConvProblem& p) { return p.frames_out() * p.pixels_out() < int64_t{1} << 31; },
+    [](const ConvProblem& p) { return text("pixels", p.frames_out() * p.pixels_out()); }};
 
-constexpr Conv2dGate kFramesGates[] = {
+constexpr Gate<ConvProblem> kFramesGates[] = {
     kElement,
     kGroups,
     kChannels,
@@ -90,7 +89,7 @@ constexpr Conv2dGate kFramesGates[] = {
      }},
     {"corners of rows and columns in [-128, 127] and taps within 255", reaches_in_frames, reach_value}};
 
-constexpr Conv2dGate kVolumeGates[] = {
+constexpr Gate<ConvProblem> kVolumeGates[] = {
     kElement,
     kGroups,
     kChannels,
@@ -99,7 +98,7 @@ constexpr Conv2dGate kVolumeGates[] = {
     kPixels,
     {"corners of all axes in [-16, 15] and taps within 31", reaches_in_volumes, reach_value}};
 
-constexpr Conv2dGate kWindowGates[] = {
+constexpr Gate<ConvProblem> kWindowGates[] = {
     kElement,
     kGroups,
     kChannels,
@@ -109,7 +108,7 @@ constexpr Conv2dGate kWindowGates[] = {
     {"corners of rows and columns in [-128, 127] and taps within 255", reaches_in_frames, reach_value},
     {"temporal dilation 1", [](const ConvProblem& p) { return p.dilation.d == 1; },
      [](const ConvProblem& p) { return text("dilation", p.dilation.d); }},
-    {"every output frame meets an input frame",
+    {"every output frame to meet an input frame",
      [](const ConvProblem& p) { return p.pad.front < p.filter.q && p.pad.back < p.filter.q; },
      [](const ConvProblem& p) {
          return text("temporal padding", p.pad.front) + " and " + std::to_string(p.pad.back) + ", " +
@@ -121,7 +120,7 @@ constexpr Conv2dGate kWindowGates[] = {
          return text("frames", p.frames_in()) + " in, " + std::to_string(p.frames_out()) + " out";
      }}};
 
-constexpr Conv2dGate kQsliceGates[] = {
+constexpr Gate<ConvProblem> kQsliceGates[] = {
     {"bf16", [](const ConvProblem& p) { return p.dtype == Element::BF16; }, met_element},
     {"stride 1", [](const ConvProblem& p) { return p.stride.all(1); },
      [](const ConvProblem& p) { return "stride " + text(p.stride); }},
@@ -139,48 +138,42 @@ constexpr Conv2dGate kQsliceGates[] = {
     kPixels,
     {"corners of rows and columns in [-128, 127] and taps within 255", reaches_in_frames, reach_value}};
 
-constexpr Gate kOnSm100{"an sm_100 or sm_103 device",
-                        [](const Subject& s) { return s.chip.cuda_architecture() / 10 == 10; },
-                        [](const Subject& s) { return conv::met_chip(s, "cuda"); }};
+constexpr Gate<Subject> kOnSm100{"an sm_100 or sm_103 device",
+                                 [](const Subject& s) { return s.chip.cuda_architecture() / 10 == 10; },
+                                 [](const Subject& s) { return conv::met_chip(s, "cuda"); }};
 
-// The kernels take half a minute to compile and 6 MiB, so only builds whose architectures include them have them.
-constexpr Gate kInBuild{"kernels for sm_100f in this build",
-                        [](const Subject&) { return !cuda::fat_binary("conv2d_frames").empty(); },
-                        [](const Subject&) { return std::string(cuda::fat_binary_compiler()); }};
-
-constexpr Gate kNarrowOutput{
+constexpr Gate<Subject> kNarrowOutput{
     "an output of 16 bits", [](const Subject& s) { return s.problem.output_dtype != Element::F32; },
     [](const Subject& s) { return std::string(conv::element_spelling(s.problem.output_dtype)); }};
 
 bool multiplies(Element element) {
     return element == Element::BF16 || element == Element::F16 || element == Element::F8E4M3;
 }
-constexpr Gate kMultipliedElement{"bf16, fp16 or fp8", [](const Subject& s) { return multiplies(s.problem.dtype); },
-                                  conv::met_dtype};
-constexpr Gate kBf16BeforeActivation{
+constexpr Gate<Subject> kMultipliedElement{
+    "bf16, fp16 or fp8", [](const Subject& s) { return multiplies(s.problem.dtype); }, conv::met_dtype};
+constexpr Gate<Subject> kBf16BeforeActivation{
     "bf16 before an activation",
     [](const Subject& s) { return s.problem.activation == conv::Activation::None || s.problem.dtype == Element::BF16; },
     conv::met_dtype};
 
 /// The kernel's gates that the problem fails; "" if none, or if no kernel here multiplies the element.
-std::string failed(std::span<const Conv2dGate> gates, const Subject& s) {
-    return multiplies(s.problem.dtype) ? declined(gates, s.problem) : "";
+std::string failed(std::span<const Gate<ConvProblem>> gates, const Subject& s) {
+    return multiplies(s.problem.dtype) ? conv::reasons(gates, s.problem) : "";
 }
-std::string failed_value(std::span<const Conv2dGate> gates, const Subject& s) {
-    return "a problem that fails " + failed(gates, s);
+std::string failed_value(std::span<const Gate<ConvProblem>> gates, const Subject& s) {
+    return "one that " + failed(gates, s);
 }
 
 bool few_filters(const ConvProblem& p) { return p.filter.k <= 16; }
 bool bare(const ConvProblem& p) { return !p.residual && p.norm == conv::Norm::None && !p.upsample; }
 
 // Tensor maps require strides of multiples of 16 bytes: 8 channels of 16 bits.
-constexpr Gate kInputChannels{"input channels a multiple of 8",
-                              [](const Subject& s) { return s.problem.c_in % 8 == 0; },
-                              [](const Subject& s) { return std::to_string(s.problem.c_in); }};
+constexpr Gate<Subject> kInputChannels{"input channels a multiple of 8",
+                                       [](const Subject& s) { return s.problem.c_in % 8 == 0; },
+                                       [](const Subject& s) { return std::to_string(s.problem.c_in); }};
 
-constexpr Gate kImplicitGemm[] = {
+constexpr Gate<Subject> kImplicitGemm[] = {
     kOnSm100,
-    kInBuild,
     conv::kBf16OrF16,
     {"an output of the input's type, or at most 16 output channels without residual, norm and upsampling",
      [](const Subject& s) {
@@ -215,9 +208,7 @@ constexpr Gate kImplicitGemm[] = {
      [](const Subject&) { return std::string("other taps or padding"); }},
 };
 
-std::string met_winograd_model(const Subject& s);
-
-constexpr Gate kWinograd[] = {
+constexpr Gate<Subject> kWinograd[] = {
     kOnSm100,
     conv::kBf16OrF16,
     {"an output of the input's type", [](const Subject& s) { return s.problem.output_dtype == s.problem.dtype; },
@@ -233,24 +224,14 @@ constexpr Gate kWinograd[] = {
     conv::kTaps3x3x3,
     conv::kPaddedByTwoFrames,
     conv::kTwoFrames,
-    {"a kernel", [](const Subject&) { return false; }, met_winograd_model},
 };
 
-std::string met_winograd_model(const Subject& s) {
-    return conv::met_model(
-        {[](const ConvProblem& problem, const conv::Chip& chip) { return winograd_seconds(problem, chip); },
-         "implicit-gemm-sm100",
-         [](const ConvProblem& problem, const conv::Chip& chip) { return plan_implicit_gemm(problem, chip).seconds; }},
-        std::span(kWinograd).first(std::size(kWinograd) - 1), s);
-}
+constexpr Gate<Subject> kSiluOrNone{"SiLU or no activation",
+                                    [](const Subject& s) { return s.problem.activation != conv::Activation::Relu; },
+                                    [](const Subject& s) { return std::string(to_string(s.problem.activation)); }};
 
-constexpr Gate kSiluOrNone{"SiLU or no activation",
-                           [](const Subject& s) { return s.problem.activation != conv::Activation::Relu; },
-                           [](const Subject& s) { return std::string(to_string(s.problem.activation)); }};
-
-constexpr Gate kConv2d[] = {
+constexpr Gate<Subject> kConv2d[] = {
     kOnSm100,
-    kInBuild,
     kSiluOrNone,
     kNarrowOutput,
     kMultipliedElement,
@@ -259,9 +240,8 @@ constexpr Gate kConv2d[] = {
      [](const Subject& s) { return failed_value(gates(Activation::Frames2d), s); }},
 };
 
-constexpr Gate kConv3d[] = {
+constexpr Gate<Subject> kConv3d[] = {
     kOnSm100,
-    kInBuild,
     kSiluOrNone,
     kNarrowOutput,
     kMultipliedElement,
@@ -271,9 +251,8 @@ constexpr Gate kConv3d[] = {
      [](const Subject& s) { return failed_value(gates(Activation::Window3d), s); }},
 };
 
-constexpr Gate kQSlice[] = {
+constexpr Gate<Subject> kQSlice[] = {
     kOnSm100,
-    kInBuild,
     kSiluOrNone,
     kNarrowOutput,
     conv::kBf16,
@@ -281,9 +260,8 @@ constexpr Gate kQSlice[] = {
      [](const Subject& s) { return failed_value(qslice_gates(), s); }},
 };
 
-constexpr Gate kIm2col[] = {
+constexpr Gate<Subject> kIm2col[] = {
     kOnSm100,
-    kInBuild,
     kSiluOrNone,
     kMultipliedElement,
     {"pixels of an even number of bytes where they are doubled",
@@ -298,7 +276,7 @@ constexpr Gate kIm2col[] = {
 
 }  // namespace
 
-std::span<const Conv2dGate> gates(Activation activation) {
+std::span<const Gate<ConvProblem>> gates(Activation activation) {
     switch (activation) {
         case Activation::Frames2d:
             return kFramesGates;
@@ -309,23 +287,13 @@ std::span<const Conv2dGate> gates(Activation activation) {
     }
 }
 
-std::span<const Conv2dGate> qslice_gates() { return kQsliceGates; }
+std::span<const Gate<ConvProblem>> qslice_gates() { return kQsliceGates; }
 
-std::string declined(std::span<const Conv2dGate> gates, const ConvProblem& problem) {
-    std::string reasons;
-    for (const Conv2dGate& gate : gates) {
-        if (gate.holds(problem)) continue;
-        if (!reasons.empty()) reasons += "; ";
-        reasons.append(gate.requirement).append(" (").append(gate.value(problem)).append(")");
-    }
-    return reasons;
-}
-
-std::span<const Gate> implicit_gemm_gates() { return kImplicitGemm; }
-std::span<const Gate> winograd_gates() { return kWinograd; }
-std::span<const Gate> conv2d_gates() { return kConv2d; }
-std::span<const Gate> conv3d_gates() { return kConv3d; }
-std::span<const Gate> q_slice_gates() { return kQSlice; }
-std::span<const Gate> im2col_gates() { return kIm2col; }
+std::span<const Gate<Subject>> implicit_gemm_gates() { return kImplicitGemm; }
+std::span<const Gate<Subject>> winograd_gates() { return kWinograd; }
+std::span<const Gate<Subject>> conv2d_gates() { return kConv2d; }
+std::span<const Gate<Subject>> conv3d_gates() { return kConv3d; }
+std::span<const Gate<Subject>> q_slice_gates() { return kQSlice; }
+std::span<const Gate<Subject>> im2col_gates() { return kIm2col; }
 
 }  // namespace kinetograph::sm100

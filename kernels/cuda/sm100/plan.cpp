@@ -7,7 +7,9 @@
 #include <kinetograph/kernels/cuda/sm100/gates.hpp>
 #include <kinetograph/kernels/cuda/sm100/halo_plan.hpp>
 #include <kinetograph/kernels/cuda/sm100/pack.hpp>
+#include <kinetograph/kernels/cuda/sm100/winograd_model.hpp>
 #include <kinetograph/kernels/cuda/sm80/cost.hpp>
+#include <kinetograph/kernels/cuda/sm80/frame_passes.hpp>
 #include <kinetograph/kernels/cuda/sm80/passes.hpp>
 
 namespace kinetograph::sm100 {
@@ -191,8 +193,6 @@ std::span<const conv::ConvMethod> methods() {
          plan_implicit_gemm,
          conv::Rounding::Once,
          {halo_kernels, plan_implicit_gemm_with}},
-        {"winograd-time-sm100", "two frames at once with two thirds of their multiplications on SM100: predicted only",
-         winograd_gates(), nullptr, conv::Rounding::Operands},
         {"conv2d-sm100", "implicit GEMM of images on SM100's tensor memory", conv2d_gates(), completed<plan_conv2d>,
          conv::Rounding::Once, kChoice<conv2d_kernels, plan_conv2d_with>},
         {"conv3d-sm100", "causal implicit GEMM in one launch on SM100's tensor memory", conv3d_gates(),
@@ -206,6 +206,18 @@ std::span<const conv::ConvMethod> methods() {
          completed<plan_im2col>, conv::Rounding::Once, kChoice<im2col_kernels, plan_im2col_with>},
     };
     return kMethods;
+}
+
+std::span<const conv::ConvModel> models() {
+    static constexpr auto kSeconds = [](const ConvProblem& problem, const conv::Chip& chip) {
+        return winograd_seconds(problem, chip);
+    };
+    static constexpr auto kBeside = [](const ConvProblem& problem, const conv::Chip& chip) {
+        return plan_implicit_gemm(problem, chip).seconds;
+    };
+    static const conv::ConvModel kModels[] = {
+        {"winograd-time-sm100", winograd_gates(), kSeconds, "implicit-gemm-sm100", kBeside}};
+    return kModels;
 }
 
 std::span<const conv::KnownDevice> devices() {
@@ -277,7 +289,7 @@ ConvPlan plan_volume(const ConvProblem& problem, const conv::Chip& chip, const W
 }
 
 /// Whether the corners of a rank-5 map reach all taps.
-bool fits_volume(const ConvProblem& problem) { return declined(gates(Activation::Volume3d), problem).empty(); }
+bool fits_volume(const ConvProblem& problem) { return conv::reasons(gates(Activation::Volume3d), problem).empty(); }
 
 }  // namespace
 

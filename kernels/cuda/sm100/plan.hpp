@@ -5,11 +5,12 @@
 /// The convolutions and the attention of this folder as plans. Pure host code.
 namespace kinetograph::sm100 {
 
-/// implicit-gemm-sm100 (halo_plan.hpp), conv2d-sm100, conv3d-sm100, q-slice-sm100, q-slice-rounded-sm100, im2col-sm100;
-/// winograd-time-sm100, which takes no problem, because it has no kernel (winograd_model.hpp).
+/// implicit-gemm-sm100 (halo_plan.hpp), conv2d-sm100, conv3d-sm100, q-slice-sm100, q-slice-rounded-sm100, im2col-sm100.
 std::span<const conv::ConvMethod> methods();
+/// winograd-time-sm100 (winograd_model.hpp).
+std::span<const conv::ConvModel> models();
 /// tcgen05-sm100.
-std::span<const conv::AttentionMethod> attention_methods();
+std::span<const conv::OpMethod> operators();
 std::span<const conv::KnownDevice> devices();
 
 /// One temporal tap: one launch for each run of frames that follow one another in memory, as input, output and

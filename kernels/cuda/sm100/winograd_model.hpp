@@ -21,7 +21,7 @@ enum class SumsTaken : uint8_t {
 Conv2dEstimate winograd_estimate(const HaloConfig& config, const conv::ConvProblem& problem, const ChipRates& chip = {},
                                  SumsTaken taken = SumsTaken::AsStored);
 
-/// Seconds of the fastest tile, all launches included. `problem` has passed winograd_gates() except the last.
+/// Seconds of the fastest tile, all launches included. `problem` has passed winograd_gates().
 double winograd_seconds(const conv::ConvProblem& problem, const conv::Chip& chip,
                         SumsTaken taken = SumsTaken::AsStored);
 

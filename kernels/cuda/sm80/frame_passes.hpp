@@ -1,5 +1,7 @@
 #pragma once
 
+#include <kinetograph/kernels/conv/counts.hpp>
+#include <kinetograph/kernels/conv/pixel_order.hpp>
 #include <kinetograph/kernels/cuda/sm80/pass_launch.hpp>
 #include <kinetograph/kernels/cuda/sm80/pass_params.hpp>
 #include <kinetograph/kernels/isa/convert.hpp>
@@ -8,8 +10,8 @@
 #include <kinetograph/kernels/isa/shuffle.hpp>
 #include <kinetograph/kernels/isa/thread.hpp>
 
-/// A decoder's passes over single pixels or elements. kPassThreads threads per CTA, frames along y (z for
-/// UpsampleKernel); pass_launch.cpp computes the grids.
+/// A decoder's passes over single pixels or elements: of each the parameters, the kernel's only one by value, the shape
+/// of its launch, and the kernel. kPassThreads threads per CTA, frames along y (z for UpsampleKernel).
 namespace kinetograph::sm80 {
 
 inline constexpr uint32_t kPassThreads = 256;
@@ -40,8 +42,22 @@ KG_DEVICE void store_element(void* frame, size_t index, float value) {
 /// This thread's index in its row of the grid.
 KG_DEVICE uint32_t thread_of_row() { return isa::block_index().x * kPassThreads + isa::thread_index(); }
 
+/// out = x * sqrt(channels) / max(||x||_2, 1e-12) * gamma for every pixel's channels, then SiLU or not; x = in, or
+/// sum += in. A frame may be its own output.
+struct RmsNormParams {
+    FrameTable frames;   ///< [pixels, channels]
+    const float* gamma;  ///< [channels]
+    uint32_t pixels, channels;
+    uint32_t silu;
+    float sqrt_channels;
+    void* sum = nullptr;  ///< the only frame's; null: none
+};
+
 /// Lanes that share one pixel in RmsNormKernel.
 inline constexpr uint32_t kNormLanes = 16;
+inline PassLaunch rms_norm_launch(uint32_t pixels, uint32_t frames) {
+    return {.grid = {conv::ceil_div(pixels, kPassThreads / kNormLanes), frames, 1}, .threads = kPassThreads};
+}
 
 /// Each lane of a pixel takes 16 bytes of channels at a time if pixels are aligned multiples of 16 bytes, otherwise one
 /// channel. It reads them twice, the second time from the L1, so there is no limit on channels. No other lane reads
@@ -145,6 +161,15 @@ struct RmsNormKernel {
     }
 };
 
+/// out[i] = in[i] of up to kMaxKept frames, each thread reading its unit of all before it writes: an input may be the
+/// output of a frame before it.
+inline constexpr uint32_t kMaxKept = 4, kKeepUnit = 16;  ///< frames; bytes
+struct KeepFramesParams {
+    const void* input[kMaxKept];  ///< [units], aligned to them
+    void* output[kMaxKept];
+    uint32_t frames, units;
+};
+
 /// Grid: units.
 struct KeepFramesKernel {
     KG_DEVICE static void run(const KeepFramesParams& params) {
@@ -160,6 +185,17 @@ struct KeepFramesKernel {
             if (i < params.frames) isa::store_global(static_cast<Unit*>(params.output[i]) + unit, values[i]);
     }
 };
+
+/// Every pixel becomes a 2 x 2 block. Moves units of 16, 4 or 2 bytes, the largest that divides a pixel.
+struct UpsampleParams {
+    FrameTable frames;  ///< [height, width] pixels to [2 height, 2 width]
+    uint32_t row_units, pixel_units;
+};
+
+/// row_units: of an input row; height: of the input.
+inline PassLaunch upsample_launch(uint32_t row_units, uint32_t height, uint32_t frames) {
+    return {.grid = {conv::ceil_div(row_units, kPassThreads), height, frames}, .threads = kPassThreads};
+}
 
 /// A thread takes one unit of an input row. Grid: units, input rows, frames.
 template <class Unit>
@@ -178,6 +214,26 @@ struct UpsampleKernel {
         isa::store_global(to + 2 * params.row_units + params.pixel_units, value);
     }
 };
+
+/// out[2 y + dy, 2 x + dx][c] = in[y, x][(4 c + place_in_block(order, dy, dx)) * channels_in / (4 channels_out)].
+struct DepthToSpaceParams {
+    FrameTable frames;  ///< [height, width, channels_in] to [2 height, 2 width, channels_out]
+    uint32_t width;     ///< of the input
+    uint32_t channels_in, channels_out;
+    conv::PixelOrder order;
+};
+
+/// Elements of `element_bytes` that a thread of sm80_depth_to_space_<element_bytes> takes where pixels are whole
+/// multiples of them, otherwise one.
+constexpr uint32_t depth_to_space_vector(uint32_t element_bytes) { return 16 / element_bytes; }
+/// width, height: of the input.
+inline PassLaunch depth_to_space_launch(uint32_t width, uint32_t height, uint32_t channels_out, uint32_t element_bytes,
+                                        uint32_t frames) {
+    const uint32_t vector = depth_to_space_vector(element_bytes);
+    const uint32_t each = channels_out % vector == 0 ? vector : 1;
+    return {.grid = {conv::ceil_div(2 * width * channels_out / each, kPassThreads), 2 * height, frames},
+            .threads = kPassThreads};
+}
 
 /// A thread takes 16 bytes of channels if output pixels are multiples of 16 bytes, otherwise one channel. Grid: threads
 /// of an output row, output rows, frames.
@@ -222,6 +278,21 @@ struct DepthToSpaceKernel {
         }
     }
 };
+
+/// out[pixel][c] = sum over i of latent[i][pixel] * map[i][c] + map[channels][c], rounded once.
+struct UnpackLatentParams {
+    FrameTable frames;  ///< [channels, pixels] to [pixels, channels]
+    const float* map;   ///< [channels + 1, channels]; null: out is latent
+    uint32_t pixels, channels;
+    float soft_limit = 0;           ///< limit * tanh(value / limit) is stored; 0: the value
+    Element latent = Element::F32;  ///< F32, F16 or BF16
+};
+
+/// Channels of a pixel that a thread of UnpackLatentKernel makes.
+inline constexpr uint32_t kUnpackedChannels = 16;
+inline PassLaunch unpack_latent_launch(uint32_t pixels, uint32_t channels, uint32_t frames) {
+    return elements_launch(pixels * conv::ceil_div(channels, kUnpackedChannels), frames);
+}
 
 /// A thread makes kUnpackedChannels channels of a pixel, and the next thread those of the next pixel, so that
 /// neighbouring threads read neighbouring values of each channel's plane. Latents may be in the host's memory: of up to
@@ -298,6 +369,15 @@ struct UnpackLatentKernel {
     }
 };
 
+/// Frames limited to [-limit, limit] and converted, rounded once; NaN stays NaN.
+struct StoreFloatParams {
+    FrameTable frames;  ///< [elements] to [elements]
+    uint32_t elements;
+    float limit;
+    uint32_t* not_finite = nullptr;  ///< set to 1 if an input is infinite or NaN; null: not checked
+    Element output = Element::F32;   ///< F32 or F16
+};
+
 template <Element kValue>
 struct StoreFloatKernel {
     KG_DEVICE static void run(const StoreFloatParams& params) {
@@ -314,6 +394,14 @@ struct StoreFloatKernel {
         else
             store_element<Element::F32>(output, index, limited);
     }
+};
+
+/// Pictures of three channels, nominal range [-1, 1], as opaque RGBA of 8 bits: rounded to nearest, halves up; NaN
+/// becomes 0.
+struct StorePictureParams {
+    FrameTable frames;  ///< [pixels, 3] to [pixels, 4] bytes
+    uint32_t pixels;
+    uint32_t* not_finite = nullptr;  ///< set to 1 if an input is infinite or NaN; null: not checked
 };
 
 template <Element kValue>

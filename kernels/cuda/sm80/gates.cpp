@@ -8,7 +8,7 @@ namespace {
 using conv::Gate;
 using conv::Subject;
 
-constexpr Gate kImplicitGemm[] = {
+constexpr Gate<Subject> kImplicitGemm[] = {
     kSinceSm80,
     conv::kBf16OrF16,
     conv::kUnscaled,
@@ -20,7 +20,7 @@ constexpr Gate kImplicitGemm[] = {
      }},
 };
 
-constexpr Gate kWinograd[] = {
+constexpr Gate<Subject> kWinograd[] = {
     kSinceSm80,
     conv::kBf16OrF16,
     conv::kUnscaled,
@@ -35,7 +35,7 @@ constexpr Gate kWinograd[] = {
     conv::kTwoFrames,
 };
 
-constexpr Gate kQSlice[] = {
+constexpr Gate<Subject> kQSlice[] = {
     kSinceSm80,
     conv::kNoUpsampling,
     conv::kUngrouped,
@@ -57,13 +57,13 @@ constexpr Gate kQSlice[] = {
      [](const Subject& s) { return std::to_string(s.problem.filter.k); }},
 };
 
-constexpr Gate kIm2col[] = {kSinceSm80, conv::kBf16OrF16, conv::kUnscaled};
+constexpr Gate<Subject> kIm2col[] = {kSinceSm80, conv::kBf16OrF16, conv::kUnscaled};
 
 }  // namespace
 
-std::span<const Gate> implicit_gemm_gates() { return kImplicitGemm; }
-std::span<const Gate> winograd_gates() { return kWinograd; }
-std::span<const Gate> q_slice_gates() { return kQSlice; }
-std::span<const Gate> im2col_gates() { return kIm2col; }
+std::span<const Gate<Subject>> implicit_gemm_gates() { return kImplicitGemm; }
+std::span<const Gate<Subject>> winograd_gates() { return kWinograd; }
+std::span<const Gate<Subject>> q_slice_gates() { return kQSlice; }
+std::span<const Gate<Subject>> im2col_gates() { return kIm2col; }
 
 }  // namespace kinetograph::sm80

@@ -11,31 +11,11 @@ using conv::ceil_div;
 
 }  // namespace
 
-PassLaunch rms_norm_launch(uint32_t pixels, uint32_t frames) {
-    return {.grid = {ceil_div(pixels, kPassThreads / kNormLanes), frames, 1}, .threads = kPassThreads};
-}
-
-PassLaunch unpack_latent_launch(uint32_t pixels, uint32_t channels, uint32_t frames) {
-    return elements_launch(pixels * ceil_div(channels, kUnpackedChannels), frames);
-}
-
 PassLaunch elements_launch(uint32_t count, uint32_t frames) {
     return {.grid = {ceil_div(count, kPassThreads), frames, 1}, .threads = kPassThreads};
 }
 
 uint32_t upsample_unit(uint32_t pixel_bytes) { return pixel_bytes % 16 == 0 ? 16 : pixel_bytes % 4 == 0 ? 4 : 2; }
-
-PassLaunch upsample_launch(uint32_t row_units, uint32_t height, uint32_t frames) {
-    return {.grid = {ceil_div(row_units, kPassThreads), height, frames}, .threads = kPassThreads};
-}
-
-PassLaunch depth_to_space_launch(uint32_t width, uint32_t height, uint32_t channels_out, uint32_t element_bytes,
-                                 uint32_t frames) {
-    const uint32_t vector = depth_to_space_vector(element_bytes);
-    const uint32_t each = channels_out % vector == 0 ? vector : 1;
-    return {.grid = {ceil_div(2 * width * channels_out / each, kPassThreads), 2 * height, frames},
-            .threads = kPassThreads};
-}
 
 uint32_t attention_width(int64_t channels) {
     if (channels <= 0 || channels % 8 != 0) return 0;

@@ -2,10 +2,10 @@
 
 #include <cstdint>
 #include <kinetograph/kernels/conv/element.hpp>
-#include <kinetograph/kernels/conv/pixel_order.hpp>
 #include <kinetograph/kernels/isa/target.hpp>
 
-/// The parameters of a decoder's passes other than convolutions: each struct is a kernel's only parameter, by value.
+/// The parameters of attention and of a convolution's passes: each struct is a kernel's only parameter, by value. Those
+/// of the other operators are beside their kernels (frame_passes.hpp).
 namespace kinetograph::sm80 {
 
 /// Frames of one launch; more frames take several launches.
@@ -15,66 +15,6 @@ inline constexpr uint32_t kMaxPassFrames = 32;
 struct FrameTable {
     const void* input[kMaxPassFrames];
     void* output[kMaxPassFrames];
-};
-
-/// out = x * sqrt(channels) / max(||x||_2, 1e-12) * gamma for every pixel's channels, then SiLU or not; x = in, or
-/// sum += in. A frame may be its own output.
-struct RmsNormParams {
-    FrameTable frames;   ///< [pixels, channels]
-    const float* gamma;  ///< [channels]
-    uint32_t pixels, channels;
-    uint32_t silu;
-    float sqrt_channels;
-    void* sum = nullptr;  ///< the only frame's; null: none
-};
-
-/// out[i] = in[i] of up to kMaxKept frames, each thread reading its unit of all before it writes: an input may be the
-/// output of a frame before it.
-inline constexpr uint32_t kMaxKept = 4, kKeepUnit = 16;  ///< frames; bytes
-struct KeepFramesParams {
-    const void* input[kMaxKept];  ///< [units], aligned to them
-    void* output[kMaxKept];
-    uint32_t frames, units;
-};
-
-/// Every pixel becomes a 2 x 2 block. Moves units of 16, 4 or 2 bytes, the largest that divides a pixel.
-struct UpsampleParams {
-    FrameTable frames;  ///< [height, width] pixels to [2 height, 2 width]
-    uint32_t row_units, pixel_units;
-};
-
-/// out[2 y + dy, 2 x + dx][c] = in[y, x][(4 c + place_in_block(order, dy, dx)) * channels_in / (4 channels_out)].
-struct DepthToSpaceParams {
-    FrameTable frames;  ///< [height, width, channels_in] to [2 height, 2 width, channels_out]
-    uint32_t width;     ///< of the input
-    uint32_t channels_in, channels_out;
-    conv::PixelOrder order;
-};
-
-/// out[pixel][c] = sum over i of latent[i][pixel] * map[i][c] + map[channels][c], rounded once.
-struct UnpackLatentParams {
-    FrameTable frames;  ///< [channels, pixels] to [pixels, channels]
-    const float* map;   ///< [channels + 1, channels]; null: out is latent
-    uint32_t pixels, channels;
-    float soft_limit = 0;           ///< limit * tanh(value / limit) is stored; 0: the value
-    Element latent = Element::F32;  ///< F32, F16 or BF16
-};
-
-/// Frames limited to [-limit, limit] and converted, rounded once; NaN stays NaN.
-struct StoreFloatParams {
-    FrameTable frames;  ///< [elements] to [elements]
-    uint32_t elements;
-    float limit;
-    uint32_t* not_finite = nullptr;  ///< set to 1 if an input is infinite or NaN; null: not checked
-    Element output = Element::F32;   ///< F32 or F16
-};
-
-/// Pictures of three channels, nominal range [-1, 1], as opaque RGBA of 8 bits: rounded to nearest, halves up; NaN
-/// becomes 0.
-struct StorePictureParams {
-    FrameTable frames;  ///< [pixels, 3] to [pixels, 4] bytes
-    uint32_t pixels;
-    uint32_t* not_finite = nullptr;  ///< set to 1 if an input is infinite or NaN; null: not checked
 };
 
 /// softmax(q k^T / sqrt(channels)) v of each frame, one head as wide as the channels, no mask.
@@ -125,6 +65,5 @@ struct Im2colParams {
 };
 
 static_assert(sizeof(FinishSlicesParams) <= 4096);
-static_assert(sizeof(UnpackLatentParams) <= 4096 && sizeof(RmsNormParams) <= 4096, "4 KiB of kernel parameters");
 
 }  // namespace kinetograph::sm80

@@ -58,6 +58,8 @@ std::span<const conv::ConvMethod> methods() {
     return kMethods;
 }
 
+std::span<const conv::ConvModel> models() { return {}; }
+
 std::span<const conv::KnownDevice> devices() {
     static constexpr conv::KnownDevice kDevices[] = {
         {"cuda", "sm_80", "NVIDIA A100", 80ULL << 30U, 108, 163 << 10U, 1.41e9, 2.0e12},

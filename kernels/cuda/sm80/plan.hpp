@@ -3,14 +3,14 @@
 #include <kinetograph/kernels/conv/chips.hpp>
 #include <kinetograph/kernels/cuda/sm80/conv_config.hpp>
 #include <kinetograph/kernels/cuda/sm80/conv_params.hpp>
+#include <kinetograph/kernels/cuda/sm80/operators.hpp>
 
-/// The convolutions and the attention of this folder as plans. Pure host code.
+/// The convolutions of this folder as plans. Pure host code.
 namespace kinetograph::sm80 {
 
 /// implicit-gemm-sm80, winograd-time-sm80 (winograd_plan.hpp), q-slice-sm80, q-slice-rounded-sm80, im2col-sm80.
 std::span<const conv::ConvMethod> methods();
-/// mma-sm80.
-std::span<const conv::AttentionMethod> attention_methods();
+std::span<const conv::ConvModel> models();
 std::span<const conv::KnownDevice> devices();
 
 /// All parameters of a launch except its frames.

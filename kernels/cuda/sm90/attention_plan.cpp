@@ -1,5 +1,5 @@
 #include <cmath>
-#include <kinetograph/kernels/cuda/fat_binaries.hpp>
+#include <kinetograph/kernels/conv/attention.hpp>
 #include <kinetograph/kernels/cuda/sm90/attention_kernel.hpp>
 #include <kinetograph/kernels/cuda/sm90/attention_plan.hpp>
 #include <kinetograph/kernels/cuda/sm90/attention_products.hpp>
@@ -18,8 +18,8 @@ constexpr int64_t kWidestDeclined = 64;  // channels: up to this width sm_80's k
 /// warpgroup's queries.
 TensorMapDesc rows_map(const AttentionProblem& problem, const std::byte* first, uint64_t pitch) {
     const auto channels = static_cast<uint64_t>(problem.channels), tokens = static_cast<uint64_t>(problem.tokens);
-    TensorMapDesc map =
-        isa::dense_map(isa::MapMode::Tiled, problem.dtype, const_cast<std::byte*>(first), 2, {channels, tokens});
+    TensorMapDesc map = isa::dense_map(isa::MapMode::Tiled, problem.input.element, const_cast<std::byte*>(first), 2,
+                                       {channels, tokens});
     map.stride_bytes[0] = pitch;
     map.swizzle = kAttentionSwizzle;
     map.box = {kSpanChannels, kWarpgroupQueries};
@@ -29,8 +29,8 @@ TensorMapDesc rows_map(const AttentionProblem& problem, const std::byte* first, 
 TensorMapDesc key_value_map(const AttentionProblem& problem, const std::byte* keys) {
     const auto channels = static_cast<uint64_t>(problem.channels), tokens = static_cast<uint64_t>(problem.tokens);
     const uint64_t part = channels * 2;
-    TensorMapDesc map =
-        isa::dense_map(isa::MapMode::Tiled, problem.dtype, const_cast<std::byte*>(keys), 3, {channels, 2, tokens});
+    TensorMapDesc map = isa::dense_map(isa::MapMode::Tiled, problem.input.element, const_cast<std::byte*>(keys), 3,
+                                       {channels, 2, tokens});
     map.stride_bytes = {part, 3 * part};
     map.swizzle = kAttentionSwizzle;
     map.box = {kSpanChannels, 1, kKeyTile};
@@ -46,17 +46,14 @@ double clocks(const AttentionConfig& config) {
 
 bool runs_on(const conv::Chip& chip) { return chip.cuda_architecture() == 90; }
 
-std::string reasons(const AttentionProblem& problem) {
-    return attention_reasons(problem, "wgmma_attention_bf16", "kernels for sm_90a in this build");
-}
-
 /// Kernel sm90_attention_<type>_<width> of fat binary wgmma_attention_<type>.
-conv::AttentionPlan plan(const AttentionProblem& problem, const conv::Chip& chip) {
+conv::OpPlan plan(const AttentionProblem& problem, const conv::Chip& chip) {
     const uint32_t width = attention_width(problem.channels);
-    return plan_attention(problem, chip,
-                          {std::string("sm90_attention_") + element_name(problem.dtype) + '_' + std::to_string(width),
-                           problem.dtype == Element::BF16 ? "wgmma_attention_bf16" : "wgmma_attention_f16"},
-                          attention_cta(width), clocks({problem.dtype, width}));
+    return plan_attention(
+        problem, chip,
+        {std::string("sm90_attention_") + element_name(problem.input.element) + '_' + std::to_string(width),
+         problem.input.element == Element::BF16 ? "wgmma_attention_bf16" : "wgmma_attention_f16"},
+        attention_cta(width), clocks({problem.input.element, width}));
 }
 
 }  // namespace
@@ -83,32 +80,35 @@ float softmax_scale(int64_t channels) {
     return static_cast<float>(1.4426950408889634 / std::sqrt(static_cast<double>(channels)));
 }
 
-std::string attention_reasons(const AttentionProblem& problem, std::string_view image, std::string_view build) {
-    return conv::unmet({{!cuda::fat_binary(image).empty(), build, std::string(cuda::fat_binary_compiler())},
-                        conv::bf16_or_f16(problem),
-                        {attention_width(problem.channels) != 0, "a head of 72 to 384 channels, a multiple of 8",
-                         std::to_string(problem.channels)}});
+std::span<const conv::Gate<conv::AttentionSubject>> attention_gates() {
+    static constexpr conv::Gate<conv::AttentionSubject> kGates[] = {
+        conv::kBf16OrF16Attention,
+        {"a head of 72 to 384 channels, a multiple of 8",
+         [](const conv::AttentionSubject& s) { return attention_width(s.problem.channels) != 0; }, conv::met_channels},
+    };
+    return kGates;
 }
 
 std::vector<conv::ConvLaunch> attention_launches(const AttentionProblem& problem, const AttentionCta& cta,
-                                                 const conv::AttentionTensors& tensors, const conv::EncodeMap& encode) {
+                                                 const conv::OpTensors& tensors, const conv::EncodeMap& encode) {
     const auto part = static_cast<uint64_t>(problem.channels) * 2;  // bytes of a token's query, key or value
     std::vector<conv::ConvLaunch> launches;
-    for (size_t first = 0; first < tensors.qkv.size(); first += kMaxAttentionFrames) {
-        const auto frames = static_cast<uint32_t>(std::min<size_t>(kMaxAttentionFrames, tensors.qkv.size() - first));
+    for (size_t first = 0; first < tensors.input.size(); first += kMaxAttentionFrames) {
+        const auto frames = static_cast<uint32_t>(std::min<size_t>(kMaxAttentionFrames, tensors.input.size() - first));
         AttentionParams params{};
         params.tokens = static_cast<uint32_t>(problem.tokens);
         params.channels = static_cast<uint32_t>(problem.channels);
         params.scale = softmax_scale(problem.channels);
-        params.gamma = problem.adds ? tensors.gamma : nullptr;
+        params.gamma = problem.adds ? tensors.parameters : nullptr;
         params.sqrt_channels = std::sqrt(static_cast<float>(problem.channels));
         params.norm_silu = problem.norm_activation == conv::Activation::Silu ? 1 : 0;
         for (uint32_t i = 0; i < frames; ++i) {
-            const std::byte* const qkv = tensors.qkv[first + i];
+            const std::byte* const qkv = tensors.input[first + i];
             params.query[i] = encode(rows_map(problem, qkv, 3 * part));
             params.key_value[i] = encode(key_value_map(problem, qkv + part));
-            params.output[i] = encode(rows_map(problem, tensors.output[first + i], part));
-            if (problem.adds) params.normed[i] = encode(rows_map(problem, tensors.normed[first + i], part));
+            params.output[i] =
+                encode(rows_map(problem, (problem.adds ? tensors.sum : tensors.output)[first + i], part));
+            if (problem.adds) params.normed[i] = encode(rows_map(problem, tensors.output[first + i], part));
         }
         launches.push_back({.grid = {(params.tokens + kQueryTile - 1) / kQueryTile, frames, 1},
                             .threads = cta.threads,
@@ -118,20 +118,23 @@ std::vector<conv::ConvLaunch> attention_launches(const AttentionProblem& problem
     return launches;
 }
 
-conv::AttentionPlan plan_attention(const AttentionProblem& problem, const conv::Chip& chip, conv::KernelName kernel,
-                                   const AttentionCta& cta, double clocks) {
+conv::OpPlan plan_attention(const AttentionProblem& problem, const conv::Chip& chip, conv::KernelName kernel,
+                            const AttentionCta& cta, double clocks) {
     return {
         .kernels = {std::move(kernel)},
         .workspace_bytes = 0,
         .seconds = conv::attention_seconds({.queries = kQueryTile, .keys = kKeyTile, .clocks = clocks}, problem, chip),
-        .launches = [problem, cta](const conv::AttentionTensors& tensors, const conv::EncodeMap& encode) {
-            return attention_launches(problem, cta, tensors, encode);
+        .steps = [problem, cta](const conv::OpTensors& tensors, const conv::EncodeMap& encode) {
+            const auto launches = attention_launches(problem, cta, tensors, encode);
+            return std::vector<conv::ConvStep>(launches.begin(), launches.end());
         }};
 }
 
-std::span<const conv::AttentionMethod> attention_methods() {
-    static constexpr conv::AttentionMethod kMethods[] = {{"wgmma-sm90", runs_on, reasons, plan, true},
-                                                         {"products-sm90", runs_on, products_reasons, plan_products}};
+std::span<const conv::OpMethod> operators() {
+    static const conv::OpMethod kMethods[] = {
+        conv::OpMethodOf<AttentionProblem>{"wgmma-sm90", runs_on, attention_gates(), plan},
+        conv::OpMethodOf<AttentionProblem>{"products-sm90", runs_on, products_gates(), plan_products, false},
+    };
     return kMethods;
 }
 

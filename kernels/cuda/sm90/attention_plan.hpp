@@ -11,9 +11,8 @@ uint32_t attention_width(int64_t channels);
 /// log2(e) / sqrt(channels): scores times it are the exponents of weights that are powers of two.
 float softmax_scale(int64_t channels);
 
-/// Why the kernels of the fat binary `image` do not take the problem; "" if they do. `build` names the condition that
-/// this build holds the binary.
-std::string attention_reasons(const conv::AttentionProblem& problem, std::string_view image, std::string_view build);
+/// Of the kernels of both chips.
+std::span<const conv::Gate<conv::AttentionSubject>> attention_gates();
 
 /// The size of a kernel's CTA, which handles kQueryTile queries on either chip.
 struct AttentionCta {
@@ -23,10 +22,10 @@ AttentionCta attention_cta(uint32_t channels);
 
 /// All frames 16-byte aligned. Each launch takes up to kMaxAttentionFrames.
 std::vector<conv::ConvLaunch> attention_launches(const conv::AttentionProblem& problem, const AttentionCta& cta,
-                                                 const conv::AttentionTensors& tensors, const conv::EncodeMap& encode);
+                                                 const conv::OpTensors& tensors, const conv::EncodeMap& encode);
 
 /// The plan of one kernel, with attention_launches(); a CTA takes `clocks` for a tile of keys.
-conv::AttentionPlan plan_attention(const conv::AttentionProblem& problem, const conv::Chip& chip,
-                                   conv::KernelName kernel, const AttentionCta& cta, double clocks);
+conv::OpPlan plan_attention(const conv::AttentionProblem& problem, const conv::Chip& chip, conv::KernelName kernel,
+                            const AttentionCta& cta, double clocks);
 
 }  // namespace kinetograph::sm90

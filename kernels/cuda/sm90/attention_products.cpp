@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cmath>
 #include <kinetograph/kernels/conv/counts.hpp>
-#include <kinetograph/kernels/cuda/fat_binaries.hpp>
 #include <kinetograph/kernels/cuda/sm80/cost.hpp>
 #include <kinetograph/kernels/cuda/sm90/attention_plan.hpp>
 #include <kinetograph/kernels/cuda/sm90/attention_products.hpp>
@@ -100,17 +99,21 @@ ConvLaunch softmax_launch(const AttentionProblem& p, int64_t queries, const std:
 
 }  // namespace
 
-std::string products_reasons(const AttentionProblem& p) {
-    return conv::unmet(
-        {{!cuda::fat_binary("score_passes").empty(), "kernels for sm_90a in this build",
-          std::string(cuda::fat_binary_compiler())},
-         {p.dtype == Element::BF16, "bf16", std::string(conv::element_spelling(p.dtype))},
-         {p.channels > 384 && p.channels % 64 == 0, "a head of more than 384 channels, a multiple of 64",
-          std::to_string(p.channels)},
-         {p.tokens % kProductColumns == 0, "a number of tokens that is a multiple of 8", std::to_string(p.tokens)}});
+std::span<const conv::Gate<conv::AttentionSubject>> products_gates() {
+    using Subject = conv::AttentionSubject;
+    static constexpr conv::Gate<Subject> kGates[] = {
+        {"bf16", [](const Subject& s) { return s.problem.input.element == Element::BF16; },
+         [](const Subject& s) { return std::string(conv::element_spelling(s.problem.input.element)); }},
+        {"a head of more than 384 channels, a multiple of 64",
+         [](const Subject& s) { return s.problem.channels > 384 && s.problem.channels % 64 == 0; }, conv::met_channels},
+        {"a number of tokens that is a multiple of 8",
+         [](const Subject& s) { return s.problem.tokens % kProductColumns == 0; },
+         [](const Subject& s) { return std::to_string(s.problem.tokens); }},
+    };
+    return kGates;
 }
 
-conv::AttentionPlan plan_products(const AttentionProblem& problem, const conv::Chip& chip) {
+conv::OpPlan plan_products(const AttentionProblem& problem, const conv::Chip& chip) {
     const NamedConvConfig& scores = score_tile(problem, chip);
     const NamedConvConfig& sums = sum_tile(problem, chip);
     const Parts parts(problem);
@@ -127,14 +130,14 @@ conv::AttentionPlan plan_products(const AttentionProblem& problem, const conv::C
                         {std::string(sums.kernel), "wgmma_conv_bf16"}},
             .workspace_bytes = parts.bytes,
             .seconds = passes + products,
-            .launches = [problem, parts, scores = scores.config, sums = sums.config, sms = chip.compute_units](
-                            const conv::AttentionTensors& tensors, const conv::EncodeMap& encode) {
-                std::vector<ConvLaunch> launches;
+            .steps = [problem, parts, scores = scores.config, sums = sums.config, sms = chip.compute_units](
+                         const conv::OpTensors& tensors, const conv::EncodeMap& encode) {
+                std::vector<conv::ConvStep> launches;
                 std::byte* transposed = tensors.workspace;
                 std::byte* const score = tensors.workspace + parts.scores;
                 std::byte* const weight = tensors.workspace + parts.weights;
-                for (size_t frame = 0; frame < tensors.qkv.size(); ++frame) {
-                    const std::byte* qkv = tensors.qkv[frame];
+                for (size_t frame = 0; frame < tensors.input.size(); ++frame) {
+                    const std::byte* qkv = tensors.input[frame];
                     launches.push_back(transpose_launch(problem, qkv, transposed));
                     for (int64_t first = 0; first < problem.tokens; first += parts.queries) {
                         const int64_t queries = std::min(parts.queries, problem.tokens - first);

@@ -8,10 +8,9 @@
 /// both times: queries are pixels and keys filters, then weights are pixels and channels of the values filters.
 namespace kinetograph::sm90 {
 
-/// "wants ..., met ..." for each condition that does not hold; "" if it takes the problem.
-std::string products_reasons(const conv::AttentionProblem& problem);
+std::span<const conv::Gate<conv::AttentionSubject>> products_gates();
 
 /// Kernels 0 to 3: transposition of the values, scores, softmax, sums of the values.
-conv::AttentionPlan plan_products(const conv::AttentionProblem& problem, const conv::Chip& chip);
+conv::OpPlan plan_products(const conv::AttentionProblem& problem, const conv::Chip& chip);
 
 }  // namespace kinetograph::sm90

@@ -1,5 +1,4 @@
 #include <kinetograph/kernels/conv/winograd_time.hpp>
-#include <kinetograph/kernels/cuda/fat_binaries.hpp>
 #include <kinetograph/kernels/cuda/sm80/upsample.hpp>
 #include <kinetograph/kernels/cuda/sm90/frame_walk_kernel.hpp>
 #include <kinetograph/kernels/cuda/sm90/frame_walk_plan.hpp>
@@ -12,40 +11,35 @@ namespace {
 using conv::Gate;
 using conv::Subject;
 
-constexpr Gate kOnSm90{"an sm_90 device", [](const Subject& s) { return s.chip.cuda_architecture() == 90; },
-                       [](const Subject& s) { return conv::met_chip(s, "cuda"); }};
-// A build has the kernels if its CUDA architectures include sm_90a.
-constexpr Gate kInBuild{"kernels for sm_90a in this build",
-                        [](const Subject&) { return !cuda::fat_binary("narrow_conv").empty(); },
-                        [](const Subject&) { return std::string(cuda::fat_binary_compiler()); }};
+constexpr Gate<Subject> kOnSm90{"an sm_90 device", [](const Subject& s) { return s.chip.cuda_architecture() == 90; },
+                                [](const Subject& s) { return conv::met_chip(s, "cuda"); }};
 // Tensor maps require strides of multiples of 16 bytes: 8 channels.
-constexpr Gate kInputChannels{"input channels a multiple of 8",
-                              [](const Subject& s) { return s.problem.c_in % 8 == 0; },
-                              [](const Subject& s) { return std::to_string(s.problem.c_in); }};
-constexpr Gate kTaps{
+constexpr Gate<Subject> kInputChannels{"input channels a multiple of 8",
+                                       [](const Subject& s) { return s.problem.c_in % 8 == 0; },
+                                       [](const Subject& s) { return std::to_string(s.problem.c_in); }};
+constexpr Gate<Subject> kTaps{
     "1x1 or 3x3 taps in a frame",
     [](const Subject& s) {
         const conv::Filter& f = s.problem.filter;
         return f.r == f.s && (f.r == 1 || f.r == 3);
     },
     [](const Subject& s) { return std::to_string(s.problem.filter.r) + 'x' + std::to_string(s.problem.filter.s); }};
-constexpr Gate kTemporalTaps{"temporal taps that one launch has room for",
-                             [](const Subject& s) { return s.problem.filter.q <= kMaxTemporalTaps; },
-                             [](const Subject& s) {
-                                 return std::to_string(s.problem.filter.q) + "; there is room for " +
-                                        std::to_string(kMaxTemporalTaps);
-                             }};
+constexpr Gate<Subject> kTemporalTaps{"temporal taps that one launch has room for",
+                                      [](const Subject& s) { return s.problem.filter.q <= kMaxTemporalTaps; },
+                                      [](const Subject& s) {
+                                          return std::to_string(s.problem.filter.q) + "; there is room for " +
+                                                 std::to_string(kMaxTemporalTaps);
+                                      }};
 
-constexpr Gate kSameOutput{
+constexpr Gate<Subject> kSameOutput{
     "an output of the input's type", [](const Subject& s) { return s.problem.output_dtype == s.problem.dtype; },
     [](const Subject& s) { return std::string(conv::element_spelling(s.problem.output_dtype)); }};
-constexpr Gate kOutputChannels{"output channels a multiple of 8",
-                               [](const Subject& s) { return s.problem.filter.k % 8 == 0; },
-                               [](const Subject& s) { return std::to_string(s.problem.filter.k); }};
+constexpr Gate<Subject> kOutputChannels{"output channels a multiple of 8",
+                                        [](const Subject& s) { return s.problem.filter.k % 8 == 0; },
+                                        [](const Subject& s) { return std::to_string(s.problem.filter.k); }};
 
-constexpr Gate kImplicitGemm[] = {
+constexpr Gate<Subject> kImplicitGemm[] = {
     kOnSm90,
-    kInBuild,
     conv::kBf16OrF16,
     kSameOutput,
     conv::kUnscaled,
@@ -61,26 +55,14 @@ constexpr Gate kImplicitGemm[] = {
      [](const Subject&) { return std::string("other taps or padding"); }},
 };
 
-constexpr Gate kWinograd[] = {
-    kOnSm90,
-    kInBuild,
-    conv::kBf16OrF16,
-    kSameOutput,
-    conv::kUnscaled,
-    conv::kUngrouped,
-    conv::kNoUpsampling,
-    kInputChannels,
-    kOutputChannels,
-    conv::kStride1,
-    conv::kDilation1,
-    conv::kTaps3x3x3,
-    conv::kPaddedByTwoFrames,
+constexpr Gate<Subject> kWinograd[] = {
+    kOnSm90,          conv::kBf16OrF16, kSameOutput,    conv::kUnscaled,  conv::kUngrouped, conv::kNoUpsampling,
+    kInputChannels,   kOutputChannels,  conv::kStride1, conv::kDilation1, conv::kTaps3x3x3, conv::kPaddedByTwoFrames,
     conv::kTwoFrames,
 };
 
-constexpr Gate kVolume[] = {
+constexpr Gate<Subject> kVolume[] = {
     kOnSm90,
-    kInBuild,
     conv::kBf16,
     kSameOutput,
     conv::kUnscaled,
@@ -100,9 +82,8 @@ constexpr Gate kVolume[] = {
      [](const Subject& s) { return std::to_string(s.problem.d_out()); }},
 };
 
-constexpr Gate kNarrowGemm[] = {
+constexpr Gate<Subject> kNarrowGemm[] = {
     kOnSm90,
-    kInBuild,
     conv::kBf16OrF16,
     conv::kUnscaled,
     conv::kUngrouped,
@@ -134,9 +115,8 @@ constexpr Gate kNarrowGemm[] = {
      }},
 };
 
-constexpr Gate kQSlice[] = {
+constexpr Gate<Subject> kQSlice[] = {
     kOnSm90,
-    kInBuild,
     conv::kBf16,
     kSameOutput,
     conv::kUnscaled,
@@ -158,10 +138,10 @@ constexpr Gate kQSlice[] = {
 
 }  // namespace
 
-std::span<const Gate> implicit_gemm_gates() { return kImplicitGemm; }
-std::span<const Gate> winograd_gates() { return kWinograd; }
-std::span<const Gate> volume_gates() { return kVolume; }
-std::span<const Gate> narrow_gemm_gates() { return kNarrowGemm; }
-std::span<const Gate> q_slice_gates() { return kQSlice; }
+std::span<const Gate<Subject>> implicit_gemm_gates() { return kImplicitGemm; }
+std::span<const Gate<Subject>> winograd_gates() { return kWinograd; }
+std::span<const Gate<Subject>> volume_gates() { return kVolume; }
+std::span<const Gate<Subject>> narrow_gemm_gates() { return kNarrowGemm; }
+std::span<const Gate<Subject>> q_slice_gates() { return kQSlice; }
 
 }  // namespace kinetograph::sm90

@@ -111,6 +111,8 @@ std::span<const conv::ConvMethod> methods() {
     return kMethods;
 }
 
+std::span<const conv::ConvModel> models() { return {}; }
+
 std::span<const conv::KnownDevice> devices() {
     static constexpr conv::KnownDevice kDevices[] = {
         {"cuda", "sm_90", "NVIDIA H200", 141ULL << 30U, 132, 227 << 10U, 1.8e9, 4.8e12},

@@ -10,8 +10,9 @@ namespace kinetograph::sm90 {
 /// implicit-gemm-sm90, winograd-time-sm90, winograd-volume-sm90 (volume_plan.hpp), narrow-gemm-sm90, q-slice-sm90
 /// (q_slice_plan.hpp).
 std::span<const conv::ConvMethod> methods();
+std::span<const conv::ConvModel> models();
 /// wgmma-sm90, products-sm90 (attention_products.hpp).
-std::span<const conv::AttentionMethod> attention_methods();
+std::span<const conv::OpMethod> operators();
 std::span<const conv::KnownDevice> devices();
 
 /// What a tile's kernel computes: all of the problem if it `fits`, else all but the norm, which a pass computes then.

@@ -82,11 +82,7 @@ FourWaveConvParams params_of(const ConvProblem& p, const ConvKernel& kernel, uin
 }  // namespace
 
 ConvPlanResult plan_four_wave_conv(const ConvProblem& problem, const ConvOverrides& overrides, const conv::Chip& chip) {
-    if (const auto reasons = declined(problem); !reasons.empty()) {
-        std::string error = "FourWaveConv declines";
-        for (const std::string& reason : reasons) error += (&reason == &reasons.front() ? ": " : "; ") + reason;
-        return {{}, error};
-    }
+    if (const auto reasons = launch_reasons(problem); !reasons.empty()) return {{}, "FourWaveConv " + reasons};
     const ConvKernel* const kernel =
         overrides.tile ? find_kernel(problem.dtype, *overrides.tile, overrides.path.value_or(path_of(problem)))
                        : choose_kernel(problem, chip, overrides.path).kernel;

@@ -4,6 +4,7 @@
 #include <kinetograph/kernels/hip/gfx950/passes/frame_values_launch.hpp>
 #include <kinetograph/kernels/hip/gfx950/passes/rms_norm_launch.hpp>
 #include <kinetograph/kernels/hip/gfx950/plan.hpp>
+#include <kinetograph/kernels/hip/gfx950/winograd_model.hpp>
 
 namespace kinetograph::gfx950 {
 namespace {
@@ -78,7 +79,7 @@ Course course_of(const ConvProblem& p, const conv::Chip& chip, Splitting splitti
     Course course;
     course.conv = without_norm(p);
     course.norm_after = p.norm != conv::Norm::None;
-    if (course.norm_after && declined(p).empty() && choose_kernel_for_packing(p, chip).kernel != nullptr &&
+    if (course.norm_after && launch_reasons(p).empty() && choose_kernel_for_packing(p, chip).kernel != nullptr &&
         seconds_of(of_one_frame(p), chip) < seconds_of(of_one_frame(course.conv), chip) + norm_seconds(p, 1, chip)) {
         course.conv = p;
         course.norm_after = false;
@@ -203,12 +204,18 @@ std::span<const conv::ConvMethod> methods() {
     static const conv::ConvMethod kMethods[] = {
         {"four-wave-gfx950", "implicit GEMM on gfx950's matrix units, frames read in place", four_wave_gates(),
          plan_four_wave},
-        {"winograd-time-gfx950",
-         "two frames at once with two thirds of their multiplications on gfx950: predicted only", winograd_gates(),
-         nullptr, conv::Rounding::Operands},
         {"im2col-gfx950", "a matrix of all taps and its product on gfx950", im2col_gates(), plan_im2col},
     };
     return kMethods;
+}
+
+std::span<const conv::ConvModel> models() {
+    static constexpr auto kBeside = [](const ConvProblem& problem, const conv::Chip& chip) {
+        return plan_four_wave(problem, chip).seconds;
+    };
+    static const conv::ConvModel kModels[] = {
+        {"winograd-time-gfx950", winograd_gates(), winograd_seconds, "four-wave-gfx950", kBeside}};
+    return kModels;
 }
 
 std::span<const conv::KnownDevice> devices() {

@@ -4,13 +4,15 @@
 #include <kinetograph/kernels/hip/gfx950/four_wave_conv_launch.hpp>
 #include <kinetograph/kernels/hip/gfx950/passes/launch_shape.hpp>
 
-/// The convolutions and the attention of this folder as plans. Pure host code.
+/// The convolutions and the operators of this folder as plans. Pure host code.
 namespace kinetograph::gfx950 {
 
-/// four-wave-gfx950, im2col-gfx950; winograd-time-gfx950, which is closed for want of a kernel (winograd_model.hpp).
+/// four-wave-gfx950, im2col-gfx950.
 std::span<const conv::ConvMethod> methods();
-/// mfma-gfx950.
-std::span<const conv::AttentionMethod> attention_methods();
+/// winograd-time-gfx950 (winograd_model.hpp).
+std::span<const conv::ConvModel> models();
+/// mfma-gfx950 (attention), and one for each other operator: norm-gfx950 and so on.
+std::span<const conv::OpMethod> operators();
 std::span<const conv::KnownDevice> devices();
 
 /// Frames are read and written in place, and taps in the padding are null frames. One launch, or with K in parts two,

@@ -23,7 +23,7 @@ struct WinogradTile {
 WinogradClocks winograd_clocks(const WinogradTile& tile, Element element);
 
 /// By the cheapest tile, at the share of its limits that the compiled loop of 256x192x64 reaches of its own, launches
-/// and norm included. `problem` has passed winograd_gates() but for the kernel.
+/// and norm included. `problem` has passed winograd_gates().
 double winograd_seconds(const conv::ConvProblem& problem, const conv::Chip& chip);
 
 }  // namespace kinetograph::gfx950

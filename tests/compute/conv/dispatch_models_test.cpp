@@ -1,13 +1,13 @@
-// Methods that are models: predicted for their chip, closed for want of a kernel.
+// Methods that are models: predicted for their chip, without a kernel.
 #include <kinetograph/compute/conv/dispatch.hpp>
 #include <kinetograph/compute/conv/known_devices.hpp>
-#include <kinetograph/compute/conv/validate.hpp>
 #include <kinetograph/tests/compute/conv/conv_shapes.hpp>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdio>
+#include <cstdlib>
 
 namespace kinetograph::conv {
 namespace {
@@ -15,34 +15,47 @@ namespace {
 using tensor::DType;
 
 struct Model {
-    const char *architecture, *candidate, *beside;
+    std::string_view architecture, name, beside;
 };
 constexpr Model kModels[] = {{"sm_100", "winograd-time-sm100", "implicit-gemm-sm100"},
                              {"gfx950", "winograd-time-gfx950", "four-wave-gfx950"}};
 
-DispatchRow row_of(std::string_view candidate, std::string_view architecture, const ConvProblem& problem) {
-    const auto rows = explain(describe_known_device(architecture).value(), problem, Sums::Fast);
-    return *std::ranges::find(rows, candidate, &DispatchRow::candidate);
+Chip chip_named(std::string_view architecture) { return chip_of(describe_known_device(architecture).value()); }
+
+const ConvModel& model_named(std::string_view name) {
+    for (const ChipKernels& chip : chips())
+        for (const ConvModel& model : chip.models())
+            if (model.name == name) return model;
+    ADD_FAILURE() << name;
+    std::abort();
 }
 
 TEST(ConvDispatchModels, SayTheirSecondsAndThoseOfTheMethodThatRuns) {
     for (const Model& model : kModels) {
-        const DispatchRow row = row_of(model.candidate, model.architecture, wan21_layer());
-        EXPECT_FALSE(row.open) << model.candidate;
-        double predicted = 0, beside = 0;
-        const std::string format =
-            std::string("wants a kernel, met a model, %lf ms where ") + model.beside + " takes %lf ms";
-        ASSERT_EQ(std::sscanf(row.reason.c_str(), format.c_str(), &predicted, &beside), 2) << row.reason;
-        const auto runs = std::ranges::find(candidates(), model.beside, &Candidate::name);
-        const Chip chip = chip_of(describe_known_device(model.architecture).value());
-        EXPECT_NEAR(beside, 1e3 * runs->plan(wan21_layer(), chip).seconds, 1e-3) << model.candidate;
-        EXPECT_GT(predicted, beside / 1.5) << "two thirds of the products at best: " << model.candidate;
-        EXPECT_LT(predicted, 1.5 * beside) << model.candidate;
+        const Chip chip = chip_named(model.architecture);
+        const auto rows = explain_models(chip, wan21_layer());
+        ASSERT_EQ(rows.size(), 1U);
+        EXPECT_EQ(rows[0].model, model.name);
+        EXPECT_EQ(rows[0].beside, model.beside);
+        EXPECT_EQ(rows[0].seconds_beside, explain_named(chip, wan21_layer(), model.beside).value().seconds);
+        EXPECT_GT(rows[0].seconds, rows[0].seconds_beside / 1.5)
+            << "two thirds of the products at best: " << model.name;
+        EXPECT_LT(rows[0].seconds, 1.5 * rows[0].seconds_beside) << model.name;
+        EXPECT_EQ(to_string(rows),
+                  fmt::format("models, without kernels:\n  {}  {:.3f} ms predicted, {} {:.3f} ms\n", model.name,
+                              1e3 * rows[0].seconds, model.beside, 1e3 * rows[0].seconds_beside));
     }
 }
 
+TEST(ConvDispatchModels, AreNoCandidates) {
+    for (const Model& model : kModels) EXPECT_FALSE(find_candidate(model.name)) << model.name;
+    for (const Candidate& candidate : candidates())
+        EXPECT_TRUE(candidate.plan != nullptr || candidate.create != nullptr) << candidate.name;
+    EXPECT_EQ(to_string(explain_models(chip_named("sm_90"), wan21_layer())), "");
+}
+
 struct Decline {
-    std::string_view architecture, candidate, sentence;
+    std::string_view architecture, model, sentence;
     void (*spoil)(ConvProblem&);
 };
 void one_frame(ConvProblem& p) { p.d = 3; }
@@ -77,8 +90,8 @@ constexpr Decline kDeclines[] = {
     {"gfx950", "winograd-time-gfx950", "wants bf16 or fp16, met F8_E4M3", eight_bits},
     {"gfx950", "winograd-time-gfx950", "wants sums without scales, met a scale for each channel", scaled},
     {"gfx950", "winograd-time-gfx950", "wants an input as it lies in memory, met one to upsample", upsampled},
-    {"gfx950", "winograd-time-gfx950",
-     "wants what one launch of the kernel holds, met 2 groups: the matrix product mixes all channels", grouped},
+    {"gfx950", "winograd-time-gfx950", "wants what one launch of the kernel holds, met one that wants groups 1, met 2",
+     grouped},
     {"gfx950", "winograd-time-gfx950", "wants stride 1, met 1,1,2", strided},
     {"gfx950", "winograd-time-gfx950", "wants dilation 1, met 1,2,1", dilated},
     {"gfx950", "winograd-time-gfx950", "wants 3x3x3 taps, met 2x3x3", two_taps},
@@ -86,18 +99,16 @@ constexpr Decline kDeclines[] = {
     {"gfx950", "winograd-time-gfx950", "wants two output frames or more, met 1", one_frame},
 };
 
-TEST(ConvDispatchModels, EveryOtherGateAloneClosesThemToo) {
+TEST(ConvDispatchModels, EveryGateAloneClosesThem) {
     for (const Decline& decline : kDeclines) {
         ConvProblem problem = wan21_layer();
         decline.spoil(problem);
-        EXPECT_EQ(row_of(decline.candidate, decline.architecture, problem).reason,
-                  std::string(decline.sentence) + "; wants a kernel, met a model of other problems");
+        const Chip chip = chip_named(decline.architecture);
+        EXPECT_EQ(reasons(model_named(decline.model).gates, {problem, chip}), decline.sentence);
     }
-    for (const Model& model : kModels) {
-        const auto candidate = std::ranges::find(candidates(), model.candidate, &Candidate::name);
-        EXPECT_EQ(std::ranges::count(kDeclines, model.candidate, &Decline::candidate) + 1,
-                  std::ssize(candidate->gates));
-    }
+    for (const Model& model : kModels)
+        EXPECT_EQ(std::ranges::count(kDeclines, model.name, &Decline::model),
+                  std::ssize(model_named(model.name).gates));
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 // The methods for SM100: their gates, and that a build without their kernels says so.
 #include <kinetograph/compute/conv/dispatch.hpp>
 #include <kinetograph/compute/conv/known_devices.hpp>
-#include <kinetograph/kernels/cuda/fat_binaries.hpp>
 
 #include <gtest/gtest.h>
 
@@ -12,8 +11,6 @@ namespace kinetograph::conv {
 namespace {
 
 using tensor::DType;
-
-constexpr std::string_view kInBuild = "kernels for sm_100f in this build";
 
 accel::DeviceInfo b200() { return describe_known_device("sm_100").value(); }
 
@@ -28,23 +25,8 @@ ConvProblem easy_problem(std::string_view candidate) {
     return p;
 }
 
-/// The method's row as a build with its kernels would give it.
 DispatchRow row_of(std::string_view candidate, const accel::DeviceInfo& device, const ConvProblem& problem) {
-    DispatchRow found{};
-    for (DispatchRow& row : explain(device, problem))
-        if (row.candidate == candidate) found = std::move(row);
-    EXPECT_EQ(found.candidate, candidate);
-    if (!cuda::fat_binary("conv2d_frames").empty()) return found;
-    const std::string absence = fmt::format("wants {}, met {}", kInBuild, cuda::fat_binary_compiler());
-    const auto at = found.reason.find(absence);
-    EXPECT_NE(at, std::string::npos) << found.reason;
-    if (at == std::string::npos) return found;
-    found.reason.erase(at, absence.size());
-    if (found.reason.starts_with("; ")) found.reason.erase(0, 2);
-    if (found.reason.ends_with("; ")) found.reason.resize(found.reason.size() - 2);
-    if (const auto between = found.reason.find("; ; "); between != std::string::npos) found.reason.erase(between, 2);
-    found.open = found.reason.empty();
-    return found;
+    return explain_named(chip_of(device), problem, candidate).value();
 }
 
 struct Decline {
@@ -100,8 +82,8 @@ const Decline kDeclines[] = {
      }},
     {"conv2d-sm100", "wants bf16, fp16 or fp8, met F32", float32_input},
     {"conv2d-sm100",
-     "wants what the 2-D kernel holds, met a problem that fails C_in a multiple of 32 (C_in 48); one temporal tap "
-     "without temporal padding or stride (taps 3, padding 0, stride 1)",
+     "wants what the 2-D kernel holds, met one that wants C_in a multiple of 32, met C_in 48; wants one temporal tap "
+     "without temporal padding or stride, met taps 3, padding 0, stride 1",
      [](ConvProblem& p, accel::DeviceInfo&) {
          p.c_in = 48;
          p.filter.q = 3;
@@ -116,14 +98,13 @@ const Decline kDeclines[] = {
          p.activation = Activation::Silu;
      }},
     {"conv3d-sm100",
-     "wants what one launch over frames holds, met a problem that fails at most 8 frames in and out (frames 9 in, 7 "
-     "out)",
+     "wants what one launch over frames holds, met one that wants at most 8 frames in and out, met frames 9 in, 7 out",
      [](ConvProblem& p, accel::DeviceInfo&) { p.d = 9; }},
     {"q-slice-sm100", "wants an sm_100 or sm_103 device, met sm_90", hopper},
     {"q-slice-sm100", "wants SiLU or no activation, met relu", relu},
     {"q-slice-sm100", "wants an output of 16 bits, met F32", float32},
     {"q-slice-sm100", "wants bf16, met F32", float32_input},
-    {"q-slice-sm100", "wants what Q-slice splits, met a problem that fails no temporal padding (front 2, back 0)",
+    {"q-slice-sm100", "wants what Q-slice splits, met one that wants no temporal padding, met front 2, back 0",
      [](ConvProblem& p, accel::DeviceInfo&) { p.pad.front = 2; }},
     {"im2col-sm100", "wants an sm_100 or sm_103 device, met sm_90", hopper},
     {"im2col-sm100", "wants SiLU or no activation, met relu", relu},
@@ -141,10 +122,7 @@ const Decline kDeclines[] = {
      }},
 };
 
-/// Those that have a kernel; dispatch_models_test.cpp has the other one.
-bool is_for_sm100(const Candidate& candidate) {
-    return candidate.name.ends_with("-sm100") && candidate.name != "winograd-time-sm100";
-}
+bool is_for_sm100(const Candidate& candidate) { return candidate.name.ends_with("-sm100"); }
 
 TEST(ConvDispatchSm100, OpensEveryCandidateOfSm100OnABlackwellDataCentreGpu) {
     for (const std::string_view architecture : {"sm_100", "sm_103"}) {
@@ -173,17 +151,16 @@ TEST(ConvDispatchSm100, EveryGateAloneClosesItsCandidateAndSaysWhatItMet) {
     }
 }
 
-TEST(ConvDispatchSm100, EveryGateButTheBuildsIsInTheListOfDeclines) {
-    std::set<const Gate*> lists;  // forms of one method share theirs
+TEST(ConvDispatchSm100, EveryGateIsInTheListOfDeclines) {
+    std::set<const Gate<Subject>*> lists;  // forms of one method share theirs
     std::ptrdiff_t gates = 0;
     for (const Candidate& candidate : candidates()) {
         if (!is_for_sm100(candidate) || !lists.insert(candidate.gates.data()).second) continue;
-        gates += std::ranges::count_if(candidate.gates, [](const auto& gate) { return gate.requirement != kInBuild; });
+        gates += std::ssize(candidate.gates);
     }
     EXPECT_EQ(gates, std::ssize(kDeclines));
 }
 
-/// Asks for the plans directly: in a build without their kernels the methods are closed.
 TEST(ConvDispatchSm100, PredictsLessThanTheMethodsOfOlderChips) {
     const auto seconds = [](std::string_view name, std::int64_t taps) {
         ConvProblem p = easy_problem("");

@@ -1,4 +1,5 @@
 #include <kinetograph/compute/conv/dispatch.hpp>
+#include <kinetograph/compute/conv/kernels.hpp>
 #include <kinetograph/compute/conv/known_devices.hpp>
 #include <kinetograph/compute/conv/validate.hpp>
 #include <kinetograph/engine/accel/cpu/device.hpp>
@@ -65,7 +66,7 @@ ConvProblem easy_problem_for(std::string_view candidate) {
 }
 
 DispatchRow row_of(std::string_view candidate, const accel::DeviceInfo& device, const ConvProblem& problem) {
-    const auto rows = explain(device, problem);
+    const auto rows = explain(chip_of(device), problem);
     const auto found = std::ranges::find(rows, candidate, &DispatchRow::candidate);
     EXPECT_NE(found, rows.end()) << candidate;
     return found == rows.end() ? DispatchRow{} : *found;
@@ -110,8 +111,8 @@ const Decline kDeclines[] = {
     {"im2col-sm80", "wants sums without scales, met alpha 0.500000", halve},
     {"im2col-gfx950", "wants sums without scales, met alpha 0.500000", halve},
     {"im2col-gfx950",
-     "wants a product that one launch of the kernel holds, met a float32 source: it is prefetched into registers for "
-     "16 bits a value",
+     "wants a product that one launch of the kernel holds, met one that wants a source of 16 bits, which is prefetched "
+     "into registers, met F32",
      [](ConvProblem& p, accel::DeviceInfo&) {
          p.output_dtype = DType::F32;
          p.residual = true;
@@ -125,7 +126,8 @@ const Decline kDeclines[] = {
     {"four-wave-gfx950", "wants bf16, fp16 or fp8, met F32",
      [](ConvProblem& p, accel::DeviceInfo&) { p.dtype = p.output_dtype = DType::F32; }},
     {"four-wave-gfx950",
-     "wants what one launch of the kernel holds, met 65 temporal taps: a launch names at most 64 frames",
+     "wants what one launch of the kernel holds, met one that wants temporal taps of at most the 64 frames that a "
+     "launch names, met 65",
      [](ConvProblem& p, accel::DeviceInfo&) { p.d = p.filter.q = 65; }},
     {"q-slice-sm80", "wants a CUDA device since sm_80, met hip",
      [](ConvProblem&, accel::DeviceInfo& d) { d.kind = accel::Kind::Hip; }},
@@ -287,9 +289,8 @@ const Decline kDeclines[] = {
 };
 
 bool is_tested_elsewhere(std::string_view candidate) {
-    return candidate.ends_with("-sm100") ||      // dispatch_sm100_test.cpp
-           candidate.ends_with("-sm90") ||       // tests/kernels/cuda/sm90/gates_test.cpp
-           candidate == "winograd-time-gfx950";  // dispatch_models_test.cpp
+    return candidate.ends_with("-sm100") ||  // dispatch_sm100_test.cpp
+           candidate.ends_with("-sm90");     // tests/kernels/cuda/sm90/gates_test.cpp
 }
 
 TEST(ConvDispatch, OpensEveryCandidateOfADeviceToAnEasyProblem) {
@@ -315,7 +316,7 @@ TEST(ConvDispatch, EveryGateAloneClosesItsCandidateAndSaysWhatItMet) {
 }
 
 TEST(ConvDispatch, EveryGateIsInTheListOfDeclines) {
-    std::set<const Gate*> lists;  // forms of one back end share theirs
+    std::set<const Gate<Subject>*> lists;  // forms of one back end share theirs
     std::size_t gates = 0;
     for (const Candidate& candidate : candidates()) {
         if (is_tested_elsewhere(candidate.name)) continue;
@@ -341,7 +342,41 @@ TEST(ConvDispatch, LeavesCarriedSumsToWhatCarriesThem) {
     ASSERT_TRUE(validate(problem));
     EXPECT_EQ(row_of("implicit-gemm-sm80", h200(), problem).reason,
               "wants sums that begin and end with a call, met carried ones");
-    EXPECT_EQ(explain(capable_cpu(), problem).front().candidate, "reference-cpu");
+    EXPECT_EQ(explain(chip_of(capable_cpu()), problem).front().candidate, "reference-cpu");
+}
+
+/// The plan needs no kernel, a device does.
+TEST(ConvDispatch, ClosesTheMethodsOfADeviceWhoseKernelsThisBuildLacks) {
+    for (const std::string_view architecture : {"sm_100", "gfx950"}) {
+        const accel::DeviceInfo device = describe_known_device(architecture).value();
+        const DispatchRow planned = explain(chip_of(device), wan21_layer()).front();
+        ASSERT_TRUE(planned.open);
+        ASSERT_NE(planned.plan, nullptr);
+        EXPECT_EQ(planned.seconds, planned.plan->seconds);
+        const std::string missing = missing_image(device, planned.plan->kernels.front().image);
+        const DispatchRow row = explain_named(device, wan21_layer(), planned.candidate).value();
+        EXPECT_EQ(row.reason, missing);
+        EXPECT_EQ(row.open, missing.empty());
+        EXPECT_EQ(row.plan == nullptr, !row.open);
+    }
+    EXPECT_TRUE(
+        missing_image(h200(), "no_such_kernels").starts_with("no fat binary \"no_such_kernels\" in this build: "));
+}
+
+TEST(ConvDispatch, NamesAKernelOfAMethod) {
+    const Chip chip = chip_of(h200());
+    const DispatchRow best = explain_named(chip, wan21_layer(), "implicit-gemm-sm90").value();
+    const Candidate& candidate = **find_candidate("implicit-gemm-sm90");
+    const auto kernels = candidate.choice.kernels(wan21_layer(), chip);
+    ASSERT_GT(kernels.size(), 1U);
+    const DispatchRow other =
+        explain_named(chip, wan21_layer(), fmt::format("implicit-gemm-sm90:{}", kernels.back())).value();
+    EXPECT_EQ(other.plan->kernels.front().kernel, kernels.back());
+    EXPECT_GT(other.seconds, best.seconds);
+    const auto none = explain_named(chip, wan21_layer(), "implicit-gemm-sm90:none");
+    ASSERT_FALSE(none);
+    EXPECT_NE(none.error().message.find("implicit-gemm-sm90 has no kernel \"none\" for it; it has "),
+              std::string::npos);
 }
 
 TEST(ConvDispatch, PrintsOneLineACandidate) {
@@ -358,7 +393,7 @@ TEST(ConvDispatch, TriesOneLaunchThenSlicesThenTheMatrixOfTaps) {
     ConvProblem problem = easy_problem();
     problem.h = problem.w = 256;
     const accel::DeviceInfo device = describe_known_device("sm_89").value();
-    const auto first_open = [&] { return explain(device, problem).front().candidate; };
+    const auto first_open = [&] { return explain(chip_of(device), problem).front().candidate; };
     EXPECT_EQ(first_open(), "implicit-gemm-sm80");
     problem.filter.q = problem.d = 65;  // more temporal taps than one launch names frames
     EXPECT_EQ(first_open(), "q-slice-sm80");
@@ -368,7 +403,7 @@ TEST(ConvDispatch, TriesOneLaunchThenSlicesThenTheMatrixOfTaps) {
 
 TEST(ConvDispatch, RanksOpenCandidatesByPredictedSecondsAFrame) {
     for (const std::string_view architecture : {"sm_90", "gfx950"}) {
-        const auto rows = explain(describe_known_device(architecture).value(), easy_problem());
+        const auto rows = explain(chip_of(describe_known_device(architecture).value()), easy_problem());
         double before = 0;
         for (const DispatchRow& row : rows) {
             if (!row.open || row.rounding != Rounding::Once) continue;
@@ -382,25 +417,20 @@ TEST(ConvDispatch, RanksOpenCandidatesByPredictedSecondsAFrame) {
 }
 
 TEST(ConvDispatch, RanksWhatRoundsMoreThanOnceAfterWhatRoundsOnce) {
-    std::vector<DispatchRow> rows = explain(describe_known_device("sm_90").value(), easy_problem());
+    std::vector<DispatchRow> rows = explain(chip_of(describe_known_device("sm_90").value()), easy_problem());
     std::erase_if(rows, [](const DispatchRow& row) { return !row.open; });
     EXPECT_EQ(rows.back().candidate, "q-slice-rounded-sm80");
 }
 
-/// A layer that Winograd's sums along time make faster on Hopper; builds without its kernels say so.
+/// A layer that Winograd's sums along time make faster on Hopper.
 TEST(ConvDispatch, TakesTransformedSumsOnlyWhereSpeedIsAskedFor) {
     const accel::DeviceInfo device = describe_known_device("sm_90").value();
     const ConvProblem p = wan21_layer();
-    const auto exact = explain(device, p, Sums::Exact), fast = explain(device, p, Sums::Fast);
+    const auto exact = explain(chip_of(device), p, Sums::Exact), fast = explain(chip_of(device), p, Sums::Fast);
     EXPECT_EQ(exact.front().rounding, Rounding::Once);
-    const DispatchRow winograd = row_of("winograd-time-sm90", device, p);
-    if (winograd.open) {
-        EXPECT_EQ(fast.front().candidate, "winograd-time-sm90");
-        EXPECT_GT(fast.front().error, exact.front().error);
-        EXPECT_LT(fast.front().seconds, exact.front().seconds);
-    } else {
-        EXPECT_TRUE(winograd.reason.starts_with("wants kernels for sm_90a in this build")) << winograd.reason;
-    }
+    EXPECT_EQ(fast.front().candidate, "winograd-time-sm90");
+    EXPECT_GT(fast.front().error, exact.front().error);
+    EXPECT_LT(fast.front().seconds, exact.front().seconds);
 }
 
 /// A GeForce's matrix units are the limit there, so fewer products are faster.
@@ -408,17 +438,17 @@ TEST(ConvDispatch, TakesTransformedSumsOnAGeForceOnlyWhereSpeedIsAskedFor) {
     const ConvProblem p = wan21_layer();
     for (const std::string_view architecture : {"sm_86", "sm_89", "sm_120"}) {
         const accel::DeviceInfo device = describe_known_device(architecture).value();
-        EXPECT_EQ(explain(device, p, Sums::Exact).front().candidate, "implicit-gemm-sm80");
-        EXPECT_EQ(explain(device, p, Sums::Fast).front().candidate, "winograd-time-sm80");
+        EXPECT_EQ(explain(chip_of(device), p, Sums::Exact).front().candidate, "implicit-gemm-sm80");
+        EXPECT_EQ(explain(chip_of(device), p, Sums::Fast).front().candidate, "winograd-time-sm80");
     }
 }
 
 TEST(ConvDispatch, TakesTransformedSumsOnACpuOnlyWhereSpeedIsAskedFor) {
-    EXPECT_EQ(explain(capable_cpu(), easy_problem(), Sums::Exact).front().candidate, "direct-cpu");
-    EXPECT_EQ(explain(capable_cpu(), easy_problem(), Sums::Fast).front().candidate, "winograd-time-cpu");
+    EXPECT_EQ(explain(chip_of(capable_cpu()), easy_problem(), Sums::Exact).front().candidate, "direct-cpu");
+    EXPECT_EQ(explain(chip_of(capable_cpu()), easy_problem(), Sums::Fast).front().candidate, "winograd-time-cpu");
     ConvProblem one_frame = easy_problem();
     one_frame.d = 3;
-    EXPECT_EQ(explain(capable_cpu(), one_frame, Sums::Fast).front().candidate, "direct-cpu");
+    EXPECT_EQ(explain(chip_of(capable_cpu()), one_frame, Sums::Fast).front().candidate, "direct-cpu");
 }
 
 /// Four 2x2 filters on the stored image where that is the same convolution; otherwise a pass doubles it first.
@@ -426,20 +456,20 @@ TEST(ConvDispatch, TakesDoubledInputsOnEveryCpu) {
     ConvProblem p = easy_problem();
     p.upsample = true;
     p.filter.q = 1;
-    EXPECT_EQ(explain(capable_cpu(), p).front().candidate, "doubled-direct-cpu");
+    EXPECT_EQ(explain(chip_of(capable_cpu()), p).front().candidate, "doubled-direct-cpu");
     p.pad = {0, 0, 1, 1, 1, 1};
-    EXPECT_EQ(explain(capable_cpu(), p).front().candidate, "direct-cpu");
+    EXPECT_EQ(explain(chip_of(capable_cpu()), p).front().candidate, "direct-cpu");
     accel::DeviceInfo device = capable_cpu();
     device.features = "avx2";
-    EXPECT_EQ(explain(device, p).front().candidate, "onednn-f32-cpu");
+    EXPECT_EQ(explain(chip_of(device), p).front().candidate, "onednn-f32-cpu");
     p.dtype = p.output_dtype = DType::F32;
-    EXPECT_EQ(explain(device, p).front().candidate, "onednn-cpu");
+    EXPECT_EQ(explain(chip_of(device), p).front().candidate, "onednn-cpu");
 }
 
 TEST(ConvDispatch, TakesWhatIsPreferredWhereItIsOpen) {
     ConvProblem p = easy_problem();
     const auto first = [&](std::string_view preferred, Sums sums = Sums::Exact) {
-        return explain(capable_cpu(), p, sums, preferred).front().candidate;
+        return explain(chip_of(capable_cpu()), p, sums, preferred).front().candidate;
     };
     EXPECT_EQ(first("onednn-cpu"), "onednn-cpu");
     EXPECT_EQ(first("winograd-time-cpu"), "winograd-time-cpu");
@@ -459,7 +489,7 @@ TEST(ConvDispatch, ExpectsTheErrorsOfNormalNumbers) {
 
 TEST(ConvDispatch, KeepsTheListsOrderWhereThereIsNoModel) {
     std::vector<std::string_view> open;
-    for (const DispatchRow& row : explain(capable_cpu(), easy_problem()))
+    for (const DispatchRow& row : explain(chip_of(capable_cpu()), easy_problem()))
         if (row.open) open.push_back(row.candidate);
     EXPECT_EQ(open, (std::vector<std::string_view>{"direct-cpu", "onednn-cpu", "onednn-f32-cpu", "reference-cpu",
                                                    "winograd-time-cpu"}));
@@ -479,7 +509,8 @@ TEST(ConvDispatch, GivesTheLayersOfADecoderToTheImplicitGemmOnAnH200) {
                 p.filter = {channels, 3, 3, 3};
                 p.pad = {0, 0, 1, 1, 1, 1};
                 p.norm = norm;
-                const std::string_view choice = explain(device, p).front().candidate;  // sm90's where a build has it
+                const std::string_view choice =
+                    explain(chip_of(device), p).front().candidate;  // sm90's where a build has it
                 EXPECT_TRUE(choice.starts_with("implicit-gemm-sm")) << choice << ": " << p.to_string();
             }
 }

@@ -47,9 +47,8 @@ std::string shortcuts(bool first_step) {
     const auto passes = nn::fuse(network, {.first_step = first_step}).value();
     std::string text;
     for (const nn::Pass& pass : passes) {
-        if (const auto* upsample = std::get_if<nn::UpsamplePass>(&pass))
-            text += upsample->upsample->key + (upsample->repeat == 2 ? "*2 " : " ");
-        if (const auto* shuffle = std::get_if<nn::DepthToSpacePass>(&pass)) text += shuffle->depth_to_space->key + ' ';
+        if (const auto* own = std::get_if<nn::OperatorPass>(&pass))
+            text += own->key() + (own->repeat == 2 ? "*2 " : " ");
         if (const auto* conv = std::get_if<nn::ConvPass>(&pass); conv != nullptr && conv->upsample)
             text += std::string("2x") + (conv->residual ? "+ " : " ");
     }

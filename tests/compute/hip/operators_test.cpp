@@ -6,7 +6,6 @@
 namespace kinetograph::nn {
 namespace {
 
-using tensor::DType;
 using HipOperatorsTest = test::HipLane;
 
 TEST_F(HipOperatorsTest, RmsNormAgreesForManyWidths) { expect_norms(*device_); }
@@ -17,22 +16,20 @@ TEST_F(HipOperatorsTest, LatentsAreUnpackedAndFramesStoredAlike) { expect_both_e
 TEST_F(HipOperatorsTest, PicturesAreTheSameBytes) { expect_pictures(*device_); }
 TEST_F(HipOperatorsTest, AttentionAgrees) { expect_attention(*device_); }
 
-TEST_F(HipOperatorsTest, MistakesNameThePass) {
+TEST_F(HipOperatorsTest, MistakesNameThePass) { expect_mistakes(*device_); }
+
+TEST_F(HipOperatorsTest, WhatTheKernelsDoNotHoldIsRefusedWithReasons) {
     const auto operators = Operators::create(*device_).value();
-    const auto stream = device_->create_stream("test").value();
-    const auto norm = operators->rms_norm(*stream, "norm0", {{}, {}, 4, 8, nullptr, DType::BF16, {}});
-    ASSERT_FALSE(norm);
-    EXPECT_EQ(norm.error().message, "pass \"norm0\": RMS norm of 0 input and 0 output frames without gamma");
-    const auto dtype = operators->store_float(*stream, "store0", {{}, nullptr, 4, DType::I8});
-    ASSERT_FALSE(dtype);
-    EXPECT_EQ(dtype.error().message, "pass \"store0\": frames of I8, wanted F32, BF16 or F16");
-    const auto stored = operators->store_float(
-        *stream, "store0", {.input = {}, .elements = 4, .dtype = DType::F32, .output_dtype = DType::BF16});
-    ASSERT_FALSE(stored);
-    EXPECT_EQ(stored.error().message, "pass \"store0\": frames stored as BF16, wanted F32 or F16");
-    const auto wide = operators->attention({16, 1032, DType::BF16});
+    const auto wide = operators->get(conv::AttentionProblem{16, 1032});
     ASSERT_FALSE(wide);
     EXPECT_EQ(wide.error().code, ErrorCode::Unsupported);
+    const auto norm = operators->get(conv::NormProblem{16, 1025});
+    ASSERT_FALSE(norm);
+    EXPECT_EQ(
+        norm.error().message,
+        "RMS norm on " + device_->info().name +
+            ": norm-gfx950 wants what one launch of the kernel holds, met RMS norm of 1025 channels: the lanes of "
+            "a wave hold 1 to 1024");
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
-#include <kinetograph/compute/nn/attention.hpp>
 #include <kinetograph/engine/accel/cpu/device.hpp>
 #include <kinetograph/tests/compute/conv/test_frames.hpp>
+#include <kinetograph/tests/compute/nn/enqueue.hpp>
 
 #include <gtest/gtest.h>
 
@@ -80,6 +80,11 @@ void add_reference(const float* qkv, std::int64_t tokens, std::int64_t channels,
     }
 }
 
+std::shared_ptr<const Operator> attention_on(accel::Device& device, std::int64_t tokens, std::int64_t channels,
+                                             DType dtype) {
+    return Operators::create(device).value()->get(conv::AttentionProblem{tokens, channels, dtype, dtype}).value();
+}
+
 struct Outcome {
     std::vector<float> values, wanted;
     bool gaps_untouched = false;
@@ -90,14 +95,15 @@ Outcome run_random(accel::Device& device, std::int64_t tokens, std::int64_t chan
     std::mt19937_64 random(static_cast<std::uint64_t>(tokens * 1000 + channels));
     std::normal_distribution<float> normal(0, sharpness);
     const auto stream = device.create_stream("test").value();
-    const auto attention = create_cpu_attention(device.info(), {tokens, channels, dtype}).value();
+    const auto attention = attention_on(device, tokens, channels, dtype);
     const auto workspace = device.allocate("workspace", attention->workspace_bytes()).value();
     std::memset(workspace->data(), 0xFF, workspace->bytes());
     TestFrames qkv(1, 2, tokens * 3 * channels, dtype, FrameLayout::Scattered);
     TestFrames output(1, 2, tokens * channels, dtype, FrameLayout::EveryOther);
     qkv.fill([&](auto, auto) { return normal(random); });
     const auto inputs = qkv.readable();
-    EXPECT_TRUE(attention->enqueue(*stream, "attention", {inputs, output.writable(), workspace->data()}));
+    EXPECT_TRUE(attention->enqueue(*stream, "attention",
+                                   {.input = inputs, .output = output.writable(), .workspace = workspace->data()}));
     EXPECT_TRUE(stream->synchronize());
     Outcome run{output.values(), {}, output.gaps_untouched()};
     const auto stored = qkv.values();
@@ -128,14 +134,14 @@ TEST(AttentionTest, MayBeDestroyedOnceItsWorkIsEnqueued) {
     const auto stream = device->create_stream("test").value();
     const auto gate = device->create_timeline().value();
     constexpr std::int64_t kTokens = 9, kChannels = 8;
-    auto attention = create_cpu_attention(device->info(), {kTokens, kChannels, DType::F32}).value();
+    auto attention = attention_on(*device, kTokens, kChannels, DType::F32);
     const auto workspace = device->allocate("workspace", attention->workspace_bytes()).value();
     const std::vector<float> qkv(kTokens * 3 * kChannels, 0.5F);
     std::vector<float> output(kTokens * kChannels);
     const std::array<const std::byte*, 1> in{reinterpret_cast<const std::byte*>(qkv.data())};
     const std::array<std::byte*, 1> out{reinterpret_cast<std::byte*>(output.data())};
     stream->wait(gate, 1);
-    ASSERT_TRUE(attention->enqueue(*stream, "attention", {in, out, workspace->data()}));
+    ASSERT_TRUE(attention->enqueue(*stream, "attention", {.input = in, .output = out, .workspace = workspace->data()}));
     attention.reset();
     gate->signal(1);
     ASSERT_TRUE(stream->synchronize());
@@ -156,21 +162,22 @@ TEST(AttentionTest, StaysFiniteWhenScoresAreLarge) {
 
 TEST(AttentionTest, NeedsMemoryThatGrowsWithTheTokensNotWithTheirSquare) {
     const auto device = accel::cpu::create_device();
-    const auto small = create_cpu_attention(device->info(), {10'000, 384, DType::F32}).value();
-    const auto large = create_cpu_attention(device->info(), {20'000, 384, DType::F32}).value();
+    const auto small = attention_on(*device, 10'000, 384, DType::F32);
+    const auto large = attention_on(*device, 20'000, 384, DType::F32);
     EXPECT_LT(large->workspace_bytes(), 3 * small->workspace_bytes());
     EXPECT_LT(large->workspace_bytes(), 64U << 20);  // 20,000 squared would be 1.6 GB
 }
 
-TEST(AttentionTest, RefusesAbsurdSizesAndOtherDevices) {
+TEST(AttentionTest, RefusesAbsurdSizesAndHalves) {
     const auto device = accel::cpu::create_device();
-    const auto none = create_cpu_attention(device->info(), {0, 8, DType::F32});
+    const auto operators = Operators::create(*device).value();
+    const auto none = operators->get(conv::AttentionProblem{0, 8, DType::F32, DType::F32});
     ASSERT_FALSE(none);
-    EXPECT_EQ(none.error().message,
-              "attention over 0 tokens of 8 channels, wanted 1 to 1048576 tokens of 1 to 16384 channels");
-    const auto half = create_cpu_attention(device->info(), {8, 8, DType::F16});
+    EXPECT_EQ(none.error().message, "attention wants 1 to 1048576 tokens, met 0");
+    const auto half = operators->get(conv::AttentionProblem{8, 8, DType::F16, DType::F16});
     ASSERT_FALSE(half);
-    EXPECT_EQ(half.error().message, "attention of F16, wanted F32 or BF16");
+    EXPECT_EQ(half.error().code, ErrorCode::Unsupported);
+    EXPECT_EQ(half.error().message, "attention on " + device->info().name + ": onednn-cpu wants F32 or BF16, met F16");
 }
 
 }  // namespace

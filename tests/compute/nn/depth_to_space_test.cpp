@@ -1,6 +1,6 @@
-#include <kinetograph/compute/nn/depth_to_space.hpp>
 #include <kinetograph/engine/accel/cpu/device.hpp>
 #include <kinetograph/tests/compute/conv/test_frames.hpp>
+#include <kinetograph/tests/compute/nn/enqueue.hpp>
 
 #include <gtest/gtest.h>
 
@@ -8,6 +8,7 @@ namespace kinetograph::nn {
 namespace {
 
 using conv::FrameLayout;
+using conv::PixelOrder;
 using conv::TestFrames;
 using tensor::DType;
 
@@ -17,14 +18,16 @@ constexpr std::int64_t kHeight = 3, kWidth = 5;
 template <class Wanted>
 void expect_channels(std::int64_t channels_in, std::int64_t channels_out, PixelOrder order, const Wanted& wanted) {
     const auto device = accel::cpu::create_device();
+    const auto operators = Operators::create(*device).value();
     const auto stream = device->create_stream("test").value();
     for (const DType dtype : {DType::F32, DType::BF16}) {
         TestFrames input(1, 2, kHeight * kWidth * channels_in, dtype, FrameLayout::Ring, 1);
         TestFrames output(1, 2, 4 * kHeight * kWidth * channels_out, dtype, FrameLayout::EveryOther);
         input.fill([](std::int64_t frame, std::int64_t i) { return static_cast<float>((frame * 97 + i) % 251); });
         const auto inputs = input.readable();
-        ASSERT_TRUE(enqueue_depth_to_space(
-            *stream, "up", {inputs, output.writable(), kHeight, kWidth, channels_in, channels_out, order, dtype}));
+        ASSERT_TRUE(enqueue(*operators, *stream, "up",
+                            conv::DepthToSpaceProblem{kHeight, kWidth, channels_in, channels_out, order, dtype, dtype},
+                            {.input = inputs, .output = output.writable()}));
         ASSERT_TRUE(stream->synchronize());
         const auto from = input.values(), to = output.values();
         for (std::int64_t i = 0; i < static_cast<std::int64_t>(to.size()); ++i) {
@@ -54,13 +57,13 @@ TEST(DepthToSpaceTest, RepeatsChannelsThatAreTooFew) {
     expect_channels(4, 8, PixelOrder::RowsFirst, [](std::int64_t c, std::int64_t, std::int64_t) { return c / 2; });
 }
 
-TEST(DepthToSpaceTest, RefusesWhatDoesNotDivideNamingThePass) {
+TEST(DepthToSpaceTest, RefusesWhatDoesNotDivide) {
     const auto device = accel::cpu::create_device();
-    const auto stream = device->create_stream("test").value();
-    const auto enqueued = enqueue_depth_to_space(*stream, "up", {{}, {}, 1, 2, 5, 4});
-    ASSERT_FALSE(enqueued);
-    EXPECT_EQ(enqueued.error().message,
-              "pass \"up\": 5 channels to 4 in blocks of 2x2 pixels, 0 input to 0 output frames of 1x2");
+    const auto refused = Operators::create(*device).value()->get(conv::DepthToSpaceProblem{1, 2, 5, 4});
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, ErrorCode::InvalidArgument);
+    EXPECT_EQ(refused.error().message,
+              "channels to pixels wants input channels that divide four times the output's, met 5 for 4");
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <kinetograph/compute/tensor/float_formats.hpp>
 #include <kinetograph/engine/accel/cpu/device.hpp>
 #include <kinetograph/tests/compute/conv/test_frames.hpp>
+#include <kinetograph/tests/compute/nn/enqueue.hpp>
 
 #include <gtest/gtest.h>
 
@@ -21,11 +22,31 @@ const std::byte* bytes_of(const std::vector<T>& values) {
     return reinterpret_cast<const std::byte*>(values.data());
 }
 
-std::byte* place_of(std::vector<float>& values) { return reinterpret_cast<std::byte*>(values.data()); }
+/// The places of `frames` equal frames, one after the other.
+template <class T>
+std::vector<std::byte*> places_of(std::vector<T>& values, std::size_t frames = 1) {
+    std::vector<std::byte*> places;
+    for (std::size_t i = 0; i < frames; ++i)
+        places.push_back(reinterpret_cast<std::byte*>(values.data() + i * (values.size() / frames)));
+    return places;
+}
 
 class FrameConversionTest : public testing::Test {
   protected:
+    Result<void> unpack(const conv::UnpackLatentProblem& problem, const std::byte* latent, std::byte* output,
+                        const float* map = nullptr) {
+        return enqueue(*operators_, *stream_, "unpack", problem,
+                       {.input = std::span(&latent, 1), .output = std::span(&output, 1), .parameters = map});
+    }
+    Result<void> store(const conv::OpProblem& problem, const TestFrames& input, const std::vector<std::byte*>& output,
+                       std::uint32_t* not_finite = nullptr) {
+        const auto inputs = input.readable();
+        return enqueue(*operators_, *stream_, "store", problem,
+                       {.input = inputs, .output = output, .not_finite = not_finite});
+    }
+
     std::unique_ptr<accel::Device> device_ = accel::cpu::create_device();
+    std::unique_ptr<Operators> operators_ = Operators::create(*device_).value();
     std::unique_ptr<accel::Stream> stream_ = device_->create_stream("test").value();
 };
 
@@ -37,8 +58,8 @@ TEST_F(FrameConversionTest, UnpackedLatentsAreMappedPixelByPixelAndMovedToChanne
     for (std::size_t i = 0; i < map.size(); ++i) map[i] = static_cast<float>(i * 7 % 19) - 8;
     for (const DType dtype : {DType::F32, DType::BF16}) {
         TestFrames output(1, 1, kChannels * kPixels, dtype, FrameLayout::Dense);
-        ASSERT_TRUE(enqueue_unpack_latent(
-            *stream_, "unpack", {bytes_of(latent), output.writable()[0], kPixels, kChannels, map.data(), dtype}));
+        ASSERT_TRUE(
+            unpack({kPixels, kChannels, DType::F32, dtype}, bytes_of(latent), output.writable()[0], map.data()));
         ASSERT_TRUE(stream_->synchronize());
         const auto values = output.values();
         for (std::int64_t pixel = 0; pixel < kPixels; ++pixel) {
@@ -61,40 +82,31 @@ TEST_F(FrameConversionTest, UnpackedLatentsAreMappedPixelByPixelAndMovedToChanne
 TEST_F(FrameConversionTest, UnpackingWithoutAMapKeepsTheNumbers) {
     const std::vector<float> latent{1, 2, 3, 4, 5, 6};  // two channels of three pixels
     TestFrames output(1, 1, 6, DType::F32, FrameLayout::Dense);
-    ASSERT_TRUE(
-        enqueue_unpack_latent(*stream_, "unpack", {bytes_of(latent), output.writable()[0], 3, 2, nullptr, DType::F32}));
+    ASSERT_TRUE(unpack({3, 2, DType::F32, DType::F32}, bytes_of(latent), output.writable()[0]));
     ASSERT_TRUE(stream_->synchronize());
     EXPECT_EQ(output.values(), (std::vector<float>{1, 4, 2, 5, 3, 6}));
 }
 
 TEST_F(FrameConversionTest, LatentsOfTwoBytesAreWidenedExactlyAndOtherTypesAreRefused) {
     const std::vector<float> wanted{1, -2.5F, 3, 0.125F};  // exact in all types
-    UnpackLatent work{.pixels = 2, .channels = 2, .dtype = DType::F32};
     for (const DType dtype : {DType::F16, DType::BF16}) {
         std::vector<std::uint16_t> latent;
         for (const float value : {wanted[0], wanted[2], wanted[1], wanted[3]})  // channels apart
             latent.push_back(dtype == DType::F16 ? tensor::to_f16(value) : tensor::to_bf16(value));
         TestFrames output(1, 1, 4, DType::F32, FrameLayout::Dense);
-        work.latent = bytes_of(latent);
-        work.output = output.writable()[0];
-        work.latent_dtype = dtype;
-        ASSERT_TRUE(enqueue_unpack_latent(*stream_, "unpack", work));
+        ASSERT_TRUE(unpack({2, 2, dtype, DType::F32}, bytes_of(latent), output.writable()[0]));
         ASSERT_TRUE(stream_->synchronize());
         EXPECT_EQ(output.values(), wanted);
     }
-    work.latent_dtype = DType::I32;
-    const auto refused = enqueue_unpack_latent(*stream_, "unpack", work);
+    const auto refused = operators_->get(conv::UnpackLatentProblem{2, 2, DType::I32, DType::F32});
     ASSERT_FALSE(refused);
-    EXPECT_EQ(refused.error().message, "pass \"unpack\": latents of I32, wanted F32, F16 or BF16");
+    EXPECT_EQ(refused.error().message, "unpacking latents wants F32, BF16 or F16, met I32");
 }
 
-TEST_F(FrameConversionTest, RefusesALatentWithoutChannelsNamingThePass) {
-    TestFrames output(1, 1, 6, DType::F32, FrameLayout::Dense);
-    const std::vector<float> latent(6);
-    const auto enqueued =
-        enqueue_unpack_latent(*stream_, "unpack", {bytes_of(latent), output.writable()[0], 3, 0, nullptr, DType::F32});
-    ASSERT_FALSE(enqueued);
-    EXPECT_EQ(enqueued.error().message, "pass \"unpack\": a latent of 3 pixels and 0 channels");
+TEST_F(FrameConversionTest, RefusesALatentWithoutChannels) {
+    const auto refused = operators_->get(conv::UnpackLatentProblem{3, 0, DType::F32, DType::F32});
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().message, "unpacking latents wants a pixel and a channel or more, met 3 and 0");
 }
 
 TEST_F(FrameConversionTest, StoresFramesOneAfterTheOtherWithinTheLimitAndKeepsNaN) {
@@ -106,9 +118,8 @@ TEST_F(FrameConversionTest, StoresFramesOneAfterTheOtherWithinTheLimitAndKeepsNa
     for (const DType dtype : {DType::F32, DType::BF16}) {
         TestFrames frames(1, 2, kElements, dtype, FrameLayout::EveryOther);
         frames.fill(value_of);
-        const auto inputs = frames.readable();
         std::vector<float> values(2 * kElements, -77.0F);
-        ASSERT_TRUE(enqueue_store_float(*stream_, "store", {inputs, place_of(values), kElements, dtype, 1}));
+        ASSERT_TRUE(store(conv::StoreFloatProblem{kElements, dtype, DType::F32, 1}, frames, places_of(values, 2)));
         ASSERT_TRUE(stream_->synchronize());
         for (std::int64_t i = 0; i < 2 * kElements; ++i) {
             const float given = value_of(i / kElements, i % kElements);
@@ -124,9 +135,8 @@ TEST_F(FrameConversionTest, StoresFramesOneAfterTheOtherWithinTheLimitAndKeepsNa
 TEST_F(FrameConversionTest, WithoutALimitStoresWhatIsThere) {
     TestFrames frame(1, 1, 3, DType::BF16, FrameLayout::Dense);
     frame.fill([](auto, std::int64_t i) { return static_cast<float>(i) * 100 - 50; });
-    const auto inputs = frame.readable();
     std::vector<float> values(3);
-    ASSERT_TRUE(enqueue_store_float(*stream_, "store", {inputs, place_of(values), 3, DType::BF16}));
+    ASSERT_TRUE(store(conv::StoreFloatProblem{3, DType::BF16}, frame, places_of(values)));
     ASSERT_TRUE(stream_->synchronize());
     EXPECT_EQ(values, (std::vector<float>{-50, 50, 150}));
 }
@@ -140,11 +150,10 @@ TEST_F(FrameConversionTest, FlagsAValueThatIsNotFiniteInWhicheverBlockAndFrame) 
             for (const std::int64_t at : {std::int64_t{0}, kElements - 1}) {
                 TestFrames frames(1, 2, kElements, dtype, FrameLayout::Dense);
                 frames.fill([&](std::int64_t frame, std::int64_t i) { return frame == 1 && i == at ? bad : 0.5F; });
-                const auto inputs = frames.readable();
                 for (const DType stored : {DType::F32, DType::F16}) {
                     std::uint32_t flag = 0;
-                    ASSERT_TRUE(enqueue_store_float(*stream_, "store",
-                                                    {inputs, place_of(values), kElements, dtype, 1, &flag, stored}));
+                    ASSERT_TRUE(store(conv::StoreFloatProblem{kElements, dtype, stored, 1}, frames,
+                                      places_of(values, 2), &flag));
                     ASSERT_TRUE(stream_->synchronize());
                     EXPECT_EQ(flag, std::isfinite(bad) ? 0U : 1U) << bad << " at " << at;
                 }
@@ -161,11 +170,8 @@ TEST_F(FrameConversionTest, StoresHalvesRoundedOnceWithinTheLimit) {
     for (const DType dtype : {DType::F32, DType::BF16}) {
         TestFrames frames(1, 2, kElements, dtype, FrameLayout::EveryOther);
         frames.fill(value_of);
-        const auto inputs = frames.readable();
         std::vector<std::uint16_t> halves(2 * kElements, 7777);
-        ASSERT_TRUE(enqueue_store_float(
-            *stream_, "store",
-            {inputs, reinterpret_cast<std::byte*>(halves.data()), kElements, dtype, 1, nullptr, DType::F16}));
+        ASSERT_TRUE(store(conv::StoreFloatProblem{kElements, dtype, DType::F16, 1}, frames, places_of(halves, 2)));
         ASSERT_TRUE(stream_->synchronize());
         for (std::int64_t i = 0; i < 2 * kElements; ++i) {
             float given = value_of(i / kElements, i % kElements);
@@ -175,17 +181,13 @@ TEST_F(FrameConversionTest, StoresHalvesRoundedOnceWithinTheLimit) {
     }
 }
 
-TEST_F(FrameConversionTest, RefusesToStoreNowhereOrAsSomethingElseNamingThePass) {
-    TestFrames frame(1, 1, 3, DType::F32, FrameLayout::Dense);
-    const auto inputs = frame.readable();
-    const auto nowhere = enqueue_store_float(*stream_, "store", {inputs, nullptr, 3, DType::F32, 1});
-    ASSERT_FALSE(nowhere);
-    EXPECT_EQ(nowhere.error().message, "pass \"store\": 1 frames of 3 elements stored within [-1, 1] at 0x0");
-    std::vector<float> values(3);
-    const auto as_bf16 =
-        enqueue_store_float(*stream_, "store", {inputs, place_of(values), 3, DType::F32, 1, nullptr, DType::BF16});
+TEST_F(FrameConversionTest, RefusesToStoreAsSomethingElseOrBeyondNoLimit) {
+    const auto as_bf16 = operators_->get(conv::StoreFloatProblem{3, DType::F32, DType::BF16});
     ASSERT_FALSE(as_bf16);
-    EXPECT_EQ(as_bf16.error().message, "pass \"store\": frames stored as BF16, wanted F32 or F16");
+    EXPECT_EQ(as_bf16.error().message, "storing frames of floats wants frames stored as F32 or F16, met BF16");
+    const auto limit = operators_->get(conv::StoreFloatProblem{3, DType::F32, DType::F32, -1});
+    ASSERT_FALSE(limit);
+    EXPECT_EQ(limit.error().message, "storing frames of floats wants a limit of 0 or more, met -1.000000");
 }
 
 TEST_F(FrameConversionTest, PicturesAreOpaqueAndRoundedToTheNearestOf256Values) {
@@ -198,11 +200,9 @@ TEST_F(FrameConversionTest, PicturesAreOpaqueAndRoundedToTheNearestOf256Values) 
     for (const DType dtype : {DType::F32, DType::BF16}) {
         TestFrames frames(1, 2, 3 * kPixels, dtype, FrameLayout::EveryOther);
         frames.fill(value_of);
-        const auto inputs = frames.readable();
         std::vector<std::uint8_t> first(4 * kPixels, 77), second(4 * kPixels, 77);
-        const std::array<std::byte*, 2> outputs{reinterpret_cast<std::byte*>(first.data()),
-                                                reinterpret_cast<std::byte*>(second.data())};
-        ASSERT_TRUE(enqueue_store_picture(*stream_, "store", {inputs, outputs, kPixels, dtype}));
+        ASSERT_TRUE(store(conv::StorePictureProblem{kPixels, dtype}, frames,
+                          {places_of(first).front(), places_of(second).front()}));
         ASSERT_TRUE(stream_->synchronize());
         for (std::int64_t i = 0; i < 4 * kPixels; ++i) {
             const std::int64_t element = i / 4 * 3 + i % 4;
@@ -217,11 +217,9 @@ TEST_F(FrameConversionTest, PicturesFlagValuesThatAreNotFinite) {
         for (const DType dtype : {DType::F32, DType::BF16}) {
             TestFrames frame(1, 1, 300, dtype, FrameLayout::Dense);
             frame.fill([value](std::int64_t, std::int64_t i) { return i == 211 ? value : 0.25F; });
-            const auto inputs = frame.readable();
             std::vector<std::byte> picture(400);
-            const std::array<std::byte*, 1> outputs{picture.data()};
             std::uint32_t flag = 0;
-            ASSERT_TRUE(enqueue_store_picture(*stream_, "store", {inputs, outputs, 100, dtype, &flag}));
+            ASSERT_TRUE(store(conv::StorePictureProblem{100, dtype}, frame, places_of(picture), &flag));
             ASSERT_TRUE(stream_->synchronize());
             EXPECT_EQ(flag, std::isfinite(value) ? 0U : 1U) << value;
         }
@@ -239,10 +237,9 @@ TEST(FrameValues, MapMinusOneToOneOntoEightBitsRoundedAndClamped) {
 
 TEST_F(FrameConversionTest, RefusesPicturesWithoutAPlaceNamingThePass) {
     TestFrames frame(1, 1, 3, DType::F32, FrameLayout::Dense);
-    const auto inputs = frame.readable();
-    const auto enqueued = enqueue_store_picture(*stream_, "store", {inputs, {}, 1, DType::F32});
+    const auto enqueued = store(conv::StorePictureProblem{1, DType::F32}, frame, {});
     ASSERT_FALSE(enqueued);
-    EXPECT_EQ(enqueued.error().message, "pass \"store\": 1 frames of 1 pixels stored as 0 pictures");
+    EXPECT_EQ(enqueued.error().message, "pass \"store\": storing a picture of 1 input and 0 output frames");
 }
 
 }  // namespace

@@ -20,11 +20,9 @@ std::string in_words(const Pass& pass) {
     if (const auto* attention = std::get_if<AttentionPass>(&pass))
         return "attention " + attention->attention->key +
                (attention->norm ? fmt::format(" +{} & {}", *attention->residual, norm_of(*attention->norm)) : "");
-    if (const auto* upsample = std::get_if<UpsamplePass>(&pass))
-        return "upsample " + upsample->upsample->key +
-               (upsample->repeat > 1 ? fmt::format(" *{}", upsample->repeat) : "");
-    if (const auto* shuffle = std::get_if<DepthToSpacePass>(&pass))
-        return shuffle->depth_to_space->key + (shuffle->repeat > 1 ? fmt::format(" *{}", shuffle->repeat) : "");
+    if (const auto* own = std::get_if<OperatorPass>(&pass))
+        return (std::holds_alternative<UpsampleSpace>(*own->primitive) ? "upsample " : "") + own->key() +
+               (own->repeat > 1 ? fmt::format(" *{}", own->repeat) : "");
     if (const auto* drop = std::get_if<DropPass>(&pass)) return fmt::format("drop {}", drop->frames);
     const auto& conv = std::get<ConvPass>(pass);
     std::string text = conv.conv->key;

@@ -1,10 +1,8 @@
 // The stored Wan 2.1 operators (tests/golden/README.md) through norm, attention, upsampling and convolution.
 #include <kinetograph/compute/conv/convolution.hpp>
-#include <kinetograph/compute/nn/attention.hpp>
-#include <kinetograph/compute/nn/rms_norm.hpp>
-#include <kinetograph/compute/nn/upsample.hpp>
 #include <kinetograph/engine/accel/cpu/device.hpp>
 #include <kinetograph/tests/compute/conv/test_frames.hpp>
+#include <kinetograph/tests/compute/nn/enqueue.hpp>
 #include <kinetograph/tests/golden/golden.hpp>
 
 #include <gtest/gtest.h>
@@ -14,6 +12,7 @@
 namespace kinetograph::nn {
 namespace {
 
+using conv::Activation;
 using conv::FrameLayout;
 using conv::TestFrames;
 using tensor::DType;
@@ -88,6 +87,7 @@ class NnGolden : public testing::TestWithParam<DType> {
     }
 
     std::unique_ptr<accel::Device> device_ = accel::cpu::create_device();
+    std::unique_ptr<Operators> operators_ = Operators::create(*device_).value();
     std::unique_ptr<accel::Stream> stream_ = device_->create_stream("test").value();
     const golden::File file_{"wan21_units.safetensors"};
     std::map<std::string, std::vector<float>> gammas_;  ///< until the stream has passed
@@ -100,9 +100,9 @@ TEST_P(NnGolden, NormAndSiluAgree) {
     for (const auto& [activation, wanted] :
          {std::pair{Activation::None, "rms_silu.norm"}, std::pair{Activation::Silu, "rms_silu.output"}}) {
         TestFrames output = empty_frames(s[1], s[2] * s[3] * s[0]);
-        ASSERT_TRUE(enqueue_rms_norm(
-            *stream_, "rms_silu",
-            {inputs, output.writable(), s[2] * s[3], s[0], gamma("rms_silu.gamma"), GetParam(), activation}));
+        ASSERT_TRUE(enqueue(*operators_, *stream_, "rms_silu",
+                            conv::NormProblem{s[2] * s[3], s[0], GetParam(), GetParam(), activation},
+                            {.input = inputs, .output = output.writable(), .parameters = gamma("rms_silu.gamma")}));
         ASSERT_TRUE(stream_->synchronize());
         expect_one_operation(output, wanted);
     }
@@ -114,15 +114,15 @@ TEST_P(NnGolden, AttentionBlockAgrees) {
     const std::int64_t tokens = s[2] * s[3];
     const auto inputs = input.readable();
     TestFrames normed = empty_frames(s[1], tokens * s[0]);
-    ASSERT_TRUE(enqueue_rms_norm(
-        *stream_, "attn.norm",
-        {inputs, normed.writable(), tokens, s[0], gamma("attn.norm.gamma"), GetParam(), Activation::None}));
+    ASSERT_TRUE(enqueue(*operators_, *stream_, "attn.norm", conv::NormProblem{tokens, s[0], GetParam(), GetParam()},
+                        {.input = inputs, .output = normed.writable(), .parameters = gamma("attn.norm.gamma")}));
     const TestFrames qkv = convolve(normed, "attn.to_qkv", s[2], s[3], 1);
-    const auto attention = create_cpu_attention(device_->info(), {tokens, s[0], GetParam()}).value();
+    const auto attention = operators_->get(conv::AttentionProblem{tokens, s[0], GetParam(), GetParam()}).value();
     const auto workspace = device_->allocate("workspace", attention->workspace_bytes()).value();
     TestFrames mixed = empty_frames(s[1], tokens * s[0]);
     const auto qkvs = qkv.readable();
-    ASSERT_TRUE(attention->enqueue(*stream_, "attn", {qkvs, mixed.writable(), workspace->data()}));
+    ASSERT_TRUE(attention->enqueue(*stream_, "attn",
+                                   {.input = qkvs, .output = mixed.writable(), .workspace = workspace->data()}));
     expect_several_operations(convolve(mixed, "attn.proj", s[2], s[3], 1, &input), "attn.output");
 }
 
@@ -131,8 +131,8 @@ TEST_P(NnGolden, UpsamplingAndItsConvolutionAgree) {
     const tensor::Shape s = shape("up2d.input");
     TestFrames doubled = empty_frames(s[1], 4 * s[2] * s[3] * s[0]);
     const auto inputs = input.readable();
-    ASSERT_TRUE(
-        enqueue_upsample_nearest2x(*stream_, "up2d", {inputs, doubled.writable(), s[2], s[3], s[0], GetParam()}));
+    ASSERT_TRUE(enqueue(*operators_, *stream_, "up2d", conv::UpsampleProblem{s[2], s[3], s[0], GetParam(), GetParam()},
+                        {.input = inputs, .output = doubled.writable()}));
     ASSERT_TRUE(stream_->synchronize());
     expect_one_operation(convolve(doubled, "up2d.resample.1", 2 * s[2], 2 * s[3], 3), "up2d.output");
 }

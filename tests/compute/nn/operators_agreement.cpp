@@ -1,8 +1,8 @@
 #include <kinetograph/compute/conv/element.hpp>
-#include <kinetograph/compute/nn/operators.hpp>
 #include <kinetograph/compute/tensor/float_formats.hpp>
 #include <kinetograph/engine/accel/cpu/device.hpp>
 #include <kinetograph/engine/accel/upload.hpp>
+#include <kinetograph/tests/compute/nn/enqueue.hpp>
 #include <kinetograph/tests/compute/nn/operators_agreement.hpp>
 #include <kinetograph/tests/golden/golden.hpp>
 
@@ -13,6 +13,8 @@
 namespace kinetograph::nn {
 namespace {
 
+using conv::Activation;
+using conv::PixelOrder;
 using tensor::DType;
 
 constexpr std::initializer_list<DType> kAll{DType::F32, DType::BF16, DType::F16};
@@ -64,6 +66,9 @@ struct Side {
     accel::Device& device;
     std::unique_ptr<Operators> operators;
     std::unique_ptr<accel::Stream> stream;
+    Result<void> enqueue(const conv::OpProblem& problem, const conv::OpTensors& tensors) const {
+        return nn::enqueue(*operators, *stream, "pass", problem, tensors);
+    }
     explicit Side(accel::Device& of)
         : device(of), operators(Operators::create(of).value()), stream(of.create_stream("test").value()) {}
 };
@@ -99,10 +104,11 @@ void expect_norms(accel::Device& device) {
                 const Frames gamma(side.device, 1, channels, DType::F32, random_values(channels, 1));
                 const auto inputs = input.readable();
                 const auto outputs = output.writable(), sums = adds ? sum.writable() : std::vector<std::byte*>{};
-                EXPECT_TRUE(side.operators->rms_norm(
-                    *side.stream, "norm",
-                    {inputs, outputs, kPixels, channels, reinterpret_cast<const float*>(gamma.memory->data()), dtype,
-                     activation, sums}));
+                EXPECT_TRUE(side.enqueue(conv::NormProblem{kPixels, channels, dtype, dtype, activation, adds},
+                                         {.input = inputs,
+                                          .output = outputs,
+                                          .sum = sums,
+                                          .parameters = reinterpret_cast<const float*>(gamma.memory->data())}));
                 auto values = output.values(*side.stream);
                 std::ranges::copy(sum.values(*side.stream), std::back_inserter(values));
                 return values;
@@ -119,8 +125,8 @@ void expect_upsampling(accel::Device& device) {
             const Frames output(side.device, 2, 24 * channels, dtype, std::vector<float>(48 * channels, -77));
             const auto inputs = input.readable();
             const auto outputs = output.writable();
-            EXPECT_TRUE(
-                side.operators->upsample_nearest2x(*side.stream, "up", {inputs, outputs, 2, 3, channels, dtype}));
+            EXPECT_TRUE(side.enqueue(conv::UpsampleProblem{2, 3, channels, dtype, dtype},
+                                     {.input = inputs, .output = outputs}));
             return output.values(*side.stream);
         };
         expect_same(device, run, kAll, 0);
@@ -142,8 +148,8 @@ void expect_depth_to_space(accel::Device& device) {
             const Frames output(side.device, 2, 60 * out, dtype, std::vector<float>(120 * out, -77));
             const auto inputs = input.readable();
             const auto outputs = output.writable();
-            EXPECT_TRUE(
-                side.operators->depth_to_space(*side.stream, "up", {inputs, outputs, 3, 5, in, out, by, dtype}));
+            EXPECT_TRUE(side.enqueue(conv::DepthToSpaceProblem{3, 5, in, out, by, dtype, dtype},
+                                     {.input = inputs, .output = outputs}));
             return output.values(*side.stream);
         };
         expect_same(device, run, kAll, 0);
@@ -161,12 +167,10 @@ void expect_ends(accel::Device& device, DType latent_dtype, float soft_limit, st
         const Frames stored(side.device, 1, kChannels * kPixels, DType::F32,
                             std::vector<float>(kChannels * kPixels, -77));
         const auto* const maps = mapped ? reinterpret_cast<const float*>(map.memory->data()) : nullptr;
-        EXPECT_TRUE(side.operators->unpack_latent(
-            *side.stream, "unpack",
-            {latent.memory->data(), frame.memory->data(), kPixels, kChannels, maps, dtype, soft_limit, latent_dtype}));
-        const auto frames = frame.readable();
-        EXPECT_TRUE(side.operators->store_float(*side.stream, "store",
-                                                {frames, stored.memory->data(), kChannels * kPixels, dtype, 1.5F}));
+        EXPECT_TRUE(side.enqueue(conv::UnpackLatentProblem{kPixels, kChannels, latent_dtype, dtype, soft_limit},
+                                 {.input = latent.readable(), .output = frame.writable(), .parameters = maps}));
+        EXPECT_TRUE(side.enqueue(conv::StoreFloatProblem{kChannels * kPixels, dtype, DType::F32, 1.5F},
+                                 {.input = frame.readable(), .output = stored.writable()}));
         return stored.values(*side.stream);
     };
     expect_same(device, run, kAll, 5e-4);
@@ -179,8 +183,8 @@ void expect_halves(accel::Device& device) {
             const Frames input(side.device, 2, elements, dtype, random_values(2 * elements, 1));
             const Frames stored(side.device, 2, elements, DType::F16, std::vector<float>(2 * elements, -77));
             const auto inputs = input.readable();
-            EXPECT_TRUE(side.operators->store_float(
-                *side.stream, "store", {inputs, stored.memory->data(), elements, dtype, 1.5F, nullptr, DType::F16}));
+            EXPECT_TRUE(side.enqueue(conv::StoreFloatProblem{elements, dtype, DType::F16, 1.5F},
+                                     {.input = inputs, .output = stored.writable()}));
             return stored.values(*side.stream);
         };
         expect_same(device, run, kAll, 0);
@@ -204,13 +208,13 @@ void expect_pictures(accel::Device& device) {
         const auto outputs = pictures.writable();
         const Frames flag(side.device, 1, 1, DType::F32, {0.0F});
         auto* not_finite = reinterpret_cast<std::uint32_t*>(flag.memory->data());
-        EXPECT_TRUE(
-            side.operators->store_picture(*side.stream, "picture", {inputs, outputs, kPixels, dtype, not_finite}));
+        EXPECT_TRUE(side.enqueue(conv::StorePictureProblem{kPixels, dtype},
+                                 {.input = inputs, .output = outputs, .not_finite = not_finite}));
         EXPECT_EQ(flag.values(*side.stream)[0], 0.0F) << "all are finite";
         const Frames bad(side.device, 1, 3, dtype, {0.0F, std::numeric_limits<float>::infinity(), 0.0F});
         const Frames picture(side.device, 1, 1, DType::F32, {0.0F});
-        EXPECT_TRUE(side.operators->store_picture(*side.stream, "picture",
-                                                  {bad.readable(), picture.writable(), 1, dtype, not_finite}));
+        EXPECT_TRUE(side.enqueue(conv::StorePictureProblem{1, dtype},
+                                 {.input = bad.readable(), .output = picture.writable(), .not_finite = not_finite}));
         EXPECT_EQ(std::bit_cast<std::uint32_t>(flag.values(*side.stream)[0]), 1U);
         std::vector<float> bytes;
         for (const float pixel : pictures.values(*side.stream))
@@ -232,7 +236,8 @@ void expect_kept_frames(accel::Device& device) {
                     const Frames made(side.device, fresh, count, dtype, random_values(fresh * count, 2));
                     const auto from = made.readable();
                     const auto to = queue.writable();
-                    EXPECT_TRUE(side.operators->keep_frames(*side.stream, "keep", {to, from, queue.frame_bytes()}));
+                    EXPECT_TRUE(
+                        side.enqueue(conv::KeepFramesProblem{count, dtype, dtype}, {.input = from, .output = to}));
                     EXPECT_TRUE(side.stream->synchronize());
                 }
                 return queue.values(*side.stream);
@@ -247,8 +252,9 @@ void expect_attention(accel::Device& device) {
          {std::pair<std::int64_t, std::int64_t>{83, 32}, {83, 128}, {83, 384}, {83, 1024}, {88, 1024}}) {
         for (const bool adds : {false, true}) {
             const auto run = [&, count = tokens, width = channels](Side& side, DType dtype) {
-                const AttentionProblem problem{count, width, dtype, adds, Activation::Silu};
-                const auto attention = side.operators->attention(problem).value();
+                const auto attention =
+                    side.operators->get(conv::AttentionProblem{count, width, dtype, dtype, adds, Activation::Silu})
+                        .value();
                 const Frames qkv(side.device, 2, count * 3 * width, dtype, random_values(2 * count * 3 * width, 1));
                 const Frames output(side.device, 2, count * width, dtype, random_values(2 * count * width, 1));
                 const Frames normed(side.device, 2, count * width, dtype, std::vector<float>(2 * count * width, -77));
@@ -256,10 +262,12 @@ void expect_attention(accel::Device& device) {
                 const auto workspace = side.device.allocate("workspace", attention->workspace_bytes() + 1).value();
                 const auto inputs = qkv.readable();
                 const auto outputs = output.writable(), norms = normed.writable();
-                EXPECT_TRUE(
-                    enqueue_attention(*side.operators, *attention, problem, *side.stream, "attention",
-                                      {inputs, outputs, workspace->data(), adds ? norms : std::vector<std::byte*>{},
-                                       reinterpret_cast<const float*>(gamma.memory->data())}));
+                EXPECT_TRUE(attention->enqueue(*side.stream, "attention",
+                                               {.input = inputs,
+                                                .output = adds ? norms : outputs,
+                                                .workspace = workspace->data(),
+                                                .sum = adds ? outputs : std::vector<std::byte*>{},
+                                                .parameters = reinterpret_cast<const float*>(gamma.memory->data())}));
                 auto values = output.values(*side.stream);
                 if (adds) std::ranges::copy(normed.values(*side.stream), std::back_inserter(values));
                 return values;
@@ -268,6 +276,43 @@ void expect_attention(accel::Device& device) {
                         6e-3);  // weights are rounded to bf16 before the second product on both sides
         }
     }
+}
+
+void expect_mistakes(accel::Device& device) {
+    const Side side(device);
+    const auto refused = [&](const conv::OpProblem& problem) {
+        const auto found = side.operators->get(problem);
+        return found ? Error{} : found.error();
+    };
+    const auto enqueued = [&](const conv::OpProblem& problem, const conv::OpTensors& tensors) {
+        const auto done = side.enqueue(problem, tensors);
+        return done ? std::string() : done.error().message;
+    };
+    std::byte* const place[] = {nullptr};
+    const std::byte* const frames[] = {nullptr, nullptr};
+    const auto one = std::span(frames).first(1);
+
+    EXPECT_EQ(refused(conv::StoreFloatProblem{4, DType::I8}).message,
+              "storing frames of floats wants F32, BF16 or F16, met I8");
+    EXPECT_EQ(refused(conv::StoreFloatProblem{4, DType::F32, DType::BF16}).message,
+              "storing frames of floats wants frames stored as F32 or F16, met BF16");
+    EXPECT_EQ(refused(conv::NormProblem{4, 8, DType::BF16, {DType::BF16, 0.5F}}).message,
+              "RMS norm wants an output stored as the input, met BF16 of scale 0.500000");
+    EXPECT_EQ(refused(conv::AttentionProblem{0, 384}).code, ErrorCode::InvalidArgument);
+
+    EXPECT_EQ(enqueued(conv::NormProblem{4, 8}, {.input = one, .output = place}),
+              "pass \"pass\": RMS norm without gamma");
+    EXPECT_EQ(enqueued(conv::NormProblem{4, 8}, {.input = frames, .output = place}),
+              "pass \"pass\": RMS norm of 2 input and 1 output frames");
+    const float gamma = 1;
+    EXPECT_EQ(enqueued(conv::NormProblem{4, 8, DType::BF16, DType::BF16, Activation::None, true},
+                       {.input = one, .output = place, .parameters = &gamma}),
+              "pass \"pass\": RMS norm of 1 frames added to 0");
+    EXPECT_EQ(enqueued(conv::AttentionProblem{16, 384, DType::BF16, DType::BF16, true},
+                       {.input = one, .output = place, .sum = place}),
+              "pass \"pass\": attention without gamma");
+    EXPECT_EQ(enqueued(conv::KeepFramesProblem{8}, {.input = frames, .output = place}),
+              "pass \"pass\": 2 fresh frames, of which 1 are kept");
 }
 
 }  // namespace kinetograph::nn

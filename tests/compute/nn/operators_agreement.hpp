@@ -1,4 +1,4 @@
-// A device's decoder passes against the CPU's, from the same numbers.
+// A device's decoder passes against the CPU's, from the same numbers, and in the same words.
 #pragma once
 
 #include <kinetograph/engine/accel/accelerator.hpp>
@@ -14,5 +14,8 @@ void expect_both_ends(accel::Device& device);  ///< latents unpacked, frames sto
 void expect_pictures(accel::Device& device);
 void expect_kept_frames(accel::Device& device);
 void expect_attention(accel::Device& device);
+
+/// Expects of mistakes the same sentences on every device, which name the pass.
+void expect_mistakes(accel::Device& device);
 
 }  // namespace kinetograph::nn

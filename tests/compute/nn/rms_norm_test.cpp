@@ -1,7 +1,7 @@
-#include <kinetograph/compute/nn/rms_norm.hpp>
 #include <kinetograph/compute/tensor/float_formats.hpp>
 #include <kinetograph/engine/accel/cpu/device.hpp>
 #include <kinetograph/tests/compute/conv/test_frames.hpp>
+#include <kinetograph/tests/compute/nn/enqueue.hpp>
 
 #include <gtest/gtest.h>
 
@@ -11,6 +11,7 @@
 namespace kinetograph::nn {
 namespace {
 
+using conv::Activation;
 using conv::FrameLayout;
 using conv::TestFrames;
 using tensor::DType;
@@ -21,12 +22,14 @@ class RmsNormTest : public testing::Test {
                      const std::vector<float>& gamma, DType dtype, Activation activation) {
         const auto inputs = input.readable();
         const auto channels = static_cast<std::int64_t>(gamma.size());
-        auto enqueued = enqueue_rms_norm(
-            *stream_, "norm0", {inputs, output.writable(), pixels, channels, gamma.data(), dtype, activation});
+        auto enqueued =
+            enqueue(*operators_, *stream_, "norm0", conv::NormProblem{pixels, channels, dtype, dtype, activation},
+                    {.input = inputs, .output = output.writable(), .parameters = gamma.data()});
         return enqueued ? stream_->synchronize() : enqueued;
     }
 
     std::unique_ptr<accel::Device> device_ = accel::cpu::create_device();
+    std::unique_ptr<Operators> operators_ = Operators::create(*device_).value();
     std::unique_ptr<accel::Stream> stream_ = device_->create_stream("test").value();
 };
 
@@ -138,8 +141,8 @@ TEST_F(RmsNormTest, InBf16HoldsAtTheEndsOfSiluAndKeepsZerosAndNaN) {
 TEST_F(RmsNormTest, RefusesToRunWithoutGammaNamingThePass) {
     TestFrames frames(1, 1, 4 * 8, DType::F32, FrameLayout::Dense);
     const auto inputs = frames.readable();
-    const auto enqueued =
-        enqueue_rms_norm(*stream_, "norm0", {inputs, frames.writable(), 4, 8, nullptr, DType::F32, {}});
+    const auto enqueued = enqueue(*operators_, *stream_, "norm0", conv::NormProblem{4, 8, DType::F32, DType::F32},
+                                  {.input = inputs, .output = frames.writable()});
     ASSERT_FALSE(enqueued);
     EXPECT_EQ(enqueued.error().message, "pass \"norm0\": RMS norm without gamma");
 }
@@ -151,7 +154,8 @@ TEST_F(RmsNormTest, RefusesToAddToAnotherNumberOfFrames) {
     const std::vector<std::byte*> sums{outputs[0], outputs[0]};
     const std::vector<float> gamma(8, 1.0F);
     const auto refused =
-        enqueue_rms_norm(*stream_, "norm", {inputs, outputs, 4, 8, gamma.data(), DType::F32, Activation::None, sums});
+        enqueue(*operators_, *stream_, "norm", conv::NormProblem{4, 8, DType::F32, DType::F32, Activation::None, true},
+                {.input = inputs, .output = outputs, .sum = sums, .parameters = gamma.data()});
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().message, "pass \"norm\": RMS norm of 1 frames added to 2");
 }

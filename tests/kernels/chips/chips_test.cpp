@@ -40,14 +40,14 @@ TEST(Chips, HaveTheSameFiles) {
 }
 
 TEST(Chips, OfferTheMethodsOfANewFolderToItsDevice) {
-    const auto rows = explain(describe_known_device("sm_130").value(), problem());
+    const auto rows = explain(chip_of(describe_known_device("sm_130").value()), problem());
     EXPECT_EQ(rows.front().candidate, "implicit-gemm-sm130");
     EXPECT_TRUE(rows.front().open);
     EXPECT_EQ(rows[1].candidate, "implicit-gemm-sm80") << "which run on every later chip";
 }
 
 TEST(Chips, OfferTheMethodsOfASecondAmdFolderToItsDevice) {
-    const auto rows = explain(describe_known_device("gfx1300").value(), problem());
+    const auto rows = explain(chip_of(describe_known_device("gfx1300").value()), problem());
     EXPECT_EQ(rows.front().candidate, "implicit-gemm-gfx1300");
     EXPECT_TRUE(rows.front().open);
     const auto other = std::ranges::find(rows, "four-wave-gfx950", &DispatchRow::candidate);
@@ -56,14 +56,14 @@ TEST(Chips, OfferTheMethodsOfASecondAmdFolderToItsDevice) {
 }
 
 TEST(Chips, KeepTheMethodsOfANewFolderFromOtherDevices) {
-    const auto rows = explain(describe_known_device("sm_90").value(), problem());
+    const auto rows = explain(chip_of(describe_known_device("sm_90").value()), problem());
     const auto row = std::ranges::find(rows, "implicit-gemm-sm130", &DispatchRow::candidate);
     ASSERT_NE(row, rows.end());
     EXPECT_EQ(row->reason, "wants an sm_130 device, met sm_90");
 }
 
 TEST(Chips, OfferTheAttentionOfANewFolderToItsDevice) {
-    const AttentionMethod& method = chips().front().attention_methods().front();
+    const auto& method = std::get<OpMethodOf<AttentionProblem>>(chips().front().operators().front());
     EXPECT_EQ(method.name, "tiles-sm130");
     EXPECT_TRUE(method.runs_on(chip_of(describe_known_device("sm_130").value())));
     EXPECT_FALSE(method.runs_on(chip_of(describe_known_device("sm_90").value())));

@@ -43,10 +43,11 @@ conv::ConvLaunch launch_of(const conv::ConvProblem& problem, const conv::Chip& c
 /// The grid of the kernel that multiplies: workgroups of queries, parts of the keys.
 std::array<std::uint32_t, 3> attention_grid(const conv::Chip& chip) {
     static std::byte memory[64];
-    const conv::AttentionPlan plan = attention_methods().front().plan({14080, 384, Element::BF16}, chip);
+    const conv::OpPlan plan =
+        std::get<conv::OpMethodOf<conv::AttentionProblem>>(operators().front()).plan({14080, 384}, chip);
     const std::vector<const std::byte*> qkv{memory};
     const std::vector<std::byte*> output{memory};
-    return plan.launches({qkv, output, memory}, {}).at(1).grid;
+    return std::get<conv::ConvLaunch>(plan.steps({qkv, output, memory}, {}).at(1)).grid;
 }
 
 struct Partition {

@@ -149,6 +149,46 @@ TEST(ConvProgram, ExplainsForAGpuThatIsNotThereAndRunsNothing) {
     }
 }
 
+TEST(ConvProgram, PlansForAGpuWhoseKernelsThisBuildNeedNotHave) {
+    for (const char* chip : {"sm_90", "sm_100", "gfx950"}) {
+        const auto json = run_json(
+            {"conv", "--input", "1,6,88,160,384", "--filter", "384,3,3,3", "--pad", "0,0,1,1,1,1", "--for", chip});
+        const auto& first = json.at("dispatch").at(0);
+        EXPECT_TRUE(first.at("open").get<bool>()) << chip << ": " << first.dump();
+        EXPECT_TRUE(first.at("predicted_seconds").is_number()) << first.dump();
+    }
+}
+
+TEST(ConvProgram, ExplainsForAGpuTheBackEndThatIsAskedFor) {
+    const auto explained = [](const std::string& backend) {
+        return run_program({"conv", "--input", "1,6,88,160,384", "--filter", "384,3,3,3", "--pad", "0,0,1,1,1,1",
+                            "--for", "sm_90", "--backend", backend});
+    };
+    const auto slices = explained("q-slice-sm90");
+    EXPECT_EQ(slices.exit_code, 0) << slices.messages;
+    EXPECT_NE(slices.out.find("q-slice-sm90  open, "), std::string::npos) << slices.out;
+    EXPECT_EQ(slices.out.find("implicit-gemm-sm90"), std::string::npos) << slices.out;
+    const auto closed = explained("im2col-gfx950");
+    EXPECT_NE(closed.out.find("im2col-gfx950  closed: wants a gfx950 device, met cuda"), std::string::npos)
+        << closed.out;
+    const auto kernel = explained("implicit-gemm-sm90:none");
+    EXPECT_EQ(kernel.exit_code, 1);
+    EXPECT_NE(kernel.messages.find("implicit-gemm-sm90 has no kernel \"none\" for it; it has sm90_conv_"),
+              std::string::npos)
+        << kernel.messages;
+}
+
+TEST(ConvProgram, PrintsModelsApartFromMethods) {
+    const std::vector<std::string> problem{"conv",  "--input",     "1,6,88,160,384", "--filter", "384,3,3,3",
+                                           "--pad", "0,0,1,1,1,1", "--for",          "gfx950"};
+    const auto text = run_program(problem);
+    const auto models = text.out.find("models, without kernels:\n  winograd-time-gfx950  ");
+    EXPECT_NE(models, std::string::npos) << text.out;
+    EXPECT_EQ(text.out.find("winograd-time-gfx950"), text.out.find("winograd-time-gfx950", models)) << text.out;
+    const auto json = run_json(problem);
+    EXPECT_EQ(json.at("models").at(0).at("beside"), "four-wave-gfx950");
+}
+
 TEST(ConvProgram, ExplainsWhyGroupsAndUpsamplingCloseABackEnd) {
     const auto json = run_json(
         {"conv", "--input", "1,1,8,8,32", "--filter", "32,1,3,3", "--groups", "4", "--upsample", "--for", "gfx950"});
@@ -157,7 +197,8 @@ TEST(ConvProgram, ExplainsWhyGroupsAndUpsamplingCloseABackEnd) {
             if (row.at("candidate") == candidate) return row.at("reason").get<std::string>();
         return std::string();
     };
-    EXPECT_NE(reason_of("four-wave-gfx950").find("4 groups"), std::string::npos) << reason_of("four-wave-gfx950");
+    EXPECT_NE(reason_of("four-wave-gfx950").find("wants groups 1, met 4"), std::string::npos)
+        << reason_of("four-wave-gfx950");
     EXPECT_NE(reason_of("im2col-gfx950").find("one to upsample"), std::string::npos) << reason_of("im2col-gfx950");
 }
 

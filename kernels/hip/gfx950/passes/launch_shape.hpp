@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 /// From a pass as the caller describes it to a launch for a device. Each pass has three pure functions:
 ///
@@ -16,7 +17,7 @@ namespace kinetograph::gfx950 {
 
 /// The launch of one kernel, except its parameters. Kernels have no dynamic LDS.
 struct LaunchShape {
-    std::string object;                           ///< code object that holds it, as code_objects() names it
+    std::string_view object;                      ///< code object that holds it, as code_objects() names it
     std::string kernel;                           ///< its entry point
     uint32_t grid_x = 1, grid_y = 1, grid_z = 1;  ///< workgroups
     uint32_t threads = 256;                       ///< of a workgroup

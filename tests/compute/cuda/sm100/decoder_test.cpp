@@ -92,8 +92,8 @@ TEST_F(Sm100Decoder, AttentionAgreesWithTheCpus) { nn::expect_attention(*device_
 
 TEST_F(Sm100Layers, AttentionRunsOnTcgen05AndANarrowHeadFallsToSm80sWithTheReason) {
     const auto operators = nn::Operators::create(*device_).value();
-    EXPECT_EQ(operators->attention({16, 384, tensor::DType::BF16}).value()->explanation(), "tcgen05-sm100");
-    EXPECT_EQ(operators->attention({16, 64, tensor::DType::BF16}).value()->explanation(),
+    EXPECT_EQ(operators->get(conv::AttentionProblem{16, 384}).value()->explanation(), "tcgen05-sm100");
+    EXPECT_EQ(operators->get(conv::AttentionProblem{16, 64}).value()->explanation(),
               "mma-sm80: tcgen05-sm100 wants a head of 72 to 384 channels, a multiple of 8, met 64");
 }
 

@@ -7,8 +7,9 @@ namespace kinetograph::gfx1300 {
 
 /// One method: implicit-gemm-gfx1300.
 std::span<const conv::ConvMethod> methods();
-/// One method: tiles-gfx1300.
-std::span<const conv::AttentionMethod> attention_methods();
+std::span<const conv::ConvModel> models();
+/// One method, of attention: tiles-gfx1300.
+std::span<const conv::OpMethod> operators();
 std::span<const conv::KnownDevice> devices();
 
 }  // namespace kinetograph::gfx1300

@@ -3,7 +3,7 @@
 namespace kinetograph::sm130 {
 namespace {
 
-constexpr conv::Gate kGates[] = {
+constexpr conv::Gate<conv::Subject> kGates[] = {
     {"an sm_130 device", [](const conv::Subject& s) { return s.chip.cuda_architecture() == 130; },
      [](const conv::Subject& s) { return s.chip.architecture; }},
 };
@@ -23,11 +23,15 @@ std::span<const conv::ConvMethod> methods() {
     return kMethods;
 }
 
-std::span<const conv::AttentionMethod> attention_methods() {
-    static constexpr conv::AttentionMethod kMethods[] = {
-        {"tiles-sm130", [](const conv::Chip& chip) { return chip.cuda_architecture() == 130; },
-         [](const conv::AttentionProblem&) { return std::string(); },
-         [](const conv::AttentionProblem&, const conv::Chip&) { return conv::AttentionPlan{}; }},
+std::span<const conv::ConvModel> models() { return {}; }
+
+std::span<const conv::OpMethod> operators() {
+    static const conv::OpMethod kMethods[] = {
+        conv::OpMethodOf<conv::AttentionProblem>{
+            "tiles-sm130",
+            [](const conv::Chip& chip) { return chip.cuda_architecture() == 130; },
+            {},
+            [](const conv::AttentionProblem&, const conv::Chip&) { return conv::OpPlan{}; }},
     };
     return kMethods;
 }

@@ -7,8 +7,9 @@ namespace kinetograph::sm130 {
 
 /// One method: implicit-gemm-sm130.
 std::span<const conv::ConvMethod> methods();
-/// One method: tiles-sm130.
-std::span<const conv::AttentionMethod> attention_methods();
+std::span<const conv::ConvModel> models();
+/// One method, of attention: tiles-sm130.
+std::span<const conv::OpMethod> operators();
 std::span<const conv::KnownDevice> devices();
 
 }  // namespace kinetograph::sm130

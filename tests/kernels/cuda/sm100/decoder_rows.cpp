@@ -17,7 +17,7 @@ const accel::DeviceInfo& b200() {
 }
 
 std::string_view method_of(const conv::ConvProblem& problem) {
-    const conv::DispatchRow first = conv::explain(b200(), problem).front();
+    const conv::DispatchRow first = conv::explain(conv::chip_of(b200()), problem).front();
     return first.open ? first.candidate : "";
 }
 
@@ -26,8 +26,8 @@ double attention_seconds(const vae::StepAttention& attention, const ChipRates& r
     const ChipRates assumed;
     const double slower = assumed.clocks_per_second * assumed.shared_bytes_per_clock /
                           (rates.clocks_per_second * rates.shared_bytes_per_clock);
-    const conv::AttentionPlan plan =
-        attention_methods().front().plan({attention.tokens, attention.channels, Element::BF16}, conv::chip_of(b200()));
+    const conv::OpPlan plan = std::get<conv::OpMethodOf<conv::AttentionProblem>>(operators().front())
+                                  .plan({attention.tokens, attention.channels}, conv::chip_of(b200()));
     const auto frames = static_cast<double>(attention.frames);
     return frames * (conv::kLaunchSeconds + (plan.seconds - conv::kLaunchSeconds) * slower);
 }
@@ -65,7 +65,7 @@ std::vector<DecoderRow> decoder_rows(vae::LatentSize latents, StepOfClip step) {
     std::vector<DecoderRow> rows;
     for (vae::StepConvolution& layer : step_of_wan21(latents, step).convolutions()) {
         DecoderRow row;
-        row.method = conv::explain(b200(), layer.problem).front().candidate;
+        row.method = conv::explain(conv::chip_of(b200()), layer.problem).front().candidate;
         const auto candidate = std::ranges::find(conv::candidates(), row.method, &conv::Candidate::name);
         row.plan = candidate->plan(layer.problem, conv::chip_of(b200()));
         row.layer = std::move(layer);

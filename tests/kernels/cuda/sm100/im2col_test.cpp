@@ -58,7 +58,7 @@ constexpr Conv2dConfig kBase = one_sm_64b({.filters = 64});
 
 TEST(Im2colProduct, AgreesOnTheHeadWithThreeFilters) {
     const ConvProblem head = same2d(1, 9, 17, 96, 3, 3, 3);
-    EXPECT_NE(declined(gates(Activation::Frames2d), head), "");
+    EXPECT_NE(conv::reasons(gates(Activation::Frames2d), head), "");
     expect_product_agrees<kBase>({head});
 }
 TEST(Im2colProduct, AgreesWithThreeChannels) { expect_product_agrees<kBase>({same2d(1, 9, 17, 3, 24, 3, 3)}); }

@@ -5,14 +5,12 @@
 
 namespace kinetograph::sm100 {
 
-/// Whether the halo kernel would take `problem` on a B200, in a build that has the kernel.
+/// Whether the halo kernel would take `problem` on a B200.
 inline bool is_open_on_b200(const conv::ConvProblem& problem) {
     conv::Chip chip;
     chip.kind = "cuda";
     chip.architecture = "sm_100";
-    for (const conv::Gate& gate : implicit_gemm_gates())
-        if (gate.requirement != "kernels for sm_100f in this build" && !gate.holds({problem, chip})) return false;
-    return choose_halo_config(problem) != nullptr;
+    return conv::reasons(implicit_gemm_gates(), {problem, chip}).empty() && choose_halo_config(problem) != nullptr;
 }
 
 }  // namespace kinetograph::sm100

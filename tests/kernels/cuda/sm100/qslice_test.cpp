@@ -74,7 +74,7 @@ std::string run_steps(const std::vector<QsliceWork>& steps, const QsliceTensors&
 
 template <Conv2dConfig kBase, class Epilogue = NoEpilogue>
 void expect_slices_agree(ConvCase conv, QsliceForm form, const Epilogue& function = {}) {
-    ASSERT_EQ(declined(qslice_gates(), conv.shape), "");
+    ASSERT_EQ(conv::reasons(qslice_gates(), conv.shape), "");
     conv.rounds_slices = form == QsliceForm::RoundedSlices;
     ConvNumbers numbers(conv);
     Guarded output(numbers.output_bytes()), slice(numbers.output_bytes()), sums(2 * numbers.output_bytes());

@@ -80,31 +80,27 @@ TEST(Sm90AttentionChoice, TakesTheNarrowestKernelThatHoldsTheHead) {
     for (const int64_t refused : {-8, 0, 64, 100, 392}) EXPECT_EQ(attention_width(refused), 0u) << refused;
 }
 TEST(Sm90AttentionChoice, SaysWhatItWants) {
-    const conv::AttentionMethod& method = attention_methods().front();
-    const auto without_build = [&](Element element, int64_t channels) {
-        std::string reasons = method.reasons({16, channels, element});
-        const size_t build = reasons.find("wants kernels for sm_90a in this build");
-        if (build != std::string::npos) reasons.erase(build, reasons.find("; ", build) - build);
-        return reasons;
-    };
-    EXPECT_EQ(without_build(Element::BF16, 384), "");
-    EXPECT_NE(without_build(Element::F32, 384).find("wants bf16 or fp16, met F32"), std::string::npos);
-    EXPECT_NE(without_build(Element::BF16, 392).find("wants a head of 72 to 384 channels, a multiple of 8, met 392"),
-              std::string::npos);
+    const auto& method = std::get<conv::OpMethodOf<conv::AttentionProblem>>(operators().front());
     conv::Chip chip = chip_of_sms(132);
+    const auto reasons = [&](Element element, int64_t channels) {
+        return conv::reasons(method.gates, {{16, channels, element, element}, chip});
+    };
+    EXPECT_EQ(reasons(Element::BF16, 384), "");
+    EXPECT_EQ(reasons(Element::F32, 384), "wants bf16 or fp16, met F32");
+    EXPECT_EQ(reasons(Element::BF16, 392), "wants a head of 72 to 384 channels, a multiple of 8, met 392");
     EXPECT_TRUE(method.runs_on(chip));
     chip.architecture = "sm_80";
     EXPECT_FALSE(method.runs_on(chip));
 }
 TEST(Sm90AttentionChoice, PredictsWhatAnH200TookWithinATenth) {
     const conv::Chip h200 = chip_of_sms(132);
-    const auto seconds = [&](std::span<const conv::AttentionMethod> methods, int64_t tokens) {
-        return methods.front().plan({tokens, 384, Element::BF16}, h200).seconds;
+    const auto seconds = [&](std::span<const conv::OpMethod> methods, int64_t tokens) {
+        return std::get<conv::OpMethodOf<conv::AttentionProblem>>(methods.front()).plan({tokens, 384}, h200).seconds;
     };
-    EXPECT_NEAR(seconds(attention_methods(), 88 * 160), 0.52e-3, 0.052e-3);
-    EXPECT_NEAR(seconds(attention_methods(), 60 * 104), 0.24e-3, 0.024e-3);
-    EXPECT_NEAR(seconds(sm80::attention_methods(), 88 * 160), 2.07e-3, 0.207e-3);
-    EXPECT_NEAR(seconds(sm80::attention_methods(), 60 * 104), 0.82e-3, 0.082e-3);
+    EXPECT_NEAR(seconds(operators(), 88 * 160), 0.52e-3, 0.052e-3);
+    EXPECT_NEAR(seconds(operators(), 60 * 104), 0.24e-3, 0.024e-3);
+    EXPECT_NEAR(seconds(sm80::operators(), 88 * 160), 2.07e-3, 0.207e-3);
+    EXPECT_NEAR(seconds(sm80::operators(), 60 * 104), 0.82e-3, 0.082e-3);
 }
 
 template <AttentionFault kFault>
@@ -141,8 +137,8 @@ constexpr ConvConfig kOverlap = tile_config(Element::BF16, 128, 2, 1, 1, 64, Epi
 /// products-sm90 on the host model: every launch of its plan.
 std::string products_disagreement(const AttentionCase& attention, uint64_t seed) {
     sm80::AttentionNumbers numbers(attention, Element::BF16);
-    const conv::AttentionProblem problem{attention.tokens, attention.channels, Element::BF16};
-    const conv::AttentionPlan plan = plan_products(problem, chip_of_sms(3));
+    const conv::AttentionProblem problem{attention.tokens, attention.channels};
+    const conv::OpPlan plan = plan_products(problem, chip_of_sms(3));
     struct alignas(256) Line {
         float at[64];
     };
@@ -150,10 +146,11 @@ std::string products_disagreement(const AttentionCase& attention, uint64_t seed)
     std::deque<isa::TensorMapDesc> maps;
     const auto qkv = numbers.qkv().const_addresses();
     const auto output = numbers.output().addresses();
-    const auto launches = plan.launches(
-        {.qkv = qkv, .output = output, .workspace = reinterpret_cast<std::byte*>(workspace.data())},
-        [&maps](const isa::TensorMapDesc& desc) { return host_model::model_map(maps.emplace_back(desc)); });
-    for (const conv::ConvLaunch& launch : launches) {
+    const auto steps =
+        plan.steps({.input = qkv, .output = output, .workspace = reinterpret_cast<std::byte*>(workspace.data())},
+                   [&maps](const isa::TensorMapDesc& desc) { return host_model::model_map(maps.emplace_back(desc)); });
+    for (const conv::ConvStep& step : steps) {
+        const auto& launch = std::get<conv::ConvLaunch>(step);
         const std::byte* params = launch.arguments.storage.data();
         const auto outcome =
             host_model::run({.grid = {launch.grid[0], launch.grid[1], launch.grid[2]},
@@ -197,16 +194,14 @@ TEST(Sm90AttentionByProducts, AgreesWithFp64) {
 
 TEST(Sm90AttentionByProducts, TakesTheWideHeadsOfWan22AndSaysWhyNotOthers) {
     const conv::Chip h200 = chip_of_sms(132);
-    const conv::AttentionPlan plan = plan_products({3520, 1024, Element::BF16}, h200);
+    const conv::OpPlan plan = plan_products({3520, 1024}, h200);
     EXPECT_LT(plan.seconds, 0.4e-3);
     EXPECT_LT(plan.workspace_bytes, 96ULL << 20U);
     // A larger picture's queries come in blocks.
-    EXPECT_LT(plan_products({32'640, 1024, Element::BF16}, h200).workspace_bytes, 400ULL << 20U);
-    const std::string reasons = products_reasons({100, 384, Element::F16});
-    EXPECT_NE(reasons.find("wants bf16, met F16; wants a head of more than 384 channels, a multiple of 64, met 384; "
-                           "wants a number of tokens that is a multiple of 8, met 100"),
-              std::string::npos)
-        << reasons;
+    EXPECT_LT(plan_products({32'640, 1024}, h200).workspace_bytes, 400ULL << 20U);
+    EXPECT_EQ(conv::reasons(products_gates(), {{100, 384, Element::F16, Element::F16}, h200}),
+              "wants bf16, met F16; wants a head of more than 384 channels, a multiple of 64, met 384; "
+              "wants a number of tokens that is a multiple of 8, met 100");
 }
 
 }  // namespace

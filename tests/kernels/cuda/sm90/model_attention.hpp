@@ -18,12 +18,16 @@ std::string attention_disagreement(Element element, const AttentionCta& cta, con
     const auto encode = [&maps](const isa::TensorMapDesc& desc) {
         return host_model::model_map(maps.emplace_back(desc));
     };
-    conv::AttentionProblem problem{attention.tokens, attention.channels, element, attention.adds};
+    conv::AttentionProblem problem{attention.tokens, attention.channels, element, element, attention.adds};
     if (attention.adds) problem.norm_activation = conv::Activation::Silu;
     const auto qkv = numbers.qkv().const_addresses();
     const auto output = numbers.output().addresses(), normed = numbers.normed().addresses();
-    const auto launches = attention_launches(
-        problem, cta, {.qkv = qkv, .output = output, .normed = normed, .gamma = numbers.gamma().data()}, encode);
+    const auto launches = attention_launches(problem, cta,
+                                             {.input = qkv,
+                                              .output = attention.adds ? normed : output,
+                                              .sum = attention.adds ? output : std::vector<std::byte*>{},
+                                              .parameters = numbers.gamma().data()},
+                                             encode);
     uint32_t queries = attention.tokens;
     for (const conv::ConvLaunch& launch : launches) {
         const uint32_t grid = tiles == 0 ? launch.grid[0] : tiles;
