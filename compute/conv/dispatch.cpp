@@ -248,7 +248,8 @@ std::vector<DispatchRow> explain(const Chip& chip, const ConvProblem& problem, S
         row.open = row.reason.empty();
         row.allowed = allows(sums, row.rounding) || row.candidate == preferred;
         if (row.open) row.error = expected_error(row.rounding, problem.dtype);
-        if (row.open && candidate.plan != nullptr) {
+        row.unrated = row.open && candidate.plan != nullptr && !chip.rated;
+        if (row.open && candidate.plan != nullptr && chip.rated) {
             row.seconds = candidate.plan(problem, chip).seconds;
             row.seconds_a_frame = seconds_a_frame(candidate, chip, problem, *row.seconds);
         }
@@ -270,6 +271,7 @@ namespace {
 
 std::string predicted(const DispatchRow& row) {
     const std::string error = row.error > 0 ? fmt::format(", error {:.1e}", row.error) : "";
+    if (row.unrated) return ", no rates of this chip to predict by" + error;
     return row.seconds ? fmt::format(", {:.3f} ms predicted", 1e3 * *row.seconds) + error : error;
 }
 

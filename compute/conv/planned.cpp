@@ -1,6 +1,6 @@
 #include <kinetograph/compute/conv/kernels.hpp>
 #include <kinetograph/compute/conv/planned.hpp>
-#include <kinetograph/engine/accel/cuda/tensor_map.hpp>
+#include <kinetograph/engine/accel/tensor_map.hpp>
 
 #include <functional>
 #include <utility>
@@ -12,13 +12,12 @@ accel::Extent3 extent(const std::array<std::uint32_t, 3>& sizes) { return {sizes
 
 class PlannedConvolution final : public Convolution {
   public:
-    PlannedConvolution(const ConvProblem& problem, ConvPlan plan, std::string_view method,
-                       std::shared_ptr<Kernels> kernels, std::vector<std::shared_ptr<accel::Kernel>> loaded,
-                       Weights& weights)
+    PlannedConvolution(const ConvProblem& problem, ConvPlan plan, std::string_view method, accel::Device& device,
+                       std::vector<std::shared_ptr<accel::Kernel>> loaded, Weights& weights)
         : Convolution(problem),
           plan_(std::move(plan)),
           method_(method),
-          kernels_(std::move(kernels)),
+          device_(device),
           loaded_(std::move(loaded)),
           weights_(&weights) {
         weights.expect(plan_.packing.layout,
@@ -30,7 +29,7 @@ class PlannedConvolution final : public Convolution {
     Result<void> pack() override {
         if (weights_ == nullptr) return {};
         KG_TRY(parameters_, weights_->packed<DeviceParameters>(plan_.packing.layout, [&](const ConvParameters& given) {
-            return DeviceParameters::upload(kernels_->device(), plan_.packing.pack(given));
+            return DeviceParameters::upload(device_, plan_.packing.pack(given));
         }));
         weights_ = nullptr;
         return {};
@@ -39,7 +38,7 @@ class PlannedConvolution final : public Convolution {
   private:
     Result<void> enqueue_checked(accel::Stream& stream, std::string_view pass_name,
                                  const ConvTensors& tensors) const override {
-        accel::cuda::TensorMapEncoder encode(kernels_->device(), pass_name);
+        accel::PassMaps encode(device_, pass_name);
         ParameterAddresses parameters = parameters_->addresses();
         if (!problem().bias) parameters.bias = nullptr;  // uploaded for another convolution with these weights
         const std::vector<ConvStep> steps = plan_.steps(tensors, parameters, std::ref(encode));
@@ -57,7 +56,7 @@ class PlannedConvolution final : public Convolution {
 
     ConvPlan plan_;
     std::string_view method_;
-    std::shared_ptr<Kernels> kernels_;
+    accel::Device& device_;
     std::vector<std::shared_ptr<accel::Kernel>> loaded_;  ///< one for each of the plan's kernels
     Weights* weights_;                                    ///< null after pack()
     std::shared_ptr<const DeviceParameters> parameters_;  ///< set by pack()
@@ -79,14 +78,13 @@ void enqueue_launch(accel::Stream& stream, std::string_view pass_name, accel::Ke
 
 Result<std::unique_ptr<Convolution>> create_planned(accel::Device& device, const ConvProblem& problem, ConvPlan plan,
                                                     std::string_view method, Weights& weights) {
-    auto kernels = Kernels::of(device);
+    const Kernels kernels(device);
     std::vector<std::shared_ptr<accel::Kernel>> loaded;
     for (const KernelName& name : plan.kernels) {
-        KG_TRY(auto kernel, kernels->get(name.image, name.kernel));
+        KG_TRY(auto kernel, kernels.get(name.image, name.kernel));
         loaded.push_back(std::move(kernel));
     }
-    return std::make_unique<PlannedConvolution>(problem, std::move(plan), method, std::move(kernels), std::move(loaded),
-                                                weights);
+    return std::make_unique<PlannedConvolution>(problem, std::move(plan), method, device, std::move(loaded), weights);
 }
 
 }  // namespace kinetograph::conv

@@ -46,11 +46,11 @@ class CpuOperators final : public Operators {
 
 Result<std::unique_ptr<Operators>> Operators::create(accel::Device& device) {
     const accel::DeviceInfo& info = device.info();
-    if (info.kind == accel::Kind::Cpu) return std::make_unique<CpuOperators>(info);
-    if (info.kind == accel::Kind::Cuda) return cuda::create_operators(device);
-    if (info.kind == accel::Kind::Hip) return hip::create_operators(device);
+    if (info.is_host()) return std::make_unique<CpuOperators>(info);
+    if (info.kind == "cuda") return cuda::create_operators(device);
+    if (info.kind == "hip") return hip::create_operators(device);
     return fail(ErrorCode::Unsupported, "{} ({} {}): there are no decoder passes for it in this build", info.name,
-                accel::to_string(info.kind), info.architecture);
+                info.kind, info.architecture);
 }
 
 Result<void> enqueue_attention(const Operators& operators, const Attention& attention, const AttentionProblem& problem,

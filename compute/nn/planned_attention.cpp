@@ -1,7 +1,7 @@
 #include <kinetograph/compute/conv/known_devices.hpp>
 #include <kinetograph/compute/conv/planned.hpp>
 #include <kinetograph/compute/nn/planned_attention.hpp>
-#include <kinetograph/engine/accel/cuda/tensor_map.hpp>
+#include <kinetograph/engine/accel/tensor_map.hpp>
 #include <kinetograph/kernels/conv/chips.hpp>
 
 #include <algorithm>
@@ -15,11 +15,11 @@ constexpr std::int64_t kMostTokens = 1 << 20;
 class PlannedAttention final : public Attention {
   public:
     PlannedAttention(const AttentionProblem& problem, std::string explanation, conv::AttentionPlan plan,
-                     std::shared_ptr<conv::Kernels> kernels, std::vector<std::shared_ptr<accel::Kernel>> loaded)
+                     const accel::Device& device, std::vector<std::shared_ptr<accel::Kernel>> loaded)
         : problem_(problem),
           explanation_(std::move(explanation)),
           plan_(std::move(plan)),
-          kernels_(std::move(kernels)),
+          device_(device),
           loaded_(std::move(loaded)) {}
 
     const AttentionProblem& problem() const override { return problem_; }
@@ -35,7 +35,7 @@ class PlannedAttention final : public Attention {
             return fail(ErrorCode::InvalidArgument, "pass \"{}\": attention of {} input and {} output frames{}{}",
                         pass_name, tensors.qkv.size(), tensors.output.size(), without ? " without workspace" : "",
                         without_norm ? " without their norms" : "");
-        accel::cuda::TensorMapEncoder encode(kernels_->device(), pass_name);
+        accel::PassMaps encode(device_, pass_name);
         const std::vector<conv::ConvLaunch> launches = plan_.launches(tensors, std::ref(encode));
         KG_CHECK(encode.result());
         for (const conv::ConvLaunch& launch : launches)
@@ -47,7 +47,7 @@ class PlannedAttention final : public Attention {
     AttentionProblem problem_;
     std::string explanation_;
     conv::AttentionPlan plan_;
-    std::shared_ptr<conv::Kernels> kernels_;              ///< keeps the modules loaded for the next one
+    const accel::Device& device_;
     std::vector<std::shared_ptr<accel::Kernel>> loaded_;  ///< one for each of the plan's kernels
 };
 
@@ -73,11 +73,13 @@ std::vector<Candidate> candidates(const AttentionProblem& problem, const conv::C
                 declined += fmt::format("{}{} {}", declined.empty() ? "" : "; ", method.name, reasons);
             }
         }
-    std::ranges::stable_sort(open, {}, [](const Candidate& candidate) { return candidate.plan.seconds; });
+    if (chip.rated)
+        std::ranges::stable_sort(open, {}, [](const Candidate& candidate) { return candidate.plan.seconds; });
     return open;
 }
 
-Result<std::vector<std::shared_ptr<accel::Kernel>>> load(conv::Kernels& kernels, const conv::AttentionPlan& plan) {
+Result<std::vector<std::shared_ptr<accel::Kernel>>> load(const conv::Kernels& kernels,
+                                                         const conv::AttentionPlan& plan) {
     std::vector<std::shared_ptr<accel::Kernel>> loaded;
     for (const conv::KernelName& name : plan.kernels) {
         KG_TRY(auto kernel, kernels.get(name.image, name.kernel));
@@ -88,24 +90,24 @@ Result<std::vector<std::shared_ptr<accel::Kernel>>> load(conv::Kernels& kernels,
 
 }  // namespace
 
-Result<std::unique_ptr<Attention>> create_planned_attention(std::shared_ptr<conv::Kernels> kernels,
+Result<std::unique_ptr<Attention>> create_planned_attention(const conv::Kernels& kernels,
                                                             const AttentionProblem& problem) {
     if (problem.tokens < 1 || problem.tokens > kMostTokens)
         return fail(ErrorCode::InvalidArgument, "attention over {} tokens, wanted 1 to {}", problem.tokens,
                     kMostTokens);
     std::string declined;
-    for (Candidate& candidate : candidates(problem, conv::chip_of(kernels->device().info()), declined)) {
-        auto loaded = load(*kernels, candidate.plan);
+    for (Candidate& candidate : candidates(problem, conv::chip_of(kernels.device().info()), declined)) {
+        auto loaded = load(kernels, candidate.plan);
         if (loaded)
             return std::make_unique<PlannedAttention>(
                 candidate.problem,
                 declined.empty() ? std::string(candidate.method) : fmt::format("{}: {}", candidate.method, declined),
-                std::move(candidate.plan), std::move(kernels), *std::move(loaded));
+                std::move(candidate.plan), kernels.device(), *std::move(loaded));
         if (loaded.error().code != ErrorCode::Unsupported) return fail(std::move(loaded.error()));
         declined += fmt::format("{}{}: {}", declined.empty() ? "" : "; ", candidate.method, loaded.error().message);
     }
     return fail(ErrorCode::Unsupported, "attention of {} channels in {} on {}: {}", problem.channels,
-                tensor::to_string(problem.dtype), kernels->device().info().name,
+                tensor::to_string(problem.dtype), kernels.device().info().name,
                 declined.empty() ? "there are no kernels for it" : declined);
 }
 

@@ -279,7 +279,7 @@ DecodingStream::~DecodingStream() {
 }
 
 void DecodingStream::run() {
-    accel::enter_thread(bridge_->accelerator());
+    bridge_->accelerator().enter_thread();
     if (clip_)
         decode_all();
     else

@@ -1,5 +1,4 @@
 #include <kinetograph/engine/accel/accelerator_lane.hpp>
-#include <kinetograph/engine/accel/gpu/stream.hpp>
 
 #include <kinetograph/engine/base/exceptions.hpp>
 #include <kinetograph/engine/base/tool_range.hpp>
@@ -28,7 +27,7 @@ Result<std::unique_ptr<AcceleratorLane>> AcceleratorLane::create(Device& device,
 }
 
 std::string recorded_device(const DeviceInfo& info) {
-    return fmt::format("{} {:02x}", to_string(info.kind), fmt::join(info.uuid, ""));
+    return fmt::format("{} {:02x}", info.kind, fmt::join(info.uuid, ""));
 }
 
 AcceleratorLane::AcceleratorLane(Device& device, graph::Lane lane, std::unique_ptr<Stream> stream,
@@ -74,7 +73,7 @@ AcceleratorLane::~AcceleratorLane() {
     for (const auto& view : views_to_signal()) view->signal(owed_);
     timeline_->signal(owed_);
     timeline_->forget_views();
-    gpu::GpuStream::give_up(std::move(stream_));
+    stream_.release()->give_up();
 }
 
 /// False: the remaining work has been given up.
@@ -162,7 +161,7 @@ void AcceleratorLane::signal_from_another_stream(const graph::Point& point) {
     if (passes(**stream, **passed)) return;
     device_.log().error("{}: the stream that is to release it from {} cannot run, and is never released",
                         timeline_->name(), point.timeline->name());
-    gpu::GpuStream::give_up(std::move(*stream));
+    stream->release()->give_up();
 }
 
 /// Whether `stream` signals value 1 of `timeline` within kPatience and before the watch ends.

@@ -2,7 +2,7 @@
 
 namespace kinetograph::conv::hip {
 
-Result<BoundKernel> BoundKernel::create(Kernels& kernels, const gfx950::LaunchShape& shape) {
+Result<BoundKernel> BoundKernel::create(const Kernels& kernels, const gfx950::LaunchShape& shape) {
     KG_TRY(auto kernel, kernels.get(shape.object, shape.kernel));
     BoundKernel bound;
     bound.kernel_ = std::move(kernel);

@@ -10,7 +10,7 @@ namespace kinetograph::conv::hip {
 class BoundKernel {
   public:
     /// Errors: those of Kernels::get.
-    static Result<BoundKernel> create(Kernels& kernels, const gfx950::LaunchShape& shape);
+    static Result<BoundKernel> create(const Kernels& kernels, const gfx950::LaunchShape& shape);
     template <class Params>
     void launch(accel::Stream& stream, std::string_view pass_name, const Params& params) const {
         stream.launch({pass_name, *kernel_, grid_, {threads_, 1, 1}, {}, 0, accel::bytes_of(params)});

@@ -11,7 +11,7 @@ namespace kinetograph::conv::hip {
 /// Launches `problem` over as many frames at a time as one launch takes. `params(problem, frames)` returns the
 /// parameters of a launch. Errors: InvalidArgument (a refused problem), those of Kernels::get.
 template <class Problem, class MakeParams>
-Result<void> launch_in_parts(Kernels& kernels, accel::Stream& stream, std::string_view pass_name, Problem problem,
+Result<void> launch_in_parts(const Kernels& kernels, accel::Stream& stream, std::string_view pass_name, Problem problem,
                              std::span<const std::byte* const> input, std::span<std::byte* const> output,
                              const MakeParams& params) {
     for (std::size_t first = 0; first < input.size(); first += gfx950::kMostFrames) {

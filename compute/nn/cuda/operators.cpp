@@ -30,11 +30,11 @@ struct TypedKernels {
     }
 };
 
-Result<std::shared_ptr<accel::Kernel>> load(conv::Kernels& kernels, const std::string& name) {
+Result<std::shared_ptr<accel::Kernel>> load(const conv::Kernels& kernels, const std::string& name) {
     return kernels.get("frame_passes", "sm80_" + name);
 }
 
-Result<void> load(conv::Kernels& kernels, std::string_view pass, TypedKernels& loaded) {
+Result<void> load(const conv::Kernels& kernels, std::string_view pass, TypedKernels& loaded) {
     for (std::size_t i = 0; i < kTypes.size(); ++i) {
         KG_TRY(auto kernel, load(kernels, fmt::format("{}_{}", pass, element_name(kTypes[i]))));
         loaded.of_type[i] = std::move(kernel);
@@ -57,23 +57,23 @@ Result<accel::Kernel*> kernel_for(const TypedKernels& kernels, DType dtype, std:
 
 class CudaOperators final : public Operators {
   public:
-    explicit CudaOperators(accel::Device& device) : kernels_(conv::Kernels::of(device)) {}
+    explicit CudaOperators(accel::Device& device) : kernels_(device) {}
 
     Result<void> load_kernels() {
         for (const auto& [pass, loaded] : {std::pair<std::string_view, TypedKernels*>{"unpack_latent", &unpack_},
                                            {"rms_norm", &norm_},
                                            {"store_float", &store_float_},
                                            {"store_picture", &store_picture_}})
-            KG_CHECK(load(*kernels_, pass, *loaded));
+            KG_CHECK(load(kernels_, pass, *loaded));
         for (std::size_t i = 0; i < kUpsampleUnits.size(); ++i) {
-            KG_TRY(auto kernel, load(*kernels_, fmt::format("upsample_{}", kUpsampleUnits[i])));
+            KG_TRY(auto kernel, load(kernels_, fmt::format("upsample_{}", kUpsampleUnits[i])));
             upsample_[i] = std::move(kernel);
         }
         for (std::size_t i = 0; i < kElementBytes.size(); ++i) {
-            KG_TRY(auto kernel, load(*kernels_, fmt::format("depth_to_space_{}", kElementBytes[i])));
+            KG_TRY(auto kernel, load(kernels_, fmt::format("depth_to_space_{}", kElementBytes[i])));
             depth_to_space_[i] = std::move(kernel);
         }
-        KG_TRY(keep_, load(*kernels_, "keep_frames"));
+        KG_TRY(keep_, load(kernels_, "keep_frames"));
         return {};
     }
 
@@ -206,7 +206,7 @@ class CudaOperators final : public Operators {
     }
 
   private:
-    std::shared_ptr<conv::Kernels> kernels_;
+    conv::Kernels kernels_;
     TypedKernels unpack_, norm_, store_float_, store_picture_;
     std::array<std::shared_ptr<accel::Kernel>, kUpsampleUnits.size()> upsample_;
     std::array<std::shared_ptr<accel::Kernel>, kElementBytes.size()> depth_to_space_;

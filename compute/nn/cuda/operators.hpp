@@ -5,8 +5,8 @@
 
 namespace kinetograph::nn::cuda {
 
-/// `device` is of Kind::Cuda and outlives the result. Loads every kernel at once, so that enqueueing a pass loads none.
-/// Errors: Unsupported (this build has no fat binaries), those of Device::load.
+/// `device` is of the back end cuda and outlives the result. Loads every kernel at once, so that enqueueing a pass
+/// loads none. Errors: Unsupported (this build has no fat binaries), those of Device::load.
 Result<std::unique_ptr<Operators>> create_operators(accel::Device& device);
 
 }  // namespace kinetograph::nn::cuda

@@ -16,14 +16,14 @@ using conv::hip::storage_of;
 
 class HipOperators final : public Operators {
   public:
-    explicit HipOperators(accel::Device& device) : kernels_(Kernels::of(device)) {}
+    explicit HipOperators(accel::Device& device) : kernels_(device) {}
 
     Result<void> unpack_latent(accel::Stream& stream, std::string_view pass_name,
                                const UnpackLatent& work) const override {
         KG_CHECK(check_latent_dtype(pass_name, work.latent_dtype));
         KG_TRY(auto storage, storage_of(work.dtype, pass_name));
         return launch_in_parts(
-            *kernels_, stream, pass_name,
+            kernels_, stream, pass_name,
             gfx950::UnpackLatentProblem{.pixels = work.pixels,
                                         .channels = work.channels,
                                         .storage = storage,
@@ -42,7 +42,7 @@ class HipOperators final : public Operators {
                         work.gamma == nullptr ? " without gamma" : "");
         const std::size_t together = work.sum.empty() ? work.input.size() : 1;
         for (std::size_t i = 0; i < work.input.size(); i += together)
-            KG_CHECK(launch_in_parts(*kernels_, stream, pass_name,
+            KG_CHECK(launch_in_parts(kernels_, stream, pass_name,
                                      gfx950::RmsNormProblem{.pixels = work.pixels,
                                                             .channels = work.channels,
                                                             .storage = storage,
@@ -62,7 +62,7 @@ class HipOperators final : public Operators {
             return fail(ErrorCode::InvalidArgument, "pass \"{}\": upsampling of {} input to {} output frames",
                         pass_name, work.input.size(), work.output.size());
         return launch_in_parts(
-            *kernels_, stream, pass_name,
+            kernels_, stream, pass_name,
             gfx950::UpsampleProblem{
                 .height = work.height, .width = work.width, .channels = work.channels, .storage = storage},
             work.input, work.output,
@@ -73,7 +73,7 @@ class HipOperators final : public Operators {
                                 const PixelShuffle& work) const override {
         KG_TRY(auto storage, storage_of(work.dtype, pass_name));
         KG_CHECK(check(pass_name, work));
-        return launch_in_parts(*kernels_, stream, pass_name,
+        return launch_in_parts(kernels_, stream, pass_name,
                                gfx950::DepthToSpaceProblem{.height = work.height,
                                                            .width = work.width,
                                                            .channels_in = work.channels_in,
@@ -94,7 +94,7 @@ class HipOperators final : public Operators {
         KG_TRY(auto storage, storage_of(work.dtype, pass_name));
         std::vector<std::byte*> output;
         for (std::size_t i = 0; i < work.input.size(); ++i) output.push_back(stored_frame(work, i));
-        return launch_in_parts(*kernels_, stream, pass_name,
+        return launch_in_parts(kernels_, stream, pass_name,
                                gfx950::StoreFloatProblem{.pixels = work.elements,
                                                          .channels = 1,
                                                          .storage = storage,
@@ -114,7 +114,7 @@ class HipOperators final : public Operators {
             return fail(ErrorCode::InvalidArgument, "pass \"{}\": {} frames of {} pixels stored as {} pictures",
                         pass_name, work.input.size(), work.pixels, work.output.size());
         return launch_in_parts(
-            *kernels_, stream, pass_name,
+            kernels_, stream, pass_name,
             gfx950::StorePictureProblem{.pixels = work.pixels, .storage = storage, .not_finite = work.not_finite},
             work.input, work.output,
             [](const auto& problem, const auto& frames) { return gfx950::make_params(problem, frames); });
@@ -125,7 +125,7 @@ class HipOperators final : public Operators {
     }
 
   private:
-    std::shared_ptr<Kernels> kernels_;
+    Kernels kernels_;
 };
 
 }  // namespace

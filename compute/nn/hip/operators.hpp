@@ -5,7 +5,7 @@
 
 namespace kinetograph::nn::hip {
 
-/// `device` is of Kind::Hip and outlives the result. Errors: Unsupported (an architecture that
+/// `device` is of the back end hip and outlives the result. Errors: Unsupported (an architecture that
 /// kernels/chips.cmake does not have).
 Result<std::unique_ptr<Operators>> create_operators(accel::Device& device);
 
