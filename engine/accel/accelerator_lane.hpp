@@ -43,8 +43,8 @@ struct BatchCounts {
 /// events inside graphs (DeviceInfo::can_time_graphs); any other replayed batch is one span named "12 passes from
 /// conv_in to head". Batches signal the lane's timeline and those of its views that the stream sees. A timeline that
 /// the stream sees neither directly nor through a view is waited for by a relay thread, which then signals a timeline
-/// of the device. If its owner fails, the stream goes on with undefined contents, and wait() reports it. A LaneWatch
-/// sees to it that nothing waits forever.
+/// of the device. If its owner fails, the stream goes on with undefined contents, and wait() reports it. By a LaneWatch
+/// nothing waits forever for a value that the device will not signal.
 class AcceleratorLane final : public graph::LaneBackend {
   public:
     /// `lane` is any accelerator lane, of the application's choice; two lanes may use the same device.
