@@ -58,7 +58,7 @@ Result<double> measure_bytes(accel::Device& device, accel::Stream& stream, const
     KG_TRY(const auto from, device.allocate("copied from", load.copied));
     KG_TRY(const auto to, device.allocate("copied to", load.copied));
     stream.fill(from->data(), std::byte{1}, load.copied);
-    const bool on_cpu = device.info().kind == accel::Kind::Cpu;
+    const bool on_cpu = device.info().is_host();
     KG_TRY(const double seconds, best_seconds(device, stream, load.repeats, [&]() -> Result<void> {
                if (on_cpu)
                    stream.enqueue("copy", [&] {
@@ -105,7 +105,7 @@ Result<MeasuredConvolution> measure_operations(accel::Device& device, accel::Str
 }  // namespace
 
 Result<profile::Ceiling> measure_ceiling(accel::Device& device) {
-    const bool on_cpu = device.info().kind == accel::Kind::Cpu;
+    const bool on_cpu = device.info().is_host();
     const std::span<const Load> loads = on_cpu ? std::span<const Load>(kCpuLoads) : std::span<const Load>(kGpuLoads);
     KG_TRY(const auto stream, device.create_stream("ceiling"));
     const Load* load = loads.data();

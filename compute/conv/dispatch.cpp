@@ -286,8 +286,11 @@ DispatchRow row_of(const Candidate& candidate, const Subject& subject, std::stri
     if (!row.open) return row;
     row.error = expected_error(row.rounding, subject.problem.dtype);
     if (plan == nullptr) return row;
-    row.seconds = plan->seconds;
-    row.seconds_a_frame = seconds_a_frame(candidate, subject.chip, subject.problem, plan->seconds);
+    row.unrated = !subject.chip.rated;
+    if (subject.chip.rated) {
+        row.seconds = plan->seconds;
+        row.seconds_a_frame = seconds_a_frame(candidate, subject.chip, subject.problem, plan->seconds);
+    }
     row.plan = std::move(plan);
     return row;
 }
@@ -392,6 +395,7 @@ namespace {
 
 std::string predicted(const DispatchRow& row) {
     const std::string error = row.error > 0 ? fmt::format(", error {:.1e}", row.error) : "";
+    if (row.unrated) return ", no rates of this chip to predict by" + error;
     return row.seconds ? fmt::format(", {:.3f} ms predicted", 1e3 * *row.seconds) + error : error;
 }
 

@@ -37,17 +37,18 @@ struct DispatchRow {
     std::optional<double> seconds = {};  ///< that an open one's plan predicts; none without a model
     double seconds_a_frame = 0;          ///< to rank by: of a single output frame if it takes one, else the mean
     Rounding rounding = Rounding::Once;
-    double error = 0;                           ///< expected (expected_error()) of an open one
-    bool allowed = true;                        ///< the sums that were asked for allow its rounding, or it is preferred
+    double error = 0;      ///< expected (expected_error()) of an open one
+    bool unrated = false;  ///< it has a plan, but no rates of the chip are known to predict its time by
+    bool allowed = true;   ///< the sums that were asked for allow its rounding, or it is preferred
     std::shared_ptr<const ConvPlan> plan = {};  ///< of an open one that has one
 };
 
 /// What dispatch would decide, best first; the first row is the choice, if it is open and allowed:
 ///
 ///   the candidate that `preferred` names, if it is open
-///   the other open rows, by predicted seconds a frame, in the list's order where they are equal or there is no model;
-///   first those whose rounding `sums` allows, then the others, which are taken only by name
-///   the closed rows, in the list's order
+///   the other open rows, by predicted seconds a frame, in the list's order where they are equal, there is no model or
+///   no rates; first those whose rounding `sums` allows, then the others, which are taken only by name the closed rows,
+///   in the list's order
 ///
 /// Methods add in different orders, so their bits differ. Because rows are ranked by the time of a single frame, the
 /// choice among Sums::Exact, and with it the bits of a frame, do not depend on how many frames a step takes.

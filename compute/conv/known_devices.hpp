@@ -17,7 +17,8 @@ std::vector<KnownDevice> known_devices();
 /// What gates and heuristics read of a device: kind, name, architecture, sizes. None for an unknown architecture.
 std::optional<accel::DeviceInfo> describe_known_device(std::string_view architecture);
 
-/// The same in the form that plans read. Rates are those of the known device of its architecture, otherwise an H200's.
+/// The same in the form that plans read. Rates are those of the known device of its architecture, or of its family
+/// (sm_87: sm_86's); a device of neither is not Chip::rated.
 Chip chip_of(const accel::DeviceInfo& device);
 
 }  // namespace kinetograph::conv

@@ -1,5 +1,5 @@
 #include <kinetograph/compute/conv/planned.hpp>
-#include <kinetograph/engine/accel/cuda/tensor_map.hpp>
+#include <kinetograph/engine/accel/tensor_map.hpp>
 
 #include <functional>
 #include <utility>
@@ -36,13 +36,12 @@ struct Enqueue {
 
 class PlannedConvolution final : public Convolution {
   public:
-    PlannedConvolution(const ConvProblem& problem, ConvPlan plan, std::string_view method,
-                       std::shared_ptr<Kernels> kernels, std::vector<std::shared_ptr<accel::Kernel>> loaded,
-                       Weights& weights)
+    PlannedConvolution(const ConvProblem& problem, ConvPlan plan, std::string_view method, accel::Device& device,
+                       std::vector<std::shared_ptr<accel::Kernel>> loaded, Weights& weights)
         : Convolution(problem),
           plan_(std::move(plan)),
           method_(method),
-          kernels_(std::move(kernels)),
+          device_(device),
           loaded_(std::move(loaded)),
           weights_(&weights) {
         weights.expect(plan_.packing.layout,
@@ -54,7 +53,7 @@ class PlannedConvolution final : public Convolution {
     Result<void> pack() override {
         if (weights_ == nullptr) return {};
         KG_TRY(parameters_, weights_->packed<DeviceParameters>(plan_.packing.layout, [&](const ConvParameters& given) {
-            return DeviceParameters::upload(kernels_->device(), plan_.packing.pack(given));
+            return DeviceParameters::upload(device_, plan_.packing.pack(given));
         }));
         weights_ = nullptr;
         return {};
@@ -66,12 +65,12 @@ class PlannedConvolution final : public Convolution {
         ParameterAddresses parameters = parameters_->addresses();
         if (!problem().bias) parameters.bias = nullptr;  // uploaded for another convolution with these weights
         const auto steps = [&](const EncodeMap& encode) { return plan_.steps(tensors, parameters, encode); };
-        return enqueue_steps(stream, pass_name, kernels_->device(), loaded_, std::ref(steps));
+        return enqueue_steps(stream, pass_name, device_, loaded_, std::ref(steps));
     }
 
     ConvPlan plan_;
     std::string_view method_;
-    std::shared_ptr<Kernels> kernels_;
+    accel::Device& device_;
     std::vector<std::shared_ptr<accel::Kernel>> loaded_;  ///< one for each of the plan's kernels
     Weights* weights_;                                    ///< null after pack()
     std::shared_ptr<const DeviceParameters> parameters_;  ///< set by pack()
@@ -79,7 +78,7 @@ class PlannedConvolution final : public Convolution {
 
 }  // namespace
 
-Result<std::vector<std::shared_ptr<accel::Kernel>>> load(Kernels& kernels, std::span<const KernelName> names) {
+Result<std::vector<std::shared_ptr<accel::Kernel>>> load(const Kernels& kernels, std::span<const KernelName> names) {
     std::vector<std::shared_ptr<accel::Kernel>> loaded;
     for (const KernelName& name : names) {
         KG_TRY(auto kernel, kernels.get(name.image, name.kernel));
@@ -91,7 +90,7 @@ Result<std::vector<std::shared_ptr<accel::Kernel>>> load(Kernels& kernels, std::
 Result<void> enqueue_steps(accel::Stream& stream, std::string_view pass_name, const accel::Device& device,
                            std::span<const std::shared_ptr<accel::Kernel>> loaded,
                            const std::function<std::vector<ConvStep>(const EncodeMap&)>& steps) {
-    accel::cuda::TensorMapEncoder encode(device, pass_name);
+    accel::PassMaps encode(device, pass_name);
     const std::vector<ConvStep> made = steps(std::ref(encode));
     KG_CHECK(encode.result());
     for (const ConvStep& step : made) std::visit(Enqueue{stream, pass_name, loaded}, step);
@@ -100,10 +99,8 @@ Result<void> enqueue_steps(accel::Stream& stream, std::string_view pass_name, co
 
 Result<std::unique_ptr<Convolution>> create_planned(accel::Device& device, const ConvProblem& problem, ConvPlan plan,
                                                     std::string_view method, Weights& weights) {
-    auto kernels = Kernels::of(device);
-    KG_TRY(auto loaded, load(*kernels, plan.kernels));
-    return std::make_unique<PlannedConvolution>(problem, std::move(plan), method, std::move(kernels), std::move(loaded),
-                                                weights);
+    KG_TRY(auto loaded, load(Kernels(device), plan.kernels));
+    return std::make_unique<PlannedConvolution>(problem, std::move(plan), method, device, std::move(loaded), weights);
 }
 
 }  // namespace kinetograph::conv

@@ -14,7 +14,7 @@ Result<std::unique_ptr<Convolution>> create_planned(accel::Device& device, const
                                                     std::string_view method, Weights& weights);
 
 /// The kernels of a plan. Errors: those of Kernels::get.
-Result<std::vector<std::shared_ptr<accel::Kernel>>> load(Kernels& kernels, std::span<const KernelName> names);
+Result<std::vector<std::shared_ptr<accel::Kernel>>> load(const Kernels& kernels, std::span<const KernelName> names);
 
 /// Enqueues what `steps` returns, in order, except launches without CTAs; `loaded` are the plan's kernels. `steps` is
 /// called once, with what encodes tensor maps for the device. Errors: those of encoding a map; then nothing is

@@ -74,7 +74,8 @@ std::vector<Candidate<Problem>> candidates(const Problem& problem, const conv::C
     for (const conv::ChipKernels& folder : conv::chips())
         for (const conv::OpMethod& method : folder.operators()) offer(method);
     for (const conv::OpMethod& method : cpu_operators()) offer(method);
-    std::ranges::stable_sort(open, {}, [](const auto& candidate) { return candidate.plan.seconds; });
+    if (chip.rated)
+        std::ranges::stable_sort(open, {}, [](const auto& candidate) { return candidate.plan.seconds; });
     return open;
 }
 
@@ -83,7 +84,7 @@ std::vector<Candidate<Problem>> candidates(const Problem& problem, const conv::C
 Result<void> Operator::enqueue(accel::Stream& stream, std::string_view pass_name, const OpTensors& tensors) const {
     KG_CHECK(std::visit([&](const auto& problem) { return check(pass_name, problem, plan_.workspace_bytes, tensors); },
                         problem_));
-    KG_CHECK(conv::enqueue_steps(stream, pass_name, kernels_->device(), loaded_,
+    KG_CHECK(conv::enqueue_steps(stream, pass_name, *device_, loaded_,
                                  [&](const conv::EncodeMap& encode) { return plan_.steps(tensors, encode); }));
     if (norm_ == nullptr) return {};
     const std::vector<const std::byte*> result(tensors.output.begin(), tensors.output.end());
@@ -93,13 +94,13 @@ Result<void> Operator::enqueue(accel::Stream& stream, std::string_view pass_name
 }
 
 Operators::Operators(accel::Device& device)
-    : kernels_(conv::Kernels::of(device)), chip_(conv::chip_of(device.info())) {}
+    : kernels_(device), chip_(conv::chip_of(device.info())) {}
 
 Result<std::unique_ptr<Operators>> Operators::create(accel::Device& device) {
     std::unique_ptr<Operators> operators(new Operators(device));
     if (auto last = operators->get(conv::StorePictureProblem{.pixels = 1}); !last)
         return fail(last.error().code, "there are no decoder passes for {} {}: {}",
-                    accel::to_string(device.info().kind), device.info().architecture, last.error().message);
+                    device.info().kind, device.info().architecture, last.error().message);
     return operators;
 }
 
@@ -123,7 +124,7 @@ Result<std::shared_ptr<const Operator>> Operators::make(const Problem& problem) 
         return fail(ErrorCode::InvalidArgument, "{} {}", Problem::kName, wrong);
     std::string declined;
     for (auto& candidate : candidates(problem, chip_, declined)) {
-        auto loaded = conv::load(*kernels_, candidate.plan.kernels);
+        auto loaded = conv::load(kernels_, candidate.plan.kernels);
         if (!loaded && loaded.error().code != ErrorCode::Unsupported) return fail(std::move(loaded.error()));
         if (!loaded) {
             declined += fmt::format("{}{}: {}", declined.empty() ? "" : "; ", candidate.method, loaded.error().message);
@@ -134,7 +135,7 @@ Result<std::shared_ptr<const Operator>> Operators::make(const Problem& problem) 
         made->explanation_ =
             declined.empty() ? std::string(candidate.method) : fmt::format("{}: {}", candidate.method, declined);
         made->plan_ = std::move(candidate.plan);
-        made->kernels_ = kernels_;
+        made->device_ = &kernels_.device();
         made->loaded_ = *std::move(loaded);
         if constexpr (std::is_same_v<Problem, conv::AttentionProblem>) {
             if (candidate.norm_follows) {
@@ -148,7 +149,7 @@ Result<std::shared_ptr<const Operator>> Operators::make(const Problem& problem) 
         }
         return made;
     }
-    return fail(ErrorCode::Unsupported, "{} on {}: {}", Problem::kName, kernels_->device().info().name,
+    return fail(ErrorCode::Unsupported, "{} on {}: {}", Problem::kName, kernels_.device().info().name,
                 declined.empty() ? "there are no kernels for it" : declined);
 }
 

@@ -23,7 +23,7 @@ class Operator {
     conv::OpProblem problem_;
     std::string explanation_;
     conv::OpPlan plan_;
-    std::shared_ptr<conv::Kernels> kernels_;              ///< keeps the modules loaded for the next one
+    const accel::Device* device_ = nullptr;               ///< which outlives this
     std::vector<std::shared_ptr<accel::Kernel>> loaded_;  ///< one for each of the plan's kernels
     std::shared_ptr<const Operator> norm_;                ///< that adds; of a problem that adds whose method does not
 };
@@ -44,7 +44,7 @@ class Operators {
     template <class Problem>
     Result<std::shared_ptr<const Operator>> make(const Problem& problem) const;
 
-    std::shared_ptr<conv::Kernels> kernels_;
+    conv::Kernels kernels_;
     conv::Chip chip_;
     mutable Mutex mutex_;
     mutable std::vector<std::shared_ptr<const Operator>> made_ KG_GUARDED_BY(mutex_);

@@ -13,8 +13,8 @@ namespace kinetograph::session {
 namespace {
 
 /// A device for which this build has a decoder.
-Result<std::unique_ptr<accel::Device>> open_decoding(accel::Kind kind, const accel::DeviceHooks& hooks) {
-    KG_TRY(auto device, accel::open(kind, 0, hooks));
+Result<std::unique_ptr<accel::Device>> open_decoding(std::string_view kind, const accel::DeviceHooks& hooks) {
+    KG_TRY(auto device, accel::open(kind, hooks));
     KG_CHECK(nn::Operators::create(*device));
     return device;
 }
@@ -23,12 +23,12 @@ Result<std::unique_ptr<accel::Device>> open_decoding(accel::Kind kind, const acc
 
 Result<std::unique_ptr<accel::Device>> open_device(const std::string& name, const accel::DeviceHooks& hooks) {
     if (name == "auto") {
-        for (const accel::Kind kind : {accel::Kind::Cuda, accel::Kind::Hip}) {
-            auto device = open_decoding(kind, hooks);
+        for (const accel::Backend& backend : accel::backends().subspan(1)) {  // after the CPU
+            auto device = open_decoding(backend.name, hooks);
             if (device) return device;
-            hooks.log.info("lane {} is not used: {}", accel::to_string(kind), device.error().message);
+            hooks.log.info("lane {} is not used: {}", backend.name, device.error().message);
         }
-        return accel::open(accel::Kind::Cpu, 0, hooks);
+        return accel::open(accel::DeviceInfo::kHost, hooks);
     }
     auto device = accel::open(name, hooks);
     if (device || device.error().code == ErrorCode::InvalidArgument) return device;  // its sentence names the lanes

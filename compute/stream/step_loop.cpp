@@ -1,6 +1,5 @@
 #include <kinetograph/compute/stream/step_loop.hpp>
 
-#include <kinetograph/engine/accel/open.hpp>
 #include <kinetograph/engine/base/exceptions.hpp>
 #include <kinetograph/engine/vulkan/device.hpp>
 
@@ -141,7 +140,7 @@ StepLoop::~StepLoop() {
 // ---- who steps -----------------------------------------------------------------------------------------------------
 
 void StepLoop::run() {
-    accel::enter_thread(bridge_->accelerator());
+    bridge_->accelerator().enter_thread();
     while (!stop_) {
         const std::uint64_t seen = [this] {
             const Lock lock(mutex_);

@@ -31,7 +31,7 @@ class HostCopies {
     static constexpr std::size_t kTurns = 2;  ///< steps whose output lies on the device at a time
 
     /// Whether the device has memory that the host does not read. On any other device steps write where the host reads.
-    static bool serve(const accel::Device& device) { return device.info().kind != accel::Kind::Cpu; }
+    static bool serve(const accel::Device& device) { return !device.info().is_host(); }
     /// Allocates the output of kTurns steps: `parts` of `part_bytes` each at most. `recorder`: of the copies; outlives
     /// the result. Errors: OutOfMemory, those of accel::AcceleratorLane::create.
     static Result<std::unique_ptr<HostCopies>> create(accel::Device& device, std::size_t parts,

@@ -23,8 +23,7 @@ namespace {
 constexpr std::int64_t kLargestSide = 1024;  // latent pixels: 8192 pixels of video
 
 /// The dtype of activations; nothing if the lane has no passes for that precision.
-std::optional<tensor::DType> dtype_of(Precision precision, accel::Kind lane) {
-    const bool cpu = lane == accel::Kind::Cpu;
+std::optional<tensor::DType> dtype_of(Precision precision, bool cpu) {
     switch (precision) {
         case Precision::Fp32:
             return cpu ? std::optional(tensor::DType::F32) : std::nullopt;
@@ -71,11 +70,11 @@ Result<std::shared_ptr<Model>> Model::create(accel::Device& device, std::string 
 
 Result<std::shared_ptr<Model>> Model::create(accel::Device& device, const Checkpoint& checkpoint,
                                              const ModelOptions& options) {
-    const accel::Kind lane = device.info().kind;
-    const auto dtype = dtype_of(options.precision, lane);
+    const bool cpu = device.info().is_host();
+    const auto dtype = dtype_of(options.precision, cpu);
     if (!dtype)
         return fail(ErrorCode::Unsupported, "precision {}: the {} lane runs {}", to_string(options.precision),
-                    accel::to_string(lane), lane == accel::Kind::Cpu ? "fp32 and bf16" : "bf16 and fp16");
+                    device.info().kind, cpu ? "fp32 and bf16" : "bf16 and fp16");
     NetworkDesc network{.network = checkpoint.network(),
                         .title = checkpoint.family().title,
                         .one_step = checkpoint.family().one_latent_frame,
@@ -262,7 +261,7 @@ Error Model::explain_refusal(Error refusal, const StackSize& size, const StackMe
     const Lock lock(mutex_);
     const auto whole = compiled(size, limits);
     if (!whole) return refusal;
-    const bool on_host = device_.info().kind == accel::Kind::Cpu;
+    const bool on_host = device_.info().is_host();
     auto fitting = find_fitting(**whole, limits, beside.stream + (on_host ? beside.io : 0));
     return fitting ? std::move(refusal) : std::move(fitting.error());
 }

@@ -2,16 +2,9 @@
 
 namespace kinetograph::accel {
 
-std::string_view to_string(Kind kind) {
-    switch (kind) {
-        case Kind::Cpu:
-            return "cpu";
-        case Kind::Cuda:
-            return "cuda";
-        case Kind::Hip:
-            return "hip";
-    }
-    return "?";
+Result<std::unique_ptr<Stream>> Device::adopt_stream(std::string_view name, void* /*stream*/) {
+    return fail(ErrorCode::InvalidArgument, "adopting stream \"{}\": {} has no streams of a caller's", name,
+                info().name);
 }
 
 }  // namespace kinetograph::accel

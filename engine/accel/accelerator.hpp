@@ -1,6 +1,8 @@
-// The accelerator interface: what compute passes need from a device, answered by cpu/, cuda/ and hip/.
+// The accelerator interface: what compute passes need from a device. The back ends that answer it are a table
+// (backend.hpp).
 #pragma once
 
+#include <kinetograph/engine/accel/kernel_cache.hpp>
 #include <kinetograph/engine/accel/memory_budget.hpp>
 #include <kinetograph/engine/base/clock.hpp>
 #include <kinetograph/engine/base/host_pages.hpp>
@@ -22,12 +24,7 @@
 
 namespace kinetograph::accel {
 
-namespace gpu {
-class Context;
-}
-
-enum class Kind : std::uint8_t { Cpu, Cuda, Hip };
-std::string_view to_string(Kind kind);
+class TensorMapEncoder;
 
 /// Something that a device may be able to do, as the device and its driver report it.
 struct Capability {
@@ -42,9 +39,10 @@ struct PciAddress {
 };
 
 struct DeviceInfo {
-    Kind kind = Kind::Cpu;
-    std::string name;          ///< "AMD EPYC ...", "NVIDIA H200", "AMD Instinct MI355X"
-    std::string driver;        ///< library and version that serves it
+    static constexpr std::string_view kHost = "cpu";
+    std::string_view kind = kHost;  ///< Backend::name of the back end that serves it
+    std::string name;               ///< "AMD EPYC ...", "NVIDIA H200", "AMD Instinct MI355X"
+    std::string driver;             ///< library and version that serves it
     std::string features;      ///< instruction sets or architecture: "avx512_bf16", "sm_90", "gfx950:sramecc+:xnack-"
     std::string architecture;  ///< what a kernel image must be built for: "gfx950", "sm_90"; empty for the CPU
     std::array<std::uint8_t, 16>
@@ -54,7 +52,6 @@ struct DeviceInfo {
     std::uint64_t memory_bytes = 0;
     std::uint32_t compute_units = 0;           ///< threads of the CPU, SMs or CUs of a GPU
     std::uint32_t shared_bytes_per_block = 0;  ///< largest shared memory (LDS) of one block; 0 for the CPU
-    std::uint32_t wave_size = 0;               ///< threads of a warp or wave; 0 for the CPU
 
     Capability can_load;             ///< Device::load and Stream::launch(Launch)
     Capability can_capture;          ///< Stream::begin_capture and Stream::replay
@@ -62,6 +59,9 @@ struct DeviceInfo {
     Capability can_import_host;      ///< Device::import_host
     Capability can_import_memory;    ///< Device::import_memory
     Capability can_import_timeline;  ///< Device::import_timeline; otherwise a thread of the host relays values
+
+    /// Whether it is the CPU: kernels are host functions, and every address of the host is a device address.
+    bool is_host() const { return kind == kHost; }
 };
 
 using graph::Timeline;  ///< signalled and waited for by streams too
@@ -125,7 +125,7 @@ struct Launch {
     Kernel& kernel;
     Extent3 grid;                            ///< blocks
     Extent3 block;                           ///< threads
-    Extent3 cluster{};                       ///< blocks; must be (1, 1, 1) except on CUDA from sm_90 on
+    Extent3 cluster{};                       ///< blocks; must be (1, 1, 1) where blocks are not clustered
     std::uint32_t dynamic_shared_bytes = 0;  ///< per block
     std::span<const std::byte> arguments;    ///< copied by the call; see bytes_of()
 };
@@ -202,6 +202,10 @@ class Stream {
     virtual bool executes_on_host() const { return false; }
     /// Blocks the host until the stream is empty. Returns and clears the first Error since the last call.
     virtual Result<void> synchronize() = 0;
+
+    /// Called on a released stream in place of its destruction, because its work does not end. The stream is leaked,
+    /// and until the work has ended, so is whatever would be released on its device. Not for work on the host.
+    virtual void give_up() {}
 };
 
 /// Memory of another API on the same GPU, as a POSIX file descriptor (VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT).
@@ -231,8 +235,9 @@ class Device {
     /// Empty if events are stamped with the host's clock, and before the first event.
     virtual std::optional<ClockQuality> clock_quality() const { return std::nullopt; }
     const Log& log() const { return log_; }
-    /// The context in which a GPU's driver is called; null if the device is not a GPU.
-    virtual std::shared_ptr<gpu::Context> gpu_context() const { return nullptr; }
+    /// Makes the device current on the calling thread, one of the library's own, until that ends: calls of its driver
+    /// are cheaper there. Does nothing where calls need no such thing.
+    virtual void enter_thread() {}
 
     /// The address is aligned to 4096 bytes on the CPU, to at least 256 elsewhere. Errors: OutOfMemory, with the sizes
     /// requested and free, if MemoryBudget::on_pressure has not made room.
@@ -248,6 +253,18 @@ class Device {
     virtual Result<std::unique_ptr<Memory>> import_memory(std::string_view name, const ExternalMemoryDesc& desc) = 0;
 
     virtual Result<std::unique_ptr<Stream>> create_stream(std::string_view name) = 0;
+    /// Makes a stream from the caller's own of this device, which the back end's device.hpp describes: work enqueued
+    /// here is ordered with the caller's. The caller keeps it and may destroy it once nothing more is enqueued; the
+    /// result then only waits for the signals that it was given. Errors: InvalidArgument (no stream of this device can
+    /// be the caller's; a stream of another device), what the driver says.
+    virtual Result<std::unique_ptr<Stream>> adopt_stream(std::string_view name, void* stream);
+    /// Whether the caller's stream is in a capture: work enqueued on it is then run by replays of a graph, not now.
+    /// Errors: what the driver says.
+    virtual Result<bool> is_capturing(void* /*stream*/) { return false; }
+    /// Checks that the device can access a caller's address: in its own memory, or in host memory that its driver
+    /// knows. Errors: InvalidArgument (other memory of the host, another device's; never on the CPU), what the driver
+    /// says.
+    virtual Result<void> check_address(const std::byte* /*address*/) { return {}; }
     virtual Result<std::shared_ptr<Timeline>> create_timeline() = 0;
     /// A timeline semaphore of another API (VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT); `fd` belongs to the
     /// device once this has succeeded. `original` is the exporter's timeline of the same semaphore, through which the
@@ -256,10 +273,14 @@ class Device {
     virtual Result<std::shared_ptr<Timeline>> import_timeline(int fd, std::shared_ptr<Timeline> original) = 0;
     virtual Result<std::shared_ptr<Event>> create_event() = 0;
 
-    /// Loads device code: a cubin, fat binary or PTX (CUDA), a code object or bundle of them (HIP). `image` is needed
-    /// only during the call. `name` is for errors. Errors: Unsupported (the CPU; no code for this architecture, naming
-    /// both), Corrupt, what the driver says.
+    /// Loads device code of one of its back end's formats (Backend::image_formats). `image` is needed only during the
+    /// call. `name` is for errors. The module keeps alive what it uses of the device. Errors: Unsupported (the CPU; no
+    /// code for this architecture, naming both), Corrupt, what the driver says.
     virtual Result<std::shared_ptr<Module>> load(std::string_view name, std::span<const std::byte> image) = 0;
+    /// The kernels that callers have asked for by name, loaded until the device ends.
+    KernelCache& kernels() { return kernels_; }
+    /// What encodes tensor maps for its kernels; null if they take none.
+    virtual const TensorMapEncoder* encoder() const { return nullptr; }
 
     /// Bytes of allocate() that are held now. On the CPU also those of allocate_pinned(), which come from the same
     /// memory.
@@ -277,6 +298,7 @@ class Device {
 
   private:
     Log log_;
+    KernelCache kernels_{*this};
 };
 
 }  // namespace kinetograph::accel

@@ -63,7 +63,7 @@ Result<std::unique_ptr<Memory>> PinnedMemory::allocate(std::string_view name, st
     const Device& first = *devices_.front();
     KG_TRY(auto owner, devices_.front()->allocate_pinned(name, bytes));
     std::vector<std::unique_ptr<Memory>> mappings;
-    std::vector<Kind> kinds{first.info().kind};
+    std::vector<std::string_view> kinds{first.info().kind};
     for (Device* device : devices_) {
         if (std::ranges::find(kinds, device->info().kind) != kinds.end()) continue;
         kinds.push_back(device->info().kind);

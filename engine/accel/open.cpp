@@ -1,36 +1,14 @@
 #include <kinetograph/engine/accel/open.hpp>
 
-#include <kinetograph/engine/accel/cpu/device.hpp>
-#include <kinetograph/engine/accel/cuda/device.hpp>
-#include <kinetograph/engine/accel/gpu/context.hpp>
-#include <kinetograph/engine/accel/hip/device.hpp>
-#include <kinetograph/engine/base/processor.hpp>
-
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <charconv>
 #include <span>
 
 namespace kinetograph::accel {
 namespace {
-
-constexpr std::array kKinds{Kind::Cpu, Kind::Cuda, Kind::Hip};
-
-Result<std::vector<DeviceInfo>> inspect(Kind kind) {
-    switch (kind) {
-        case Kind::Cpu:
-            KG_CHECK(check_processor_cap());
-            return std::vector{cpu::create_device()->info()};
-        case Kind::Cuda:
-            return cuda::inspect_devices();
-        case Kind::Hip:
-            return hip::inspect_devices();
-    }
-    return fail(ErrorCode::InvalidArgument, "there is no such kind of accelerator");
-}
 
 /// The sixteen bytes as hexadecimal digits, without "GPU-" and hyphens; empty if `uuid` is not a UUID.
 std::string digits_of(std::string_view uuid) {
@@ -44,25 +22,34 @@ std::string digits_of(std::string_view uuid) {
     return digits.size() == 2 * sizeof(DeviceInfo::uuid) ? digits : std::string();
 }
 
-Result<std::uint32_t> find(Kind kind, std::string_view uuid) {
-    KG_TRY(const auto devices, inspect(kind));
+Result<std::uint32_t> find(const Backend& backend, std::string_view uuid) {
+    KG_TRY(const auto devices, backend.inspect());
     std::vector<std::string> known;
     for (std::uint32_t ordinal = 0; ordinal < devices.size(); ++ordinal) {
         known.push_back(uuid_text(devices[ordinal]));
         if (digits_of(known.back()) == digits_of(uuid)) return ordinal;
     }
-    return fail(ErrorCode::NotFound, "no {} device has the UUID {}; there is: {}", to_string(kind), uuid,
+    return fail(ErrorCode::NotFound, "no {} device has the UUID {}; there is: {}", backend.name, uuid,
                 fmt::join(known, ", "));
 }
 
 /// What follows the colon: a number, or a UUID.
-Result<std::uint32_t> ordinal_of(Kind kind, std::string_view which) {
+Result<std::uint32_t> ordinal_of(const Backend& backend, std::string_view which) {
     std::uint32_t ordinal = 0;
     const auto [end, error] = std::from_chars(which.data(), which.data() + which.size(), ordinal);
     if (error == std::errc() && end == which.data() + which.size()) return ordinal;
-    if (!digits_of(which).empty()) return find(kind, which);
-    return fail(ErrorCode::InvalidArgument, "lane {}:{}: after the colon comes a number from 0 or a UUID",
-                to_string(kind), which);
+    if (!digits_of(which).empty()) return find(backend, which);
+    return fail(ErrorCode::InvalidArgument, "lane {}:{}: after the colon comes a number from 0 or a UUID", backend.name,
+                which);
+}
+
+Result<const Backend*> backend_of(std::string_view kind) {
+    if (const Backend* backend = find_backend(kind)) return backend;
+    std::vector<std::string_view> names;
+    for (const Backend& backend : backends()) names.push_back(backend.name);
+    const std::string_view last = names.back();
+    names.pop_back();
+    return fail(ErrorCode::InvalidArgument, "lane {}: there are {} and {}", kind, fmt::join(names, ", "), last);
 }
 
 }  // namespace
@@ -75,72 +62,49 @@ std::string uuid_text(const DeviceInfo& device) {
     return fmt::format("GPU-{}-{}-{}-{}-{}", part(0, 4), part(4, 2), part(6, 2), part(8, 2), part(10, 6));
 }
 
-std::string Availability::name() const { return fmt::format("{}:{}", to_string(kind), ordinal); }
-
-Result<std::unique_ptr<Device>> open(Kind kind, std::uint32_t ordinal, const DeviceHooks& hooks) {
-    switch (kind) {
-        case Kind::Cpu:
-            if (ordinal > 0) return fail(ErrorCode::OutOfRange, "CPU device {}: there is one, counted from 0", ordinal);
-            KG_CHECK(check_processor_cap());
-            return cpu::create_device(hooks);
-        case Kind::Hip:
-            return hip::create_device({.library = {}, .ordinal = ordinal, .hooks = hooks});
-        case Kind::Cuda:
-            return cuda::create_device({.library = {}, .ordinal = ordinal, .hooks = hooks});
-    }
-    return fail(ErrorCode::InvalidArgument, "there is no such kind of accelerator");
+const Backend* find_backend(std::string_view name) {
+    const auto found = std::ranges::find(backends(), name, &Backend::name);
+    return found == backends().end() ? nullptr : &*found;
 }
+
+std::uint32_t backend_place(std::string_view name) {
+    return static_cast<std::uint32_t>(find_backend(name) - backends().data());
+}
+
+std::string Availability::name() const { return fmt::format("{}:{}", kind, ordinal); }
 
 Result<std::unique_ptr<Device>> open(std::string_view device, const DeviceHooks& hooks) {
     const std::size_t colon = device.find(':');
-    const std::string_view kind = device.substr(0, colon);
-    const auto known = std::ranges::find(kKinds, kind, [](Kind of) { return to_string(of); });
-    if (known == kKinds.end()) return fail(ErrorCode::InvalidArgument, "lane {}: there are cpu, cuda and hip", kind);
-    if (colon == std::string_view::npos) return open(*known, 0, hooks);
-    KG_TRY(const auto ordinal, ordinal_of(*known, device.substr(colon + 1)));
-    return open(*known, ordinal, hooks);
+    KG_TRY(const Backend* const backend, backend_of(device.substr(0, colon)));
+    if (colon == std::string_view::npos) return backend->open(0, hooks);
+    KG_TRY(const auto ordinal, ordinal_of(*backend, device.substr(colon + 1)));
+    return backend->open(ordinal, hooks);
 }
 
-Result<std::unique_ptr<Stream>> adopt_stream(Device& device, std::string_view name, void* stream) {
-    switch (device.info().kind) {
-        case Kind::Cpu:
-            break;
-        case Kind::Cuda:
-            return cuda::adopt_stream(device, name, stream);
-        case Kind::Hip:
-            return hip::adopt_stream(device, name, stream);
-    }
-    return fail(ErrorCode::InvalidArgument, "adopting stream \"{}\": {} has no streams of a caller's", name,
-                device.info().name);
+Result<std::unique_ptr<Device>> adopt(std::string_view kind, const void* callers, const DeviceHooks& hooks) {
+    KG_TRY(const Backend* const backend, backend_of(kind));
+    if (backend->adopt == nullptr)
+        return fail(ErrorCode::Unsupported, "lane {}: its devices are opened by name; none can be the caller's", kind);
+    return backend->adopt(callers, hooks);
 }
 
-Result<void> check_address(Device& device, const std::byte* address) {
-    const std::shared_ptr<gpu::Context> context = device.gpu_context();
-    return context == nullptr ? Result<void>{} : context->check_address(address);
-}
-
-Result<bool> is_capturing(Device& device, void* stream) {
-    const std::shared_ptr<gpu::Context> context = device.gpu_context();
-    if (context == nullptr) return false;
-    return context->is_capturing(static_cast<gpu::StreamHandle>(stream));
-}
-
-void enter_thread(Device& device) {
-    if (const std::shared_ptr<gpu::Context> context = device.gpu_context()) context->enter_thread();
+Result<std::unique_ptr<Sensors>> open_sensors(const DeviceInfo& device, const SensorSources& sources) {
+    KG_TRY(const Backend* const backend, backend_of(device.kind));
+    return backend->open_sensors(device, sources);
 }
 
 std::vector<Availability> inspect_accelerators() {
     std::vector<Availability> all;
-    for (const Kind kind : kKinds) {
-        auto devices = inspect(kind);
+    for (const Backend& backend : backends()) {
+        auto devices = backend.inspect();
         if (!devices) {
-            all.push_back({kind, 0, std::nullopt, std::move(devices.error().message)});
+            all.push_back({backend.name, 0, std::nullopt, std::move(devices.error().message)});
             continue;
         }
         for (DeviceInfo& info : *devices) {
             const auto ordinal = static_cast<std::uint32_t>(&info - devices->data());
             std::string situation = fmt::format("{}; {}", info.driver, info.features);
-            all.push_back({kind, ordinal, std::move(info), std::move(situation)});
+            all.push_back({backend.name, ordinal, std::move(info), std::move(situation)});
         }
     }
     return all;

@@ -29,8 +29,8 @@ struct SensorSources {
     std::filesystem::path sysfs = "/sys";  ///< where the kernel's files are
 };
 
-/// Of an NVIDIA GPU by NVML, of an AMD GPU by the files of amdgpu, of the CPU by those of cpufreq and powercap.
-/// Errors: NotFound, naming the library or the folder that is missing; what NVML says.
+/// By Backend::open_sensors: of an NVIDIA GPU by NVML, of an AMD GPU by the files of amdgpu, of the CPU by those of
+/// cpufreq and powercap. Errors: NotFound, naming the library or the folder that is missing; what the library says.
 Result<std::unique_ptr<Sensors>> open_sensors(const DeviceInfo& device, const SensorSources& sources = {});
 
 }  // namespace kinetograph::accel

@@ -79,12 +79,12 @@ TopologyChoice staged(const accel::DeviceInfo& accelerator, std::string_view not
     if (not_pinned.empty())
         return {Topology::Staged, Staging::Pinned, Timelines::Relayed,
                 fmt::format("staged: {}; pinned memory of the {} lane is imported by Vulkan; {}", not_shared,
-                            accel::to_string(accelerator.kind), kRelayed)};
+                            accelerator.kind, kRelayed)};
     const std::string not_mapped = against_mapped(accelerator, ruled_out);
     if (not_mapped.empty())
         return {Topology::Staged, Staging::Mapped, Timelines::Relayed,
                 fmt::format("staged: {}; mapped memory of Vulkan is registered with the {} lane, because {}; {}",
-                            not_shared, accel::to_string(accelerator.kind), not_pinned, kRelayed)};
+                            not_shared, accelerator.kind, not_pinned, kRelayed)};
     return headless(fmt::format("{}; {}; {}", not_shared, not_pinned, not_mapped));
 }
 
@@ -98,7 +98,7 @@ void reach_memory_of(graph::LaneTopology& topology, std::uint32_t a, std::span<c
     const Lane lane = Lane::accelerator(a);
     topology.let_reach(lane, {MemoryDomain::accelerator(a), MemoryDomain::shared(a)});
     if (couplings.size() > 1) topology.let_reach(lane, {MemoryDomain::Host});
-    if (accelerator.kind == accel::Kind::Cpu) {  // one address space
+    if (accelerator.is_host()) {  // one address space
         topology.let_reach(lane, {MemoryDomain::Host});
         topology.let_reach(Lane::Host, {MemoryDomain::accelerator(a)});
         if (choice.topology != Topology::Shared) topology.let_reach(Lane::Host, {MemoryDomain::shared(a)});

@@ -40,9 +40,13 @@ void Profile::update(Nanoseconds now) {
     if (refreshed_ == Nanoseconds::min() || now - refreshed_ >= kRefresh) refresh_shares(now);
 }
 
-void Profile::finish(Nanoseconds now) {
+void Profile::refresh(Nanoseconds now) {
     refreshed_ = Nanoseconds::min();
     update(now);
+}
+
+void Profile::finish(Nanoseconds now) {
+    refresh(now);
     for (Step& step : open_steps_) complete(std::move(step));
     open_steps_.clear();
     take_frames(0);

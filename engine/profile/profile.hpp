@@ -92,6 +92,9 @@ class Profile {
     explicit Profile(const Recorder& recorder, const ProfileOptions& options = {});
 
     void update(Nanoseconds now);
+    /// The same, with shares and loads of now, which update() computes a few times a second: a person could not read
+    /// figures that change faster. For pictures that are kept.
+    void refresh(Nanoseconds now);
     /// For the end of a run: takes in the rest, and counts steps that are under way as complete.
     void finish(Nanoseconds now);
     /// The extension that reports when frames are on the screen.

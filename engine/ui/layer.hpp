@@ -17,7 +17,7 @@ struct LayerOptions {
     GLFWwindow* window = nullptr;  ///< source of mouse input; null: no input
 };
 
-/// For applications without an ImGui context; others need only ImGuiRenderer and ProfilerOverlay.
+/// For applications without an ImGui context; others need only ImGuiRenderer and draw_profiler_overlay().
 class Layer {
   public:
     static Result<std::unique_ptr<Layer>> create(const vulkan::Device& device, const LayerOptions& options);

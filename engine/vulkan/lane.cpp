@@ -4,24 +4,21 @@
 #include <kinetograph/engine/graph/run_pass.hpp>
 #include <kinetograph/engine/vulkan/access.hpp>
 #include <kinetograph/engine/vulkan/api.hpp>
-#include <kinetograph/engine/vulkan/clock.hpp>
 #include <kinetograph/engine/vulkan/device.hpp>
+#include <kinetograph/engine/vulkan/pass_stamps.hpp>
 
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cassert>
-#include <cstring>
 #include <utility>
 
 namespace kinetograph::vulkan {
 
 struct VulkanLane::Slot {
-    Slot(const Device& owner) : device(owner), descriptors(owner), uploads(owner) {}
-    ~Slot() {
-        device.table().vkDestroyQueryPool(device.handle(), queries, nullptr);
-        device.table().vkDestroyCommandPool(device.handle(), pool, nullptr);
-    }
+    Slot(const Device& owner, graph::Lane lane)
+        : device(owner), descriptors(owner), uploads(owner), stamps(owner, lane) {}
+    ~Slot() { device.table().vkDestroyCommandPool(device.handle(), pool, nullptr); }
     Slot(const Slot&) = delete;
     Slot& operator=(const Slot&) = delete;
 
@@ -30,15 +27,12 @@ struct VulkanLane::Slot {
     VkCommandBuffer commands = VK_NULL_HANDLE;
     DescriptorHeap descriptors;
     UploadHeap uploads;
-    VkQueryPool queries = VK_NULL_HANDLE;  // two per pass
-    std::uint32_t query_capacity = 0;
-    std::unique_ptr<Buffer> stamps;  // the commands copy `queries` here; null: the host reads them
+    PassStamps stamps;
     bool in_flight = false;
     std::uint64_t value = 0;  // the timeline's value when the batch is done
     Nanoseconds submitted{};  // host time just before the submission
     std::uint64_t execution = 0;
     profile::PlanId plan = profile::kNoPlan;
-    std::vector<profile::NameId> timed_passes;
     std::vector<std::shared_ptr<graph::Timeline>> waits;  // keeps the semaphores that the batch waits for
 };
 
@@ -111,56 +105,45 @@ bool writes_mapped_memory(const graph::BatchRecord& batch) {
 
 }  // namespace
 
-VulkanLane::VulkanLane(const Device& device, graph::Lane lane, profile::Recorder* recorder)
-    : device_(device), lane_(lane), recorder_(recorder) {
-    if (recorder_ != nullptr) track_ = recorder_->open_track(graph::to_string(lane_), recorded_device(device_));
+VulkanLane::VulkanLane(const Device& device, graph::Lane lane, std::shared_ptr<TimelineSemaphore> timeline,
+                       profile::Recorder* recorder)
+    : device_(device),
+      lane_(lane),
+      recorder_(PassStamps::are_available(device, lane) ? recorder : nullptr),
+      timeline_(std::move(timeline)),
+      waits_(
+          timeline_, [this](const graph::Timeline& other) { return other.owner() == &device_; },
+          [this] { return TimelineSemaphore::create(device_, "host relay"); }) {
+    if (recorder != nullptr) track_ = recorder->open_track(graph::to_string(lane_), recorded_device(device_));
+    device_.add_lane(*this);
 }
 
 Result<std::unique_ptr<VulkanLane>> VulkanLane::create(const Device& device, graph::Lane lane,
                                                        profile::Recorder* recorder, Sharing sharing) {
     assert(PassContext::serves(lane) && "only the three Vulkan lanes run here");
-    std::unique_ptr<VulkanLane> result(new VulkanLane(device, lane, recorder));
     const std::string name = fmt::format("lane {}", graph::to_string(lane));
-    KG_TRY(result->timeline_, TimelineSemaphore::create(device, name));
-    device.add_lane(*result);
+    KG_TRY(auto timeline, TimelineSemaphore::create(device, name));
+    std::unique_ptr<VulkanLane> result(new VulkanLane(device, lane, std::move(timeline), recorder));
     if (sharing == Sharing::Private) return result;
     KG_TRY(result->exported_, TimelineSemaphore::create(device, name + ", exported", sharing));
     return result;
 }
 
 VulkanLane::~VulkanLane() {
-    if (timeline_ == nullptr) return;
     device_.remove_lane(*this);
     timeline_->forget_views();
-    if (settle(graph::Patience())) return;
-    if (relay_) relay_->give_up();
-    if (relay_ && settle(graph::Patience(graph::kPatience, graph::kPatience))) return;
-    const graph::LaneState now = state();
-    const Error given_up{ErrorCode::Cancelled, fmt::format("{} has ended at value {}, before value {}",
-                                                           timeline_->name(), now.reached, now.submitted)};
-    timeline_->report(given_up);
-    if (exported_) exported_->report(given_up);
+    const auto given_up = graph::end_of_lane(*this, waits_, [this] {
+        const auto done = wait_for_queue(state().submitted, graph::kLook);
+        return !done || *done;
+    });
+    if (!given_up) return;
+    if (state().patience) device_.losses().give_up(lane_);
+    if (exported_) exported_->report(*given_up);
     // The commands may still run.
     for (auto& slot : slots_) device_.keep(std::shared_ptr<Slot>(std::move(slot)));
     device_.keep(timeline_);
     device_.keep(exported_);
-    if (relay_) device_.keep(relay_->timeline());
-}
-
-/// False if the remaining work was given up.
-bool VulkanLane::settle(graph::Patience patience) {
-    for (;;) {
-        const graph::LaneState now = state();
-        const auto done = wait_for_queue(now.submitted, graph::kLook);
-        if (!done || *done) return true;
-        if (!patience.is_over({&now, 1})) continue;
-        if (now.patience) device_.losses().give_up(lane_);
-        return false;
-    }
-}
-
-bool VulkanLane::times_passes() const {
-    return recorder_ != nullptr && device_.queue(lane_).timestamp_valid_bits > 0 && device_.clock().available();
+    device_.keep(waits_.relayed());
 }
 
 Result<bool> VulkanLane::wait(std::uint64_t value, Nanoseconds timeout) {
@@ -207,8 +190,7 @@ Result<bool> VulkanLane::wait_for_queue(std::uint64_t value, Nanoseconds timeout
 /// Needed because a relay signals also when the wait behind it has failed.
 Result<void> VulkanLane::status_of_others() {
     constexpr std::string_view kWho = "a lane that this one waited for";
-    if (relay_)
-        if (auto error = relay_->error()) return fail(std::move(*error), kWho);
+    KG_CHECK_IN(kWho, waits_.status());
     for (const auto& awaited : awaited_)
         if (const auto timeline = awaited.lock()) KG_CHECK_IN(kWho, timeline->status());
     return {};
@@ -220,7 +202,7 @@ graph::LaneState VulkanLane::state() const {
     const Lock lock(mutex_);
     const std::uint64_t reached = completed();
     graph::LaneState state{
-        .lane = lane_, .submitted = submitted_, .reached = reached, .waits = pending_.unmet(reached), .error = {}};
+        .lane = lane_, .submitted = submitted_, .reached = reached, .waits = waits_.unmet(), .error = {}};
     if (auto status = timeline_->status(); !status) state.error = std::move(status.error());
     if (gave_up)
         state.patience = Nanoseconds{};
@@ -239,33 +221,11 @@ void VulkanLane::collect_locked() {
     const Nanoseconds seen_at = host_now();
     for (const auto& slot : slots_) {
         if (!slot->in_flight || slot->value > done) continue;
-        record_spans(*slot, seen_at);
+        if (recorder_ != nullptr)
+            slot->stamps.record(*recorder_, {.track = track_.name(), .plan = slot->plan, .execution = slot->execution},
+                                {slot->submitted, seen_at});
         slot->in_flight = false;
     }
-}
-
-/// `seen_at` is the time at which the host saw that the batch was done.
-void VulkanLane::record_spans(Slot& slot, Nanoseconds seen_at) {
-    if (slot.timed_passes.empty()) return;
-    device_.clock().calibrate();
-    std::vector<std::uint64_t> stamps(2 * slot.timed_passes.size());
-    const std::size_t bytes = stamps.size() * sizeof(stamps[0]);
-    if (slot.stamps) {
-        std::memcpy(stamps.data(), slot.stamps->mapped(), bytes);
-    } else if (device_.table().vkGetQueryPoolResults(device_.handle(), slot.queries, 0,
-                                                     static_cast<std::uint32_t>(stamps.size()), bytes, stamps.data(),
-                                                     sizeof(stamps[0]), VK_QUERY_RESULT_64_BIT) != VK_SUCCESS) {
-        return;
-    }
-    device_.clock().note_work(stamps.front(), slot.submitted, stamps.back(), seen_at);
-    for (std::size_t i = 0; i < slot.timed_passes.size(); ++i)
-        recorder_->add(profile::SpanRecord{.name = slot.timed_passes[i],
-                                           .track = track_.name(),
-                                           .plan = slot.plan,
-                                           .begin = device_.clock().to_host(stamps[2 * i], seen_at),
-                                           .end = device_.clock().to_host(stamps[2 * i + 1], seen_at),
-                                           .execution = slot.execution});
-    recorder_->note_clock(track_.name(), device_.clock().error(), device_.clock().drift_ppm());
 }
 
 Result<VulkanLane::Slot*> VulkanLane::acquire_slot(std::size_t passes) {
@@ -276,7 +236,7 @@ Result<VulkanLane::Slot*> VulkanLane::acquire_slot(std::size_t passes) {
     if (free != slots_.end()) {
         slot = free->get();
     } else {
-        slots_.push_back(std::make_unique<Slot>(device_));
+        slots_.push_back(std::make_unique<Slot>(device_, lane_));
         slot = slots_.back().get();
     }
     KG_CHECK(prepare(*slot, passes));
@@ -309,33 +269,7 @@ Result<void> VulkanLane::prepare(Slot& slot, std::size_t passes) {
     }
     slot.descriptors.reset();
     slot.uploads.reset();
-    slot.timed_passes.clear();
-    if (!times_passes() || passes == 0) return {};
-    const auto wanted = static_cast<std::uint32_t>(2 * passes);
-    if (wanted > slot.query_capacity) {
-        table.vkDestroyQueryPool(device_.handle(), slot.queries, nullptr);
-        slot.queries = VK_NULL_HANDLE;
-        slot.query_capacity = 0;
-        VkQueryPoolCreateInfo info{};
-        info.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO;
-        info.queryType = VK_QUERY_TYPE_TIMESTAMP;
-        info.queryCount = std::max(64U, wanted);
-        if (const VkResult result = table.vkCreateQueryPool(device_.handle(), &info, nullptr, &slot.queries);
-            result != VK_SUCCESS)
-            return device_.error(result, "creating a query pool");
-        slot.query_capacity = info.queryCount;
-        slot.stamps.reset();
-        // Asking lavapipe for query results waits for its whole queue, and so for lanes that this queue waits for.
-        // There the commands copy the results to memory, where they are available once the batch is done. On a GPU that
-        // copy would be a dispatch, which takes the multiprocessors from other contexts' kernels.
-        if (device_.report().type == to_string(VK_PHYSICAL_DEVICE_TYPE_CPU) &&
-            (device_.queue(lane_).flags & (VK_QUEUE_GRAPHICS_BIT | VK_QUEUE_COMPUTE_BIT)) != 0) {
-            KG_TRY(slot.stamps, Buffer::create(device_, "time stamps", info.queryCount * sizeof(std::uint64_t),
-                                               {.memory = MemoryUse::Readback}));
-        }
-    }
-    table.vkResetQueryPool(device_.handle(), slot.queries, 0, slot.query_capacity);
-    return {};
+    return recorder_ != nullptr ? slot.stamps.prepare(passes) : Result<void>{};
 }
 
 Result<void> VulkanLane::submit(const graph::BatchRecord& batch) {
@@ -366,11 +300,11 @@ Result<void> VulkanLane::record(Slot& slot, const graph::BatchRecord& batch) {
 
     // The host, or a lane that runs on it, may write after this submission, so the submission does not make that
     // visible.
-    if (waits_for_the_host(batch))
+    if (waits_.are_relayed(batch))
         record_barrier(slot.commands, memory_barrier({VK_PIPELINE_STAGE_2_HOST_BIT, VK_ACCESS_2_HOST_WRITE_BIT},
                                                      {every_stage(device_.queue(lane_).flags),
                                                       VK_ACCESS_2_MEMORY_READ_BIT | VK_ACCESS_2_MEMORY_WRITE_BIT}));
-    if (times_passes()) slot.plan = recorder_->note(batch, *timeline_, track_.name());
+    if (recorder_ != nullptr) slot.plan = recorder_->note(batch, *timeline_, track_.name());
     std::optional<Error> error;
     const bool labels = device_.instance().has_debug_names();
     for (const graph::PassRecord& pass : batch.passes) {
@@ -383,23 +317,15 @@ Result<void> VulkanLane::record(Slot& slot, const graph::BatchRecord& batch) {
         record_barriers(slot.commands, pass, batch);
         const auto accesses = accesses_of(*pass.node);
         const VkPipelineStageFlags2 stage = timing_stage(accesses.data(), accesses.size(), device_.queue(lane_).flags);
-        const auto query = static_cast<std::uint32_t>(2 * slot.timed_passes.size());
-        if (times_passes()) table.vkCmdWriteTimestamp2(slot.commands, stage, slot.queries, query);
+        slot.stamps.begin(slot.commands, stage);
         const ToolRange range(pass.planned->name);
         PassContext context(pass, batch.execution, {device_, slot.commands, slot.descriptors, slot.uploads, error});
         if (auto done = graph::run_pass(pass.node->execute, context); !done && !error) error = std::move(done.error());
-        if (times_passes()) {
-            table.vkCmdWriteTimestamp2(slot.commands, stage, slot.queries, query + 1);
-            slot.timed_passes.push_back(recorder_->names().intern(pass.planned->name));
-        }
+        if (recorder_ != nullptr) slot.stamps.end(slot.commands, stage, recorder_->names().intern(pass.planned->name));
         if (labels) device_.instance().table().vkCmdEndDebugUtilsLabelEXT(slot.commands);
     }
     // Waiting for a timeline value makes the device's writes available, but not visible to the host.
-    const bool copies_stamps = slot.stamps && !slot.timed_passes.empty();
-    if (copies_stamps)
-        table.vkCmdCopyQueryPoolResults(slot.commands, slot.queries, 0,
-                                        static_cast<std::uint32_t>(2 * slot.timed_passes.size()), slot.stamps->handle(),
-                                        0, sizeof(std::uint64_t), VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT);
+    const bool copies_stamps = slot.stamps.copy(slot.commands);
     if (copies_stamps || writes_mapped_memory(batch))
         record_barrier(slot.commands,
                        memory_barrier({every_stage(device_.queue(lane_).flags), VK_ACCESS_2_MEMORY_WRITE_BIT},
@@ -464,60 +390,21 @@ void VulkanLane::record_barrier(VkCommandBuffer commands, const VkMemoryBarrier2
     device_.table().vkCmdPipelineBarrier2(commands, &info);
 }
 
-/// Null if the timeline is not a semaphore of this device.
-const TimelineSemaphore* VulkanLane::semaphore_of(const graph::Timeline& timeline) const {
-    return timeline.owner() == &device_ ? &static_cast<const TimelineSemaphore&>(timeline) : nullptr;
-}
-
-/// A semaphore that carries the timeline's values for this queue; null if there is none.
-std::shared_ptr<graph::Timeline> VulkanLane::seen(const std::shared_ptr<graph::Timeline>& timeline) const {
-    if (semaphore_of(*timeline) != nullptr) return timeline;
-    std::shared_ptr<graph::Timeline> found;
-    timeline->visit_views([&](const auto& view) {
-        if (!found && semaphore_of(*view) != nullptr) found = view;
-    });
-    return found;
-}
-
-bool VulkanLane::waits_for_the_host(const graph::BatchRecord& batch) const {
-    return std::any_of(batch.waits.begin(), batch.waits.end(),
-                       [&](const graph::ResolvedWait& wait) { return seen(wait.lane->timeline()) == nullptr; }) ||
-           std::any_of(batch.points.begin(), batch.points.end(),
-                       [&](const graph::Point& point) { return seen(point.timeline) == nullptr; });
-}
-
 /// The device waits for timelines that this queue sees; the relay's thread waits for the others.
 Result<std::vector<VkSemaphoreSubmitInfo>> VulkanLane::resolve_waits(Slot& slot, const graph::BatchRecord& batch) {
     const VkPipelineStageFlags2 stages = every_stage(device_.queue(lane_).flags);
     std::vector<VkSemaphoreSubmitInfo> infos;
     slot.waits.clear();
-    relayed_.clear();
-    pending_.forget(completed());
-    const auto resolve = [&](const graph::Point& point) {
-        auto semaphore = seen(point.timeline);
-        if (point.timeline != timeline_) pending_.add(batch.signal, point, semaphore);
-        if (semaphore) {
-            infos.push_back(semaphore_info(semaphore_of(*semaphore)->handle(), point.value, stages));
-            slot.waits.push_back(std::move(semaphore));
-        } else if (!point.reached() || !point.timeline->status()) {
-            relayed_.push_back(point);
-        }
-    };
-    for (const graph::ResolvedWait& wait : batch.waits) {
-        resolve({wait.lane->timeline(), wait.value});
-        if (wait.lane != this) note_awaited(wait.lane->timeline());
+    KG_TRY(const auto points, waits_.resolve(batch));
+    for (graph::Point& point : points) {
+        infos.push_back(
+            semaphore_info(static_cast<const TimelineSemaphore&>(*point.timeline).handle(), point.value, stages));
+        slot.waits.push_back(std::move(point.timeline));
     }
-    for (const graph::Point& point : batch.points) resolve(point);
+    for (const graph::ResolvedWait& wait : batch.waits)
+        if (wait.lane != this) note_awaited(wait.lane->timeline());
     if (batch.batch->ordinal == 0 && swapchain_.acquired != VK_NULL_HANDLE)
         infos.push_back(semaphore_info(std::exchange(swapchain_.acquired, VK_NULL_HANDLE), 0, stages));
-    if (!relayed_.empty()) {
-        const Lock lock(mutex_);
-        if (!relay_) {
-            KG_TRY(auto target, TimelineSemaphore::create(device_, "host relay"));
-            relay_ = std::make_unique<graph::Relay>(std::move(target));
-        }
-        infos.push_back(semaphore_info(semaphore_of(*relay_->timeline())->handle(), relay_->promise(relayed_), stages));
-    }
     return infos;
 }
 

@@ -1,10 +1,7 @@
 // VulkanLane: runs batches of a frame graph on one queue.
 #pragma once
 
-#include <kinetograph/engine/base/thread_safety.hpp>
-#include <kinetograph/engine/graph/executor.hpp>
-#include <kinetograph/engine/graph/patience.hpp>
-#include <kinetograph/engine/graph/relay.hpp>
+#include <kinetograph/engine/graph/lane_waits.hpp>
 #include <kinetograph/engine/profile/recorder.hpp>
 #include <kinetograph/engine/vulkan/pass_context.hpp>
 #include <kinetograph/engine/vulkan/timeline.hpp>
@@ -33,7 +30,7 @@ class VulkanLane final : public graph::LaneBackend {
     static Result<std::unique_ptr<VulkanLane>> create(const Device& device, graph::Lane lane,
                                                       profile::Recorder* recorder = nullptr,
                                                       Sharing sharing = Sharing::Private);
-    /// Waits for what it submitted, with a graph::Patience. If that work is given up, the device keeps its command
+    /// Waits for what it submitted (graph::end_of_lane). If that work is given up, the device keeps its command
     /// buffers, and the timeline's status() becomes Cancelled: only the queue can signal the remaining values.
     ~VulkanLane() override;
 
@@ -53,7 +50,7 @@ class VulkanLane final : public graph::LaneBackend {
     const std::shared_ptr<TimelineSemaphore>& exported_timeline() const { return exported_; }
     std::uint64_t completed() const { return timeline_->value(); }  ///< value that the timeline has reached
     /// Whether one of its batches waits for a point that is not reached.
-    bool waits_for_a_point() const { return !pending_.unmet(completed()).empty(); }
+    bool waits_for_a_point() const { return !waits_.unmet().empty(); }
 
     /// The next execution draws to an image of a swapchain: the lane's first batch waits for it, the last one signals.
     /// If a batch fails, the semaphores that it should have waited for and signalled are left to the next execution.
@@ -64,46 +61,39 @@ class VulkanLane final : public graph::LaneBackend {
 
   private:
     struct Slot;  // one command buffer in flight and its resources
-    VulkanLane(const Device& device, graph::Lane lane, profile::Recorder* recorder);
+    VulkanLane(const Device& device, graph::Lane lane, std::shared_ptr<TimelineSemaphore> timeline,
+               profile::Recorder* recorder);
     Result<Slot*> acquire_slot(std::size_t passes);
     Result<void> prepare(Slot& slot, std::size_t passes);
     void collect_locked() KG_REQUIRES(mutex_);
-    void record_spans(Slot& slot, Nanoseconds seen_at);
     Result<void> record(Slot& slot, const graph::BatchRecord& batch);
     void record_barriers(VkCommandBuffer commands, const graph::PassRecord& pass, const graph::BatchRecord& batch);
     void forget_recorded(const SwapchainSemaphores& swapchain);
     void record_barrier(VkCommandBuffer commands, const VkMemoryBarrier2& barrier);
-    const TimelineSemaphore* semaphore_of(const graph::Timeline& timeline) const;
-    std::shared_ptr<graph::Timeline> seen(const std::shared_ptr<graph::Timeline>& timeline) const;
     void note_awaited(const std::shared_ptr<graph::Timeline>& timeline);
     Result<void> status_of_others() KG_REQUIRES(mutex_);
     Result<bool> wait_for_queue(std::uint64_t value, Nanoseconds timeout);
     Result<void> check_goes_on();
-    bool settle(graph::Patience patience);
-    bool waits_for_the_host(const graph::BatchRecord& batch) const;
     Result<void> enqueue(Slot& slot, const graph::BatchRecord& batch);
     Result<std::vector<VkSemaphoreSubmitInfo>> resolve_waits(Slot& slot, const graph::BatchRecord& batch);
-    bool times_passes() const;
 
     const Device& device_;
     graph::Lane lane_;
-    profile::Recorder* recorder_;
-    profile::LaneTrack track_;  // the track of its spans, if there is a recorder
+    profile::Recorder* recorder_;  ///< null also where the queue stamps nothing
+    profile::LaneTrack track_;     // the track of its spans, if there is a recorder
     std::shared_ptr<TimelineSemaphore> timeline_, exported_;
+    graph::LaneWaits waits_;
     mutable Mutex mutex_;  // also guards the slots' queries
     std::uint64_t submitted_ KG_GUARDED_BY(mutex_) = 0;
     std::vector<std::unique_ptr<Slot>> slots_ KG_GUARDED_BY(mutex_);
     std::vector<std::weak_ptr<graph::Timeline>> awaited_ KG_GUARDED_BY(mutex_);  // of lanes that the queue waited for
-    std::unique_ptr<graph::Relay> relay_ KG_GUARDED_BY(mutex_);                  // made when first needed
     struct Standstill {
         std::uint64_t submitted, reached;
         Nanoseconds since, seen;
     };
-    std::optional<Standstill> standstill_ KG_GUARDED_BY(mutex_);  // since a loss beside the device
-    graph::PendingWaits pending_;
+    std::optional<Standstill> standstill_ KG_GUARDED_BY(mutex_);    // since a loss beside the device
     SwapchainSemaphores swapchain_;                                 // of the next execution
     std::vector<std::pair<Image*, VkImageLayout>> layouts_before_;  // of images that the batch being recorded changes
-    std::vector<graph::Point> relayed_;                             // of the batch being submitted
 };
 
 }  // namespace kinetograph::vulkan

@@ -15,6 +15,7 @@ struct Chip {
     double clocks_per_second = 0;
     double memory_bytes_per_second = 0;
     std::uint32_t shared_bytes_per_clock = 0;  ///< that a compute unit reads; 0: the cost model's default
+    bool rated = true;  ///< false: no rates of such a chip are known, and those above only order the parts of a plan
 
     /// 90 for "sm_90"; 0 if this is not a CUDA device.
     int cuda_architecture() const;

@@ -4,7 +4,7 @@
 #include <kinetograph/compute/session/session.hpp>
 
 /// Its stream signals a timeline after each frame. With CUDA the memory may also come from cudaMalloc or PyTorch, and
-/// accel::cuda::adopt_stream adopts the stream that their work runs on.
+/// accel::Device::adopt_stream adopts the stream that their work runs on.
 class Generator {
   public:
     static kinetograph::Result<Generator> create(kinetograph::accel::Device& device, const char* latents) {

@@ -107,7 +107,7 @@ std::string_view CheckpointSource::opening() const {
 /// Where the two devices cannot share images, or have no memory for a ring of them, frames go through the host
 /// instead.
 Result<Clip> CheckpointSource::open_routed(const std::function<Result<Clip>(Storage)>& open_stored) const {
-    if (opened().device().info().kind == accel::Kind::Cpu) return open_stored(Storage::Host);
+    if (opened().device().info().is_host()) return open_stored(Storage::Host);
     auto clip = open_stored(Storage::Image);
     if (clip) {
         clip->route.sentence = clip->stream->facts().route;
@@ -123,7 +123,7 @@ Result<Clip> CheckpointSource::open_routed(const std::function<Result<Clip>(Stor
 
 /// As many frames as a fixed amount of memory holds, within limits.
 std::size_t CheckpointSource::kept_frames(vae::LatentSize size) const {
-    const bool on_cpu = opened().device().info().kind == accel::Kind::Cpu;
+    const bool on_cpu = opened().device().info().is_host();
     const vae::StepFrames frames = opened().model()->step_frames(size);
     const auto frame_bytes = static_cast<std::uint64_t>(4 * frames.width * frames.height);
     const std::uint64_t kept = (on_cpu ? kKeptHostBytes : kKeptDeviceBytes) / std::max<std::uint64_t>(1, frame_bytes);

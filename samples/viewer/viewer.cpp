@@ -34,7 +34,6 @@ class Viewer {
           recorder_(recorder),
           source_(source),
           session_(source, options.loop, options.speed),
-          overlay_(recorder),
           profile_(recorder) {}
 
     Result<ViewerSummary> run();
@@ -50,8 +49,8 @@ class Viewer {
     void pace(Nanoseconds turn_began);
     bool may_idle(Nanoseconds now) const;
     bool is_over() const;
-    void draw_interface(Nanoseconds now, ui::Statistics statistics);
-    void draw_profiler(Nanoseconds now, ui::Statistics statistics, const stream::SourceStats& decoding);
+    void draw_interface(Nanoseconds now, bool is_kept);
+    void draw_profiler(Nanoseconds now, bool is_kept, const stream::SourceStats& decoding);
     void profile_screen();
     void profile_frame(Nanoseconds began, const Stage::Shown& shown);
     void tell_memory(Nanoseconds now);
@@ -70,7 +69,6 @@ class Viewer {
     ClipSource& source_;
     std::unique_ptr<Stage> stage_;  // before the session, whose frames may be images of its device
     Session session_;
-    ui::ProfilerOverlay overlay_;
     profile::Profile profile_;
     ui::PanelHost panels_ = ui::PanelHost::with_all_panels();
     bool panels_arranged_ = false;
@@ -196,7 +194,7 @@ Result<void> Viewer::show(Nanoseconds now, bool is_new_frame) {
     Stage::Picture picture;
     picture.subject = {frame, position_under_cursor()};
     const bool is_kept = for_file || screenshot_wanted_;
-    picture.interface = [&] { draw_interface(now, is_kept ? ui::Statistics::OfNow : ui::Statistics::Readable); };
+    picture.interface = [&] { draw_interface(now, is_kept); };
     picture.since_last = now - last_turn_;
     picture.read_back = (for_caller || is_kept) && stage_->readable();
     auto shown = stage_->show(picture);
@@ -264,10 +262,10 @@ bool Viewer::is_over() const {
     return options_.headless && session_.ended();
 }
 
-void Viewer::draw_interface(Nanoseconds now, ui::Statistics statistics) {
+void Viewer::draw_interface(Nanoseconds now, bool is_kept) {
     const stream::SourceStats decoding = session_.decoding();  // also for a trace, if the overlay is hidden
     recorder_.count({.name = "frames waiting"}, now, static_cast<double>(decoding.depth));
-    draw_profiler(now, statistics, decoding);
+    draw_profiler(now, is_kept, decoding);
     draw_hud(session_, {.width = stage_->target().width,
                         .height = stage_->target().height,
                         .scale = stage_->scale(),
@@ -277,7 +275,7 @@ void Viewer::draw_interface(Nanoseconds now, ui::Statistics statistics) {
                         .pixel = stage_->pixel()});
 }
 
-void Viewer::draw_profiler(Nanoseconds now, ui::Statistics statistics, const stream::SourceStats& decoding) {
+void Viewer::draw_profiler(Nanoseconds now, bool is_kept, const stream::SourceStats& decoding) {
     // Wide enough for several steps of a slow decoder, so that they can be compared.
     const Nanoseconds step = decoding.times.last_step;
     profile_.set_window(std::max<Nanoseconds>(3 * step, std::chrono::seconds(3)));
@@ -290,17 +288,18 @@ void Viewer::draw_profiler(Nanoseconds now, ui::Statistics statistics, const str
         panels_arranged_ = true;
         return panels_.draw(profile_, now, stage_->scale());
     }
-    profile_.update(now);
+    if (is_kept)
+        profile_.refresh(now);
+    else
+        profile_.update(now);
     if (session_.compact_hud())
         ui::draw_compact_hud(profile_,
                              {.x = width - 280 * stage_->scale(), .scale = stage_->scale(), .fonts = stage_->fonts()});
     if (!session_.overlay()) return;
     ui::OverlayOptions overlay;
-    overlay.refresh = statistics;
     overlay.scale = stage_->scale();
     overlay.timeline = std::clamp<Nanoseconds>(2 * step, overlay.timeline, std::chrono::seconds(4));
-    overlay.statistics = std::max<Nanoseconds>(3 * step, overlay.statistics);
-    overlay_.draw(figures(now, decoding), now, stage_->fonts(), overlay);
+    ui::draw_profiler_overlay(profile_, figures(now, decoding), now, stage_->fonts(), overlay);
 }
 
 void Viewer::tell_memory(Nanoseconds now) {

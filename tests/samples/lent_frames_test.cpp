@@ -136,7 +136,7 @@ class LentImages : public interop::testing::InteropTest {
   protected:
     void SetUp() override {
         InteropTest::SetUp();
-        kind_ = accel::Kind::Cpu;
+        kind_ = "cpu";
         validation_ = vulkan::Validation::WithoutSynchronization;
         ASSERT_NO_FATAL_FAILURE(open(interop::testing::kStagedPinned));
         pictures_ = vulkan::create_timeline(*display_, "pictures").value();
@@ -195,10 +195,9 @@ TEST(Sessions, SayWhyThereAreNoImagesWhereTheDevicesHaveNothingInCommon) {
     ASSERT_TRUE(loader) << loader.error().message;
     const auto instance = vulkan::Instance::create(*loader).value();
     const auto display = vulkan::Device::create(*instance).value();
-    const auto session =
-        session::Session::open("synthetic:wan2.1,dim=2",
-                               {.accelerator = create_same_gpu({.kind = accel::Kind::Cpu, .refuses_host_memory = true}),
-                                .display = display.get()});
+    const auto session = session::Session::open(
+        "synthetic:wan2.1,dim=2",
+        {.accelerator = create_same_gpu({.kind = "cpu", .refuses_host_memory = true}), .display = display.get()});
     ASSERT_TRUE(session) << session.error().message;
     const auto stream = (*session)->decode(stream::testing::small_clip(1));
     vulkan::testing::faults().reset();

@@ -21,7 +21,7 @@ nlohmann::ordered_json report_head(std::string_view bench, const std::string& co
             {"commit", kBuildCommit},
             {"command", command_line},
             {"machine",
-             {{"lane", accel::to_string(device.kind)},
+             {{"lane", device.kind},
               {"device", device.name},
               {"driver", device.driver},
               {"features", device.features},

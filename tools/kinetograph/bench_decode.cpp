@@ -105,7 +105,7 @@ Result<void> decode_clip(stream::Decoder& decoder, std::span<const Chunk> chunks
     const auto steps = static_cast<std::int64_t>(chunks.size());
     std::vector<std::vector<float>> latents;
     for (const Chunk& chunk : chunks) latents.push_back(latents_of(clip, chunk));
-    const bool on_cpu = decoder.clip().model().device().info().kind == accel::Kind::Cpu;
+    const bool on_cpu = decoder.clip().model().device().info().is_host();
     const std::int64_t ahead = on_cpu || bench.one_latent_frame ? 0 : 1;
     const Nanoseconds clip_begin = host_now();
     Nanoseconds end = clip_begin;  // of the step before, or of the reset between two clips
@@ -215,7 +215,7 @@ struct Subject {
     const vae::Clip& clip;
     const accel::DeviceInfo& device;
     vae::StackMemory memory;
-    std::uint64_t stated_bytes() const { return device_bytes(memory, device.kind); }
+    std::uint64_t stated_bytes() const { return device_bytes(memory, device); }
     std::int64_t width() const { return clip.step_frames().width; }
     std::int64_t height() const { return clip.step_frames().height; }
     std::int64_t frames() const {

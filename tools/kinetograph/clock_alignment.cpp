@@ -77,7 +77,7 @@ class TimerReader {
 
 Result<ClockAlignment> measure_alignment(accel::Device& accelerator, const vulkan::Device& display,
                                          std::int64_t count) {
-    if (accelerator.info().kind != accel::Kind::Cuda)
+    if (accelerator.info().kind != "cuda")
         return fail(ErrorCode::Unsupported, "only CUDA kernels read the timer that Vulkan stamps with, this is {}",
                     accelerator.info().name);
     if (!display.clock().available())

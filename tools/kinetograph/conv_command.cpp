@@ -70,7 +70,7 @@ nlohmann::ordered_json to_json(std::span<const conv::DispatchRow> rows) {
 std::string to_json(const conv::ConvProblem& problem, const accel::DeviceInfo& device, const conv::ConvRun& run,
                     std::span<const conv::DispatchRow> rows) {
     nlohmann::ordered_json json{{"problem", problem.to_string()},
-                                {"lane", accel::to_string(device.kind)},
+                                {"lane", device.kind},
                                 {"device", device.name},
                                 {"backend", run.backend},
                                 {"relative_l2", run.relative_l2},
@@ -110,7 +110,7 @@ Result<void> explain_for(const ConvArguments& arguments, const conv::ConvProblem
     const auto models = conv::explain_models(chip, problem);
     if (!arguments.json.empty()) {
         KG_TRY(auto json, TextOutput::create(arguments.json));
-        const nlohmann::ordered_json text{{"problem", problem.to_string()}, {"lane", accel::to_string(device.kind)},
+        const nlohmann::ordered_json text{{"problem", problem.to_string()}, {"lane", device.kind},
                                           {"device", device.name},          {"architecture", device.architecture},
                                           {"commit", kBuildCommit},         {"dispatch", to_json(rows)},
                                           {"models", to_json(models)}};

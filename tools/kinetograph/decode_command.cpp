@@ -59,7 +59,7 @@ std::string stats_json(const DecodeArguments& arguments, const std::string& late
         {"latents", latents},
         {"weights", arguments.decode.weights},
         {"output", arguments.out},
-        {"lane", accel::to_string(device.info().kind)},
+        {"lane", device.info().kind},
         {"precision", vae::to_string(arguments.decode.model.precision)},
         {"sums", to_string(arguments.decode.model.sums)},
         {"device", device.info().name},
@@ -73,7 +73,7 @@ std::string stats_json(const DecodeArguments& arguments, const std::string& late
         {"fps_steady", json_or_null(fps_steady(stream))},
         {"values_not_finite", decoded.not_finite},
         {"peak_device_bytes", device.peak_bytes()},
-        {"stated_device_bytes", device_bytes(facts.memory, device.info().kind)},
+        {"stated_device_bytes", device_bytes(facts.memory, device.info())},
         {"commit", kBuildCommit},
     };
     return json_text(stats);
@@ -303,7 +303,7 @@ Result<void> report(const DecodeArguments& arguments, const std::string& latents
                  arguments.out == "-" ? "standard output" : arguments.out, count_frames(decoded.frames),
                  stream.facts().width, stream.facts().height, to_seconds(host_now() - decoded.start),
                  to_seconds(decoded.first_frame), fps ? fmt::format(", then {:.1f} frames/s", *fps) : "",
-                 accel::to_string(session.device().info().kind), vae::to_string(arguments.decode.model.precision));
+                 session.device().info().kind, vae::to_string(arguments.decode.model.precision));
     return {};
 }
 

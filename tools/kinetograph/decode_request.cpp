@@ -17,7 +17,6 @@
 namespace kinetograph::cli {
 namespace {
 
-constexpr std::array<std::string_view, 4> kLanes{"auto", "cpu", "cuda", "hip"};
 const std::map<std::string, conv::Sums> kSums{{"exact", conv::Sums::Exact}, {"fast", conv::Sums::Fast}};
 const std::map<std::string, vae::Precision> kPrecisions{
     {"fp32", vae::Precision::Fp32}, {"bf16", vae::Precision::Bf16}, {"fp16", vae::Precision::Fp16}};
@@ -47,10 +46,12 @@ void add_lane_option(CLI::App& command, std::string& lane) {
     command.add_option("--lane", lane, "Where to run (default auto); a GPU by its number or UUID: cuda:1")
         ->check([](const std::string& text) {
             const std::string kind = text.substr(0, text.find(':'));
-            if (std::ranges::find(kLanes, kind) != kLanes.end()) return std::string();
+            std::vector<std::string_view> lanes{"auto"};
+            for (const accel::Backend& backend : accel::backends()) lanes.push_back(backend.name);
+            if (std::ranges::find(lanes, kind) != lanes.end()) return std::string();
             return fmt::format("{} {} {}", text,
                                kind == "vulkan" ? "presents frames, it does not decode; wanted" : "is none of",
-                               fmt::join(kLanes, "|"));
+                               fmt::join(lanes, "|"));
         })
         ->type_name("LANE[:DEVICE]");
 }
@@ -100,14 +101,14 @@ void add_decode_options(CLI::App& command, DecodeRequest& request) {
 
 std::string_view to_string(conv::Sums sums) { return sums == conv::Sums::Exact ? "exact" : "fast"; }
 
-std::uint64_t device_bytes(const vae::StackMemory& memory, accel::Kind kind) {
-    return memory.total() - (kind == accel::Kind::Cpu ? 0 : memory.io);
+std::uint64_t device_bytes(const vae::StackMemory& memory, const accel::DeviceInfo& device) {
+    return memory.total() - (device.is_host() ? 0 : memory.io);
 }
 
 std::string count_frames(std::int64_t frames) { return fmt::format("{} frame{}", frames, frames == 1 ? "" : "s"); }
 
 std::string count_units(const accel::DeviceInfo& device) {
-    return fmt::format("{} {}", device.compute_units, device.kind == accel::Kind::Cpu ? "threads" : "compute units");
+    return fmt::format("{} {}", device.compute_units, device.is_host() ? "threads" : "compute units");
 }
 
 void state_memory(const vae::StackMemory& memory, const accel::Device& on) {
@@ -117,12 +118,12 @@ void state_memory(const vae::StackMemory& memory, const accel::Device& on) {
     spdlog::info(
         "decoding takes {:.1f} MiB of {} on {}: parameters {:.1f}, once for all clips of the model; "
         "transients {:.1f}, histories {:.1f} and frames {:.1f} of each clip{}{}",
-        mib(device_bytes(memory, device.kind)),
+        mib(device_bytes(memory, device)),
         on.budget_bytes() == 0 ? fmt::format("{:.0f}", mib(device.memory_bytes))
                                : fmt::format("a budget of {:.0f} MiB", mib(on.budget_bytes())),
         device.name, mib(memory.parameters), mib(memory.transients), mib(memory.histories), mib(memory.stream),
-        device.kind == accel::Kind::Cpu ? fmt::format(", staging {:.1f}", mib(memory.io))
-                                        : fmt::format(", and {:.1f} MiB of the host's", mib(memory.io)),
+        device.is_host() ? fmt::format(", staging {:.1f}", mib(memory.io))
+                         : fmt::format(", and {:.1f} MiB of the host's", mib(memory.io)),
         memory.bands == 1 ? ""
                           : fmt::format("; in {} bands of rows, with {:.0f} % more multiply-adds", memory.bands,
                                         100 * (memory.work_ratio - 1)));
@@ -156,8 +157,7 @@ Result<std::unique_ptr<accel::Device>> open_lane(const std::string& lane, std::u
     if (device || device.error().code == ErrorCode::InvalidArgument) return device;  // its message names the lane
     std::vector<std::string> there;
     for (const accel::Availability& other : accel::inspect_accelerators())
-        if (other.device)
-            there.push_back(other.ordinal == 0 ? std::string(accel::to_string(other.kind)) : other.name());
+        if (other.device) there.push_back(other.ordinal == 0 ? std::string(other.kind) : other.name());
     return fail(device.error().code, "lane {}: {}; there is: {}", lane, device.error().message, fmt::join(there, ", "));
 }
 

@@ -41,7 +41,7 @@ accel::DeviceHooks device_hooks(std::uint64_t memory_budget);
 Result<std::unique_ptr<accel::Device>> open_lane(const std::string& lane, std::uint64_t memory_budget = 0);
 
 /// The part of a decoder's memory that is on a device of that kind.
-std::uint64_t device_bytes(const vae::StackMemory& memory, accel::Kind kind);
+std::uint64_t device_bytes(const vae::StackMemory& memory, const accel::DeviceInfo& device);
 /// Logs, in one message, the memory that decoding takes and the device's, or its budget; before the first step.
 void state_memory(const vae::StackMemory& memory, const accel::Device& device);
 

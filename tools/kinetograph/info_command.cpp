@@ -6,15 +6,13 @@
 #include <kinetograph/engine/base/processor.hpp>
 #include <kinetograph/engine/interop/topology.hpp>
 #include <kinetograph/engine/vulkan/inspect.hpp>
-#include <kinetograph/kernels/cuda/fat_binaries.hpp>
-#include <kinetograph/kernels/hip/code_objects.hpp>
+#include <kinetograph/kernels/conv/images.hpp>
 #include <kinetograph/tools/kinetograph/build_commit.hpp>
 #include <kinetograph/tools/kinetograph/command.hpp>
 #include <kinetograph/tools/kinetograph/decode_request.hpp>
 #include <kinetograph/tools/kinetograph/text_output.hpp>
 
 #include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
 
 namespace kinetograph::cli {
@@ -34,9 +32,13 @@ struct DeviceCode {
     std::string_view compiler;  ///< or why there are none
 };
 
-std::array<DeviceCode, 2> device_code() {
-    return {{{"cuda", cuda::fat_binaries().size(), cuda::fat_binary_compiler()},
-             {"hip", hip::code_objects().size(), hip::code_object_compiler()}}};
+std::vector<DeviceCode> device_code() {
+    std::vector<DeviceCode> all;
+    for (const accel::Backend& backend : accel::backends())
+        for (const std::string_view format : backend.image_formats)
+            for (const conv::Images& images : conv::images())
+                if (images.format == format) all.push_back({backend.name, images.count(), images.compiler()});
+    return all;
 }
 
 struct Report {
@@ -48,17 +50,17 @@ struct Report {
     std::string topology;
 };
 
-LaneReport inspect_lane(accel::Kind kind) {
-    auto device = accel::open(kind);
-    if (!device) return {accel::to_string(kind), false, device.error().message};
+LaneReport inspect_lane(const accel::Backend& backend) {
+    auto device = backend.open(0, {});
+    if (!device) return {backend.name, false, device.error().message};
     const accel::DeviceInfo& info = (*device)->info();
-    if (kind == accel::Kind::Cpu) return {"cpu", true, fmt::format("{}; {}", info.driver, info.features)};
+    if (info.is_host()) return {backend.name, true, fmt::format("{}; {}", info.driver, info.features)};
     const bool on = decodes(**device);
     const std::string relay =
         info.can_import_timeline
             ? ""
             : fmt::format("; a thread of the host relays Vulkan's timelines ({})", info.can_import_timeline.reason);
-    return {accel::to_string(kind), on,
+    return {backend.name, on,
             fmt::format("{}; {}; {}{}{}", info.name, info.driver, info.features, relay,
                         on ? "" : "; this build does not decode on it")};
 }
@@ -85,14 +87,11 @@ Result<Report> inspect() {
     }
     const auto usable = std::ranges::find_if(report.gpus, &vulkan::DeviceReport::usable);
     const bool presents = usable != report.gpus.end();
-    report.lanes = {
-        inspect_lane(accel::Kind::Cpu),
-        {"vulkan", false,
-         presents ? fmt::format("presents frames on {}; this build does not decode on it", usable->name)
-                  : "no usable Vulkan device: `view` cannot run"},
-        inspect_lane(accel::Kind::Cuda),
-        inspect_lane(accel::Kind::Hip),
-    };
+    for (const accel::Backend& backend : accel::backends()) report.lanes.push_back(inspect_lane(backend));
+    report.lanes.insert(report.lanes.begin() + 1,
+                        {"vulkan", false,
+                         presents ? fmt::format("presents frames on {}; this build does not decode on it", usable->name)
+                                  : "no usable Vulkan device: `view` cannot run"});
     report.accelerators = accel::inspect_accelerators();
     std::erase_if(report.accelerators, [](const accel::Availability& one) { return !one.device; });
     KG_TRY(auto decoding, open_lane("auto"));
@@ -124,9 +123,9 @@ std::string to_text(const Report& report) {
     }
     text += "\naccelerators\n";
     for (const accel::Availability& one : report.accelerators) {
-        text += fmt::format("  {:<8}{}, {:.1f} GiB, {}{}\n", one.name(), one.device->name,
-                            gib(one.device->memory_bytes), one.device->features,
-                            one.kind == accel::Kind::Cpu ? "" : ", uuid " + accel::uuid_text(*one.device));
+        text +=
+            fmt::format("  {:<8}{}, {:.1f} GiB, {}{}\n", one.name(), one.device->name, gib(one.device->memory_bytes),
+                        one.device->features, one.device->is_host() ? "" : ", uuid " + accel::uuid_text(*one.device));
     }
     text += "\ndevice code in this build\n";
     for (const DeviceCode& code : device_code()) {

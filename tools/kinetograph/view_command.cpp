@@ -90,8 +90,7 @@ Result<void> run(const ViewArguments& arguments) {
     KG_TRY(auto device, open_lane(arguments.decode.lane, arguments.decode.memory_budget));
     viewer::ViewerOptions options = arguments.viewer;
     options.memory_budget = arguments.decode.memory_budget;
-    options.lane =
-        arguments.decode.lane == "auto" ? std::string(accel::to_string(device->info().kind)) : arguments.decode.lane;
+    options.lane = arguments.decode.lane == "auto" ? std::string(device->info().kind) : arguments.decode.lane;
     device.reset();  // the viewer opens it again
     options.latents = arguments.latents;
     options.weights = arguments.decode.weights;

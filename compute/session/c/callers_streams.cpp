@@ -12,7 +12,7 @@ Result<CallersStreams::Adopted*> CallersStreams::find(void* stream) {
                     "pushed and frames are read before the capture, after it, or on another stream");
     if (const auto found = streams_.find(stream); found != streams_.end()) return &found->second;
     Adopted made;
-    KG_TRY(made.stream, accel::adopt_stream(device_, "the application's", stream));
+    KG_TRY(made.stream, device_.adopt_stream("the application's", stream));
     KG_TRY(made.timeline, device_.create_timeline());
     return &streams_.emplace(stream, std::move(made)).first->second;
 }

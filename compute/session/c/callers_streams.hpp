@@ -1,7 +1,7 @@
 // CallersStreams: the CUDA and HIP streams that an application names, each with a timeline that tells how far it is.
 #pragma once
 
-#include <kinetograph/engine/accel/open.hpp>
+#include <kinetograph/engine/accel/accelerator.hpp>
 #include <kinetograph/engine/base/thread_safety.hpp>
 
 #include "handles.hpp"
@@ -20,11 +20,11 @@ class CallersStreams {
     explicit CallersStreams(accel::Device& device) : device_(device) {}
 
     /// Copies `count` pieces of `bytes` bytes in the stream's order, from places `stride` bytes apart to places one
-    /// after another. Returns the moment when that is done. Errors: those of accel::adopt_stream and of the stream,
+    /// after another. Returns the moment when that is done. Errors: those of Device::adopt_stream and of the stream,
     /// InvalidArgument (it is being captured).
     Result<interop::TimelinePoint> copy(void* stream, std::byte* to, const std::byte* from, std::uint64_t bytes,
                                         std::int64_t count, std::int64_t stride);
-    Result<bool> is_capturing(void* stream) { return accel::is_capturing(device_, stream); }
+    Result<bool> is_capturing(void* stream) { return device_.is_capturing(stream); }
     /// The moment when the stream has done what it has been given so far.
     Result<interop::TimelinePoint> point(void* stream);
     /// Makes the stream's later work wait for `point`, which has a timeline.

@@ -32,7 +32,7 @@ Result<HostAllocator> allocator_of(const kg_instance_desc& desc) {
 kg_device_info info_of(const accel::Availability& found, const std::string& name) {
     kg_device_info info{};
     info.size = sizeof(info);
-    info.kind = static_cast<std::uint32_t>(found.kind);
+    info.kind = accel::backend_place(found.kind);
     info.ordinal = found.ordinal;
     info.available = found.device ? 1 : 0;
     info.name = name.c_str();

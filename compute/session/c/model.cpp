@@ -22,7 +22,7 @@ Result<vae::ModelOptions> options_of(const kg_model_desc& desc) {
 
 /// The device's number among those of its kind; 0 if it is not found again.
 std::uint32_t ordinal_of(const accel::DeviceInfo& device) {
-    if (device.kind == accel::Kind::Cpu) return 0;
+    if (device.is_host()) return 0;
     for (const accel::Availability& found : accel::inspect_accelerators())
         if (found.kind == device.kind && found.device && found.device->uuid == device.uuid &&
             found.device->pci == device.pci)
@@ -70,7 +70,7 @@ kg_weights_info info_of(const vae::Checkpoint& checkpoint) {
 kg_model_info info_of(const Model& model) {
     const vae::StepFrames of_a_pixel = model.frames_of({1, 1});
     kg_model_info info{};
-    info.device_kind = static_cast<std::uint32_t>(model.session->device().info().kind);
+    info.device_kind = accel::backend_place(model.session->device().info().kind);
     info.device_ordinal = model.ordinal;
     info.channels = static_cast<std::uint32_t>(model.session->model()->channels());
     info.spatial_scale = static_cast<std::uint32_t>(of_a_pixel.height);

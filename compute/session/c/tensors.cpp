@@ -19,17 +19,6 @@ struct DlManagedTensor {
 };
 constexpr std::uint8_t kUnsigned = 1, kFloat = 2;
 
-std::int32_t dl_device(accel::Kind kind) {
-    switch (kind) {
-        case accel::Kind::Cuda:
-            return 2;
-        case accel::Kind::Hip:
-            return 10;
-        default:
-            return 1;
-    }
-}
-
 struct Exported {
     DlManagedTensor managed{};
     std::array<std::int64_t, 3> shape{}, strides{};
@@ -99,7 +88,9 @@ Result<void*> export_frame(std::shared_ptr<Clip> clip, std::shared_ptr<const Roo
     const bool on_device = frame.storage == KG_STORAGE_DEVICE;
     exported->managed = {
         .tensor = {.data = const_cast<void*>(frame.planes[0]),
-                   .device_type = on_device ? dl_device(clip->model().session->device().info().kind) : 1,
+                   .device_type = accel::find_backend(on_device ? clip->model().session->device().info().kind
+                                                                : accel::DeviceInfo::kHost)
+                                      ->dlpack_type,
                    .device_id = on_device ? static_cast<std::int32_t>(clip->model().ordinal) : 0,
                    .ndim = 3,
                    .code = pixels.code,

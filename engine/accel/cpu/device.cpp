@@ -3,6 +3,7 @@
 #include <kinetograph/engine/accel/cpu/stream.hpp>
 #include <kinetograph/engine/accel/cpu/timeline.hpp>
 #include <kinetograph/engine/accel/ledger.hpp>
+#include <kinetograph/engine/accel/sysfs_sensors.hpp>
 #include <kinetograph/engine/base/host_memory.hpp>
 #include <kinetograph/engine/base/processor.hpp>
 
@@ -66,7 +67,6 @@ class CpuDevice final : public Device {
     explicit CpuDevice(const DeviceHooks& hooks)
         : Device(hooks.log), host_(hooks.host), ledger_(std::make_shared<Ledger>()) {
         ledger_->set_budget(hooks.budget);
-        info_.kind = Kind::Cpu;
         info_.name = processor_name();
         info_.driver = driver_text();
         info_.features = processor().features;
@@ -145,6 +145,24 @@ class CpuDevice final : public Device {
 };
 
 }  // namespace
+
+Backend backend() {
+    constexpr std::int32_t kDlCpu = 1;
+    return {.name = DeviceInfo::kHost,
+            .inspect = []() -> Result<std::vector<DeviceInfo>> {
+                KG_CHECK(check_processor_cap());
+                return std::vector{create_device()->info()};
+            },
+            .open = [](std::uint32_t ordinal, const DeviceHooks& hooks) -> Result<std::unique_ptr<Device>> {
+                if (ordinal > 0)
+                    return fail(ErrorCode::OutOfRange, "CPU device {}: there is one, counted from 0", ordinal);
+                KG_CHECK(check_processor_cap());
+                return create_device(hooks);
+            },
+            .open_sensors = [](const DeviceInfo& /*device*/,
+                               const SensorSources& sources) { return open_cpu_sensors(sources.sysfs); },
+            .dlpack_type = kDlCpu};
+}
 
 std::unique_ptr<Device> create_device(const DeviceHooks& hooks) { return std::make_unique<CpuDevice>(hooks); }
 

@@ -94,7 +94,7 @@ Result<DeviceInfo> Context::describe(const Driver& driver, std::uint32_t ordinal
                 driver.call(driver->cuDeviceGet, &device, static_cast<int>(ordinal)));
     Questions ask(driver, device);
     DeviceInfo info;
-    info.kind = Kind::Cuda;
+    info.kind = kKind;
     info.name = ask.name();
     info.driver = driver.description();
     info.architecture = fmt::format("sm_{}{}", ask.attribute(DeviceAttribute::ComputeCapabilityMajor),
@@ -107,7 +107,6 @@ Result<DeviceInfo> Context::describe(const Driver& driver, std::uint32_t ordinal
     info.memory_bytes = ask.memory_bytes();
     info.compute_units = ask.attribute(DeviceAttribute::MultiprocessorCount);
     info.shared_bytes_per_block = ask.attribute(DeviceAttribute::MaxSharedBytesPerBlockOptin);
-    info.wave_size = ask.attribute(DeviceAttribute::WarpSize);
     info.can_load = info.can_capture = info.can_time_graphs = info.can_import_memory = where(true, {});
     info.can_import_host = where(ask.attribute(DeviceAttribute::HostRegisterSupported) != 0,
                                  "the device reports CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED 0");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <kinetograph/engine/accel/cuda/driver.hpp>
+#include <kinetograph/engine/accel/cuda/tensor_map.hpp>
 #include <kinetograph/engine/accel/gpu/driver_context.hpp>
 
 namespace kinetograph::accel::cuda {
@@ -13,7 +14,7 @@ class CurrentUncaptured;
 /// and modules and those of this library thus share one context.
 class Context final : public gpu::DriverContext<Context, Api, Current, CurrentUncaptured> {
   public:
-    static constexpr Kind kKind = Kind::Cuda;
+    static constexpr std::string_view kKind = "cuda";
     static constexpr std::string_view kLane = "CUDA";
     static constexpr unsigned kPinned = kHostAllocPortable | kHostAllocMapped;
     /// What the driver says of a device. Errors: what it answers.
@@ -26,9 +27,8 @@ class Context final : public gpu::DriverContext<Context, Api, Current, CurrentUn
     const EntryPoints& cuda() const { return driver_->entry_points(); }
     ContextHandle handle() const { return handle_; }
     bool has_clusters() const { return has_clusters_; }  ///< of blocks: from sm_90 on
-    bool has_tensor_maps() const { return has_tensor_maps_; }
-    /// Errors: InvalidArgument (of another context), what the driver says.
-    Result<void> check_adopted(StreamHandle stream) const;
+    const TensorMapEncoder* encoder() const override { return has_tensor_maps_ ? &encoder_ : nullptr; }
+    Result<void> check_adopted(StreamHandle stream) const override;
 
     void enter_thread() override;
     Result<std::byte*> allocate(std::uint64_t bytes) override;
@@ -64,6 +64,7 @@ class Context final : public gpu::DriverContext<Context, Api, Current, CurrentUn
     DeviceOrdinal device_;
     ContextHandle handle_ = nullptr;
     bool has_clusters_ = false, has_tensor_maps_ = false;
+    DriverEncoder encoder_{*this};
 };
 
 /// Makes a context current on this thread while it lives, and then restores the thread's previous one. Costs one call

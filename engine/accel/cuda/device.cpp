@@ -1,9 +1,26 @@
 #include <kinetograph/engine/accel/cuda/device.hpp>
 
 #include <kinetograph/engine/accel/cuda/context.hpp>
-#include <kinetograph/engine/accel/gpu/stream.hpp>
+#include <kinetograph/engine/accel/cuda/nvml.hpp>
+
+#include <array>
 
 namespace kinetograph::accel::cuda {
+
+Backend backend() {
+    static constexpr std::array<std::string_view, 1> kFormats{"fat binary"};
+    constexpr std::int32_t kDlCuda = 2;
+    return {.name = Context::kKind,
+            .inspect = [] { return inspect_devices(); },
+            .open =
+                [](std::uint32_t ordinal, const DeviceHooks& hooks) {
+                    return create_device({.library = {}, .ordinal = ordinal, .hooks = hooks});
+                },
+            .image_formats = kFormats,
+            .open_sensors = [](const DeviceInfo& device,
+                               const SensorSources& sources) { return open_nvml(device, sources.nvml); },
+            .dlpack_type = kDlCuda};
+}
 
 Result<std::vector<DeviceInfo>> inspect_devices(const std::string& library) {
     return gpu::inspect_devices<Context>(library);
@@ -11,16 +28,6 @@ Result<std::vector<DeviceInfo>> inspect_devices(const std::string& library) {
 
 Result<std::unique_ptr<Device>> create_device(const DeviceOptions& options) {
     return gpu::create_device<Context>(options);
-}
-
-Result<std::unique_ptr<Stream>> adopt_stream(Device& device, std::string_view name, void* stream) {
-    const std::string what = fmt::format("adopting stream \"{}\"", name);
-    auto context = gpu::context_of<Context>(device);
-    if (context == nullptr)
-        return fail(ErrorCode::InvalidArgument, "{}: {} is not a CUDA device", what, device.info().name);
-    auto* const handle = static_cast<StreamHandle>(stream);
-    KG_CHECK_IN(what, context->check_adopted(handle));
-    return gpu::GpuStream::adopt(std::move(context), name, handle);
 }
 
 const gpu::EntryPointTable* driver_calls(const Device& device) {

@@ -1,6 +1,7 @@
 // NVIDIA GPUs as accelerators, through the CUDA driver opened at run time.
 #pragma once
 
+#include <kinetograph/engine/accel/backend.hpp>
 #include <kinetograph/engine/accel/gpu/device.hpp>
 
 namespace kinetograph::accel::gpu {
@@ -8,6 +9,8 @@ class EntryPointTable;
 }  // namespace kinetograph::accel::gpu
 
 namespace kinetograph::accel::cuda {
+
+Backend backend();
 
 /// DeviceOptions::library is the driver's; empty: KINETOGRAPH_CUDA_LIBRARY, or libcuda.so.1. CUDA_VISIBLE_DEVICES
 /// decides which devices there are.
@@ -18,14 +21,9 @@ using gpu::DeviceOptions;
 Result<std::vector<DeviceInfo>> inspect_devices(const std::string& library = {});
 
 /// Retains the device's primary context. Every call restores the context that was current on the caller's thread.
+/// Device::adopt_stream takes a CUstream of the primary context; null is the default stream.
 /// Errors: as inspect_devices(), OutOfRange (no device of that ordinal).
 Result<std::unique_ptr<Device>> create_device(const DeviceOptions& options = {});
-
-/// Makes a stream of `device` from the caller's CUstream, which belongs to the device's primary context: work enqueued
-/// here is ordered with the caller's own. The caller keeps the CUstream and may destroy it once nothing more is
-/// enqueued; the result then only waits for the signals that it was given.
-/// Errors: InvalidArgument (a device of another kind, a stream of another context), what the driver says.
-Result<std::unique_ptr<Stream>> adopt_stream(Device& device, std::string_view name, void* stream);
 
 /// The calls of the driver that `device` and everything made by it have caused: gpu/entry_points.hpp; null if it is not
 /// a CUDA device.

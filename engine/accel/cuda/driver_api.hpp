@@ -104,7 +104,6 @@ struct Uuid {
 /// CUdevice_attribute.
 enum class DeviceAttribute : int {
     MaxThreadsPerBlock = 1,
-    WarpSize = 10,
     MultiprocessorCount = 16,
     PciBus = 33,
     PciDevice = 34,

@@ -1,7 +1,6 @@
 #include <kinetograph/engine/accel/cuda/tensor_map.hpp>
 
 #include <kinetograph/engine/accel/cuda/context.hpp>
-#include <kinetograph/engine/accel/gpu/device.hpp>
 
 #include <algorithm>
 
@@ -37,34 +36,17 @@ bool sets_wrong_bit(const Context& context, const isa::TensorMapDesc& desc) {
 
 }  // namespace
 
-Result<isa::TensorMap> encode_tensor_map(const Device& device, std::string_view tensor,
-                                         const isa::TensorMapDesc& desc) {
-    const auto context = gpu::context_of<Context>(device);
-    if (context == nullptr || !context->has_tensor_maps())
-        return fail(ErrorCode::Unsupported, "tensor map of \"{}\": {} ({}) has no tensor maps", tensor,
-                    device.info().name, device.info().features);
+Result<isa::TensorMap> DriverEncoder::encode(std::string_view tensor, const isa::TensorMapDesc& desc) const {
     if (auto limit = isa::broken_limit(desc))
         return fail(ErrorCode::InvalidArgument, "tensor map of \"{}\": {}", tensor, *limit);
-    const Current current(*context);  // the encode calls want one, although they only compute
+    const Current current(context_);  // the encode calls want one, although they only compute
     TensorMap encoded{};
     KG_CHECK_IN(fmt::format("tensor map of \"{}\"", tensor),
-                encode(context->driver(), isa::encode_arguments(desc), desc.mode, encoded));
+                cuda::encode(context_.driver(), isa::encode_arguments(desc), desc.mode, encoded));
     isa::TensorMap map{};
     std::ranges::copy(encoded.words, map.words);
-    if (sets_wrong_bit(*context, desc)) map.words[1] &= ~kWrongMapBit;
+    if (sets_wrong_bit(context_, desc)) map.words[1] &= ~kWrongMapBit;
     return map;
-}
-
-isa::TensorMap TensorMapEncoder::operator()(const isa::TensorMapDesc& desc) {
-    auto map = encode_tensor_map(device_, pass_, desc);
-    if (map) return *map;
-    if (!error_) error_ = std::move(map.error());
-    return {};
-}
-
-Result<void> TensorMapEncoder::result() const {
-    if (error_) return fail(*error_);
-    return {};
 }
 
 }  // namespace kinetograph::accel::cuda

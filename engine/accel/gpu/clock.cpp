@@ -13,7 +13,7 @@ constexpr Nanoseconds kQuickInterval = std::chrono::milliseconds(15), kInterval 
 }  // namespace
 
 Result<std::shared_ptr<DeviceClock>> DeviceClock::start(std::shared_ptr<Context> context) {
-    const std::string name = fmt::format("{} clock", to_string(context->info().kind));  // 15 characters at most
+    const std::string name = fmt::format("{} clock", context->info().kind);  // 15 characters at most
     std::shared_ptr<DeviceClock> clock(new DeviceClock(std::move(context)));
     constexpr int kFirstReadings = 5;  // likely at least one is not interrupted; it gets the largest weight
     Result<void> anchored = clock->create_anchors();

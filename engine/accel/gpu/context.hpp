@@ -23,8 +23,10 @@ class Context {
     Ledger& ledger() { return ledger_; }
     GivenUpWork& given_up() { return given_up_; }
 
-    /// Makes the device current on one of the library's own threads until that ends, which makes its calls cheaper.
-    virtual void enter_thread() = 0;
+    virtual void enter_thread() = 0;                                     ///< see Device
+    virtual const TensorMapEncoder* encoder() const { return nullptr; }  ///< see Device
+    /// Errors: InvalidArgument (a stream of another context), what the driver says.
+    virtual Result<void> check_adopted(StreamHandle /*stream*/) const { return {}; }
 
     struct MemoryLeft {
         std::uint64_t free = 0, total = 0;  ///< bytes
@@ -37,10 +39,8 @@ class Context {
     virtual void release_pinned(std::byte* host) = 0;
     virtual Result<void> register_host(std::span<std::byte> memory) = 0;
     virtual void unregister_host(std::byte* host) = 0;
-    virtual Result<std::byte*> device_address(std::byte* host) = 0;  ///< of pinned or registered memory
-    /// Checks that the device can access a caller's address: its own memory, or host memory that the driver knows.
-    /// Errors: InvalidArgument (other memory of the host, another device's), what the driver says.
-    virtual Result<void> check_address(const std::byte* address) = 0;
+    virtual Result<std::byte*> device_address(std::byte* host) = 0;    ///< of pinned or registered memory
+    virtual Result<void> check_address(const std::byte* address) = 0;  ///< see Device
     /// Leaves the descriptor to the caller.
     virtual Result<ExternalMemoryHandle> import_memory(const ExternalMemoryDesc& desc) = 0;
     virtual Result<std::byte*> map(ExternalMemoryHandle memory, std::uint64_t bytes) = 0;

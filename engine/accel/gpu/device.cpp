@@ -26,6 +26,12 @@ Result<std::unique_ptr<Stream>> GpuDevice::create_stream(std::string_view name) 
     return GpuStream::create(context_, name);
 }
 
+Result<std::unique_ptr<Stream>> GpuDevice::adopt_stream(std::string_view name, void* stream) {
+    auto* const handle = static_cast<StreamHandle>(stream);
+    KG_CHECK_IN(fmt::format("adopting stream \"{}\"", name), context_->check_adopted(handle));
+    return GpuStream::adopt(context_, name, handle);
+}
+
 Result<std::shared_ptr<Timeline>> GpuDevice::create_timeline() { return gpu::create_timeline(context_); }
 
 Result<std::shared_ptr<Timeline>> GpuDevice::import_timeline(int fd, std::shared_ptr<Timeline> original) {

@@ -23,19 +23,26 @@ class GpuDevice final : public Device {
         : Device(hooks.log), context_(std::move(context)) {
         context_->ledger().set_budget(hooks.budget);
     }
-    std::shared_ptr<Context> gpu_context() const override { return context_; }
+    const std::shared_ptr<Context>& context() const { return context_; }
 
     const DeviceInfo& info() const override { return context_->info(); }
+    void enter_thread() override { context_->enter_thread(); }
     std::optional<ClockQuality> clock_quality() const override;
     Result<std::unique_ptr<Memory>> allocate(std::string_view name, std::uint64_t bytes) override;
     Result<std::unique_ptr<Memory>> allocate_pinned(std::string_view name, std::uint64_t bytes) override;
     Result<std::unique_ptr<Memory>> import_host(std::string_view name, std::span<std::byte> memory) override;
     Result<std::unique_ptr<Memory>> import_memory(std::string_view name, const ExternalMemoryDesc& desc) override;
     Result<std::unique_ptr<Stream>> create_stream(std::string_view name) override;
+    Result<std::unique_ptr<Stream>> adopt_stream(std::string_view name, void* stream) override;
+    Result<bool> is_capturing(void* stream) override {
+        return context_->is_capturing(static_cast<StreamHandle>(stream));
+    }
+    Result<void> check_address(const std::byte* address) override { return context_->check_address(address); }
     Result<std::shared_ptr<Timeline>> create_timeline() override;
     Result<std::shared_ptr<Timeline>> import_timeline(int fd, std::shared_ptr<Timeline> original) override;
     Result<std::shared_ptr<Event>> create_event() override;
     Result<std::shared_ptr<Module>> load(std::string_view name, std::span<const std::byte> image) override;
+    const TensorMapEncoder* encoder() const override { return context_->encoder(); }
     std::uint64_t bytes_allocated() const override { return context_->ledger().held(); }
     std::uint64_t peak_bytes() const override { return context_->ledger().peak(); }
     std::uint64_t bytes_free() const override {
@@ -81,9 +88,8 @@ Result<std::unique_ptr<Device>> create_device(const DeviceOptions& options) {
 /// The device's context if it is of that API, else null.
 template <class Of>
 std::shared_ptr<Of> context_of(const Device& device) {
-    auto context = device.gpu_context();
-    if (context == nullptr || context->info().kind != Of::kKind) return nullptr;
-    return std::static_pointer_cast<Of>(std::move(context));
+    const auto* const gpu = dynamic_cast<const GpuDevice*>(&device);
+    return gpu == nullptr ? nullptr : std::dynamic_pointer_cast<Of>(gpu->context());
 }
 
 }  // namespace kinetograph::accel::gpu

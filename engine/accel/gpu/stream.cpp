@@ -63,11 +63,9 @@ void GpuStream::give_up_promises() {
     });
 }
 
-void GpuStream::give_up(std::unique_ptr<Stream> stream) {
-    const auto* const kept = dynamic_cast<const GpuStream*>(stream.release());
-    if (kept == nullptr) return;
-    kept->context_->given_up().add([kept] {
-        const auto idle = kept->context_->is_idle(kept->handle_);
+void GpuStream::give_up() {
+    context_->given_up().add([this] {
+        const auto idle = context_->is_idle(handle_);
         return !idle || *idle;
     });
 }

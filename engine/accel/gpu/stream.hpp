@@ -24,9 +24,6 @@ class GpuStream final : public Stream {
     static std::unique_ptr<GpuStream> adopt(std::shared_ptr<Context> context, std::string_view name,
                                             StreamHandle handle);
     ~GpuStream() override;
-    /// Leaks a stream whose work does not end; until it has ended, whatever would be released on its device is leaked
-    /// too. For streams whose work does not run on the host.
-    static void give_up(std::unique_ptr<Stream> stream);
     GpuStream(const GpuStream&) = delete;
     GpuStream& operator=(const GpuStream&) = delete;
 
@@ -46,6 +43,7 @@ class GpuStream final : public Stream {
     Result<void> status() const override;
     Result<void> noted() const override;
     Result<void> synchronize() override;
+    void give_up() override;
 
   private:
     enum class Ownership : std::uint8_t { Ours, Callers };

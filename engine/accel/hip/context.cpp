@@ -73,7 +73,7 @@ Result<DeviceInfo> Context::describe(const Driver& driver, std::uint32_t ordinal
                 driver.call(driver->hipGetDevicePropertiesR0600, &properties, static_cast<int>(ordinal)));
     const auto text = [](const auto& field) { return std::string(field, strnlen(field, sizeof(field))); };
     DeviceInfo info;
-    info.kind = Kind::Hip;
+    info.kind = kKind;
     info.name = text(properties.name);
     info.driver = driver.description();
     info.features = text(properties.architecture);
@@ -85,7 +85,6 @@ Result<DeviceInfo> Context::describe(const Driver& driver, std::uint32_t ordinal
     info.memory_bytes = properties.total_global_bytes;
     info.compute_units = static_cast<std::uint32_t>(properties.compute_units);
     info.shared_bytes_per_block = static_cast<std::uint32_t>(properties.shared_bytes_per_block);
-    info.wave_size = static_cast<std::uint32_t>(properties.wave_size);
     probe(driver, properties, info);
     return info;
 }

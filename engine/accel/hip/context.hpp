@@ -13,7 +13,7 @@ class Current;
 
 class Context final : public gpu::DriverContext<Context, Api, Current, Current> {
   public:
-    static constexpr Kind kKind = Kind::Hip;
+    static constexpr std::string_view kKind = "hip";
     static constexpr std::string_view kLane = "HIP";
     static constexpr unsigned kPinned = kHostMallocPortable | kHostMallocMapped | kHostMallocCoherent;
     /// What the runtime says of a device. Errors: what it answers.

@@ -1,9 +1,26 @@
 #include <kinetograph/engine/accel/hip/device.hpp>
 
-#include <kinetograph/engine/accel/gpu/stream.hpp>
 #include <kinetograph/engine/accel/hip/context.hpp>
+#include <kinetograph/engine/accel/sysfs_sensors.hpp>
+
+#include <array>
 
 namespace kinetograph::accel::hip {
+
+Backend backend() {
+    static constexpr std::array<std::string_view, 1> kFormats{"code object"};
+    constexpr std::int32_t kDlRocm = 10;
+    return {.name = Context::kKind,
+            .inspect = [] { return inspect_devices(); },
+            .open =
+                [](std::uint32_t ordinal, const DeviceHooks& hooks) {
+                    return create_device({.library = {}, .ordinal = ordinal, .hooks = hooks});
+                },
+            .image_formats = kFormats,
+            .open_sensors = [](const DeviceInfo& device,
+                               const SensorSources& sources) { return open_amdgpu_sensors(device, sources.sysfs); },
+            .dlpack_type = kDlRocm};
+}
 
 Result<std::vector<DeviceInfo>> inspect_devices(const std::string& library) {
     return gpu::inspect_devices<Context>(library);
@@ -11,14 +28,6 @@ Result<std::vector<DeviceInfo>> inspect_devices(const std::string& library) {
 
 Result<std::unique_ptr<Device>> create_device(const DeviceOptions& options) {
     return gpu::create_device<Context>(options);
-}
-
-Result<std::unique_ptr<Stream>> adopt_stream(Device& device, std::string_view name, void* stream) {
-    auto context = gpu::context_of<Context>(device);
-    if (context == nullptr)
-        return fail(ErrorCode::InvalidArgument, "adopting stream \"{}\": {} is not a HIP device", name,
-                    device.info().name);
-    return gpu::GpuStream::adopt(std::move(context), name, static_cast<StreamHandle>(stream));
 }
 
 }  // namespace kinetograph::accel::hip

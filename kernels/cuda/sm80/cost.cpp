@@ -94,12 +94,11 @@ int64_t conv_ctas(const ConvConfig& config, const ConvProblem& p) {
 }
 
 double matrix_clocks(double multiply_adds, const Chip& chip) {
-    switch (chip.cuda_architecture()) {
-        case 80:
-            return multiply_adds / 1024;
-        case 86:
-        case 89:
-        case 120:  // GeForce; the professional cards of these architectures have twice the rate
+    const int architecture = chip.cuda_architecture();
+    if (architecture == 80) return multiply_adds / 1024;
+    switch (architecture / 10) {
+        case 8:
+        case 12:  // GeForce; the professional cards of these architectures have twice the rate
             return multiply_adds / 256;
         default:
             return 0;

@@ -18,35 +18,35 @@ using tensor::DType;
 
 accel::DeviceInfo capable_cpu() {
     accel::DeviceInfo info;
-    info.kind = accel::Kind::Cpu;
+    info.kind = "cpu";
     info.features = "avx2 avx512f avx512_bf16";
     return info;
 }
 
 accel::DeviceInfo gfx950() {
     accel::DeviceInfo info;
-    info.kind = accel::Kind::Hip;
+    info.kind = "hip";
     info.architecture = "gfx950";
     return info;
 }
 
 accel::DeviceInfo h200() {
     accel::DeviceInfo info;
-    info.kind = accel::Kind::Cuda;
+    info.kind = "cuda";
     info.architecture = "sm_90";
     return info;
 }
 
 /// The kind of device of a method, from the chip in its name.
-accel::Kind kind_of(std::string_view candidate) {
-    if (candidate.ends_with("-sm80")) return accel::Kind::Cuda;
-    return candidate.ends_with("-gfx950") ? accel::Kind::Hip : accel::Kind::Cpu;
+std::string_view kind_of(std::string_view candidate) {
+    if (candidate.ends_with("-sm80")) return "cuda";
+    return candidate.ends_with("-gfx950") ? "hip" : "cpu";
 }
 
 /// A device to which every method of its kind is open.
-accel::DeviceInfo capable(accel::Kind kind) {
-    if (kind == accel::Kind::Cuda) return h200();
-    return kind == accel::Kind::Hip ? gfx950() : capable_cpu();
+accel::DeviceInfo capable(std::string_view kind) {
+    if (kind == "cuda") return h200();
+    return kind == "hip" ? gfx950() : capable_cpu();
 }
 
 /// Open to every method of a capable device, but to those that are there for inputs to upsample.
@@ -130,7 +130,7 @@ const Decline kDeclines[] = {
      "launch names, met 65",
      [](ConvProblem& p, accel::DeviceInfo&) { p.d = p.filter.q = 65; }},
     {"q-slice-sm80", "wants a CUDA device since sm_80, met hip",
-     [](ConvProblem&, accel::DeviceInfo& d) { d.kind = accel::Kind::Hip; }},
+     [](ConvProblem&, accel::DeviceInfo& d) { d.kind = "hip"; }},
     {"q-slice-sm80", "wants an input as it lies in memory, met one to upsample", upsample},
     {"q-slice-sm80", "wants groups 1, met 4", [](ConvProblem& p, accel::DeviceInfo&) { p.groups = 4; }},
     {"q-slice-sm80", "wants bf16, met F16",
@@ -153,7 +153,7 @@ const Decline kDeclines[] = {
      [](ConvProblem& p, accel::DeviceInfo&) { p.dtype = p.output_dtype = DType::F32; }},
     {"im2col-gfx950", "wants an input as it lies in memory, met one to upsample", upsample},
     {"im2col-gfx950", "wants a gfx950 device, met cuda",
-     [](ConvProblem&, accel::DeviceInfo& d) { d.kind = accel::Kind::Cuda; }},
+     [](ConvProblem&, accel::DeviceInfo& d) { d.kind = "cuda"; }},
     {"im2col-gfx950", "wants bf16 or fp16, met F8_E4M3",
      [](ConvProblem& p, accel::DeviceInfo&) { p.dtype = DType::F8E4M3; }},
     {"im2col-gfx950",
@@ -172,7 +172,7 @@ const Decline kDeclines[] = {
      [](ConvProblem& p, accel::DeviceInfo&) { p.upsample = false; }},
     {"doubled-direct-cpu", "wants sums without scales, met alpha 0.500000", halve},
     {"doubled-direct-cpu", "wants a CPU device, met cuda",
-     [](ConvProblem&, accel::DeviceInfo& d) { d.kind = accel::Kind::Cuda; }},
+     [](ConvProblem&, accel::DeviceInfo& d) { d.kind = "cuda"; }},
     {"doubled-direct-cpu", "wants fp32 or bf16, met F16",
      [](ConvProblem& p, accel::DeviceInfo&) { p.dtype = p.output_dtype = DType::F16; }},
     {"doubled-direct-cpu", "wants AVX-512, met avx2",
@@ -186,7 +186,7 @@ const Decline kDeclines[] = {
      [](ConvProblem& p, accel::DeviceInfo&) { p.c_in = 3; }},
     {"doubled-direct-cpu", "wants groups 1, met 4", [](ConvProblem& p, accel::DeviceInfo&) { p.groups = 4; }},
     {"direct-cpu", "wants a CPU device, met cuda",
-     [](ConvProblem&, accel::DeviceInfo& d) { d.kind = accel::Kind::Cuda; }},
+     [](ConvProblem&, accel::DeviceInfo& d) { d.kind = "cuda"; }},
     {"direct-cpu", "wants fp32 or bf16, met F16",
      [](ConvProblem& p, accel::DeviceInfo&) { p.dtype = p.output_dtype = DType::F16; }},
     {"direct-cpu", "wants AVX-512, met avx2",
@@ -202,7 +202,7 @@ const Decline kDeclines[] = {
     {"winograd-time-cpu", "wants sums without scales, met alpha 0.500000", halve},
     {"winograd-time-cpu", "wants an input as it lies in memory, met one to upsample", upsample},
     {"winograd-time-cpu", "wants a CPU device, met cuda",
-     [](ConvProblem&, accel::DeviceInfo& d) { d.kind = accel::Kind::Cuda; }},
+     [](ConvProblem&, accel::DeviceInfo& d) { d.kind = "cuda"; }},
     {"winograd-time-cpu", "wants fp32 or bf16, met F16",
      [](ConvProblem& p, accel::DeviceInfo&) { p.dtype = p.output_dtype = DType::F16; }},
     {"winograd-time-cpu", "wants AVX-512, met avx2",
@@ -225,7 +225,7 @@ const Decline kDeclines[] = {
     {"winograd-time-cpu", "wants more than 4 output channels, met 4",
      [](ConvProblem& p, accel::DeviceInfo&) { p.filter.k = 4; }},
     {"onednn-cpu", "wants a CPU device, met hip",
-     [](ConvProblem&, accel::DeviceInfo& d) { d.kind = accel::Kind::Hip; }},
+     [](ConvProblem&, accel::DeviceInfo& d) { d.kind = "hip"; }},
     {"onednn-cpu", "wants fp32 or bf16, met F8_E4M3",
      [](ConvProblem& p, accel::DeviceInfo&) { p.dtype = DType::F8E4M3; }},
     {"onednn-cpu", "wants AVX2, met none",
@@ -263,7 +263,7 @@ const Decline kDeclines[] = {
          d.features = "avx2";
      }},
     {"onednn-f32-cpu", "wants a CPU device, met hip",
-     [](ConvProblem&, accel::DeviceInfo& d) { d.kind = accel::Kind::Hip; }},
+     [](ConvProblem&, accel::DeviceInfo& d) { d.kind = "hip"; }},
     {"onednn-f32-cpu",
      "wants every output frame to meet an input frame, met 1 frames, 1 taps, pad 1 before and 0 after",
      [](ConvProblem& p, accel::DeviceInfo&) {
@@ -280,7 +280,7 @@ const Decline kDeclines[] = {
     {"onednn-f32-cpu", "wants bf16 activations, met F32",
      [](ConvProblem& p, accel::DeviceInfo&) { p.dtype = p.output_dtype = DType::F32; }},
     {"reference-cpu", "wants a CPU device, met cuda",
-     [](ConvProblem&, accel::DeviceInfo& d) { d.kind = accel::Kind::Cuda; }},
+     [](ConvProblem&, accel::DeviceInfo& d) { d.kind = "cuda"; }},
     {"reference-cpu", "wants fp32 or bf16 frames to norm, met F16",
      [](ConvProblem& p, accel::DeviceInfo&) {
          p.dtype = p.output_dtype = DType::F16;
@@ -294,7 +294,7 @@ bool is_tested_elsewhere(std::string_view candidate) {
 }
 
 TEST(ConvDispatch, OpensEveryCandidateOfADeviceToAnEasyProblem) {
-    for (const accel::Kind kind : {accel::Kind::Cpu, accel::Kind::Cuda, accel::Kind::Hip}) {
+    for (const std::string_view kind : {"cpu", "cuda", "hip"}) {
         for (const Candidate& candidate : candidates()) {
             if (is_tested_elsewhere(candidate.name)) continue;
             const DispatchRow row = row_of(candidate.name, capable(kind), easy_problem_for(candidate.name));

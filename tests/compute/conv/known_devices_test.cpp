@@ -10,9 +10,8 @@ TEST(KnownDevices, DescribeThemselvesAsTheirDriversWould) {
     for (const KnownDevice& known : known_devices()) {
         const auto info = describe_known_device(known.architecture);
         ASSERT_TRUE(info) << known.architecture;
-        EXPECT_EQ(info->kind, known.architecture.starts_with("gfx") ? accel::Kind::Hip : accel::Kind::Cuda);
+        EXPECT_EQ(info->kind, known.architecture.starts_with("gfx") ? "hip" : "cuda");
         EXPECT_EQ(info->architecture, known.architecture);
-        EXPECT_EQ(info->wave_size, info->kind == accel::Kind::Hip ? 64U : 32U);
         EXPECT_FALSE(info->can_load) << "not opened: " << info->name;
     }
 }
@@ -29,8 +28,37 @@ TEST(KnownDevices, GiveTheRatesOfAChipToWhatHasItsArchitecture) {
     EXPECT_EQ(chip.compute_units, 20U);
     EXPECT_EQ(chip.cuda_architecture(), 100);
     EXPECT_EQ(chip.memory_bytes_per_second, 8e12);
-    info.architecture = "sm_87";
-    EXPECT_EQ(chip_of(info).memory_bytes_per_second, 4.8e12) << "an H200's, for what is not in the list";
+}
+
+TEST(KnownDevices, GiveTheRatesOfItsFamilyToAChipThatIsNotInTheList) {
+    accel::DeviceInfo info = *describe_known_device("sm_80");
+    for (const auto& [architecture, relative] : {std::pair{"sm_87", "sm_86"}, std::pair{"sm_103", "sm_100"},
+                                                 std::pair{"sm_121", "sm_120"}, std::pair{"sm_81", "sm_80"}}) {
+        info.architecture = architecture;
+        const Chip chip = chip_of(info), known = chip_of(*describe_known_device(relative));
+        EXPECT_TRUE(chip.rated) << architecture;
+        EXPECT_EQ(chip.clocks_per_second, known.clocks_per_second) << architecture;
+        EXPECT_EQ(chip.memory_bytes_per_second, known.memory_bytes_per_second) << architecture;
+    }
+}
+
+TEST(KnownDevices, HaveNoRatesForAChipOfNoKnownFamilyWhichIsNotPredicted) {
+    accel::DeviceInfo info = *describe_known_device("sm_90");
+    info.architecture = "sm_110";
+    EXPECT_FALSE(chip_of(info).rated);
+    ConvProblem p;
+    p.dtype = p.output_dtype = Element::BF16;
+    p.h = p.w = 8;
+    p.c_in = 32;
+    p.filter = {.k = 32, .q = 1, .r = 3, .s = 3};
+    const auto rows = explain(info, p);
+    EXPECT_EQ(rows.front().candidate, "implicit-gemm-sm80") << "the first of the list that runs there";
+    EXPECT_TRUE(rows.front().open);
+    EXPECT_FALSE(rows.front().seconds);
+    EXPECT_NE(to_string(rows).find("open, no rates of this chip to predict by"), std::string::npos) << to_string(rows);
+    info.kind = "hip";
+    info.architecture = "sm_91";
+    EXPECT_FALSE(chip_of(info).rated) << "families are of one back end";
 }
 
 TEST(KnownDevices, OfAmdOpenTheCandidatesOfAmdOnly) {

@@ -81,7 +81,7 @@ void Chaos::act(Dice& dice) {
 }
 
 TEST_P(Chaos, OfAStreamLosesNoFrameAndLeavesNothing) {
-    kind_ = accel::Kind::Cpu;
+    kind_ = "cpu";
     validation_ = vulkan::Validation::Off;
     ASSERT_NO_FATAL_FAILURE(open(GetParam().pairing));
     if (IsSkipped()) return;

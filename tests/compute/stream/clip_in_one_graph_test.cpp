@@ -9,7 +9,7 @@ using interop::testing::Pairing;
 class CpuClipInOneGraph : public testing::ClipInOneGraph, public ::testing::WithParamInterface<Pairing> {
   protected:
     void open_pairing() {
-        kind_ = accel::Kind::Cpu;
+        kind_ = "cpu";
         validation_ = vulkan::Validation::WithoutSynchronization;  // relays signal while tests wait
         ASSERT_NO_FATAL_FAILURE(open(GetParam()));
         if (IsSkipped()) return;

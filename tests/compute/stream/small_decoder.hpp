@@ -16,8 +16,7 @@ constexpr std::uint32_t kFrameWidth = 16, kFrameHeight = 8;
 /// For devices that may be lost: returns the error, where small_model() fails the test.
 inline Result<std::shared_ptr<vae::Model>> create_small_model(accel::Device& device) {
     KG_TRY(const auto checkpoint, vae::Checkpoint::open("synthetic:wan2.1,dim=2"));
-    const vae::Precision precision =
-        device.info().kind == accel::Kind::Cpu ? vae::Precision::Fp32 : vae::Precision::Bf16;
+    const vae::Precision precision = device.info().kind == "cpu" ? vae::Precision::Fp32 : vae::Precision::Bf16;
     return vae::Model::create(device, checkpoint, {.precision = precision});
 }
 

@@ -15,7 +15,7 @@ class StreamsThatComeAndGo : public testing::StreamTest, public ::testing::WithP
 
 TEST_P(StreamsThatComeAndGo, LeaveNothingOnTheModelNorOnTheDevices) {
     const interop::testing::Watchdog watchdog("streams", std::chrono::seconds(3600));
-    kind_ = accel::Kind::Cpu;
+    kind_ = "cpu";
     validation_ = vulkan::Validation::Off;  // the layers grow with every object
     ASSERT_NO_FATAL_FAILURE(open(GetParam().pairing));
     if (IsSkipped()) return;

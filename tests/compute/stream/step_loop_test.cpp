@@ -474,7 +474,7 @@ class StreamsOnALostDisplay : public Streams {
 /// No step asks the device any more: the frames that wait for it fill the ring.
 TEST_P(StreamsOnALostDisplay, TellAReaderThatOnlyLooks) {
     validation_ = vulkan::Validation::Off;  // its state machine does not know devices that are lost
-    kind_ = accel::Kind::Cpu;
+    kind_ = "cpu";
     ASSERT_NO_FATAL_FAILURE(open(GetParam().pairing));
     if (IsSkipped()) return;
     ASSERT_NO_FATAL_FAILURE(start_pushed({.storage = GetParam().storage, .slots = 5}));

@@ -47,7 +47,7 @@ inline std::vector<Case> cases_of_every_way() {
 class StreamTest : public interop::testing::InteropTest {
   protected:
     void open_case(const Case& chosen) {
-        kind_ = accel::Kind::Cpu;
+        kind_ = "cpu";
         validation_ = vulkan::Validation::WithoutSynchronization;  // relays signal while tests wait
         ASSERT_NO_FATAL_FAILURE(open(chosen.pairing));
     }

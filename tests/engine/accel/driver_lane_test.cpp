@@ -40,12 +40,12 @@ struct DriverLanes : DriverTest {
 
     /// Calls that look at the thread or ask after the stream, and are not a step's.
     std::vector<std::string_view> asides() const {
-        if (driver.kind == Kind::Hip) return {"hipSetDevice", "hipStreamQuery"};
+        if (driver.kind == "hip") return {"hipSetDevice", "hipStreamQuery"};
         return {"cuCtxGetCurrent", "cuCtxPushCurrent_v2", "cuCtxPopCurrent_v2", "cuStreamQuery",
                 "cuThreadExchangeStreamCaptureMode"};
     }
     std::uint64_t calls_of_steps() const {
-        std::uint64_t all = driver.kind == Kind::Cuda ? cuda::driver_calls(*device)->calls() : control->calls();
+        std::uint64_t all = driver.kind == "cuda" ? cuda::driver_calls(*device)->calls() : control->calls();
         for (const std::string_view aside : asides()) all -= calls(aside);
         return all;
     }
@@ -397,8 +397,8 @@ TEST_P(DriverLanes, ReportALostDeviceInsteadOfWaitingForever) {
     EXPECT_EQ(logged, std::vector<std::string>{"lane accelerator: " + message}) << "once";
 }
 
-const DriverUnderTest kUntimed{Kind::Hip, "Untimed", KINETOGRAPH_STANDIN_HIP_UNTIMED};
-const DriverUnderTest kBare{Kind::Hip, "Bare", KINETOGRAPH_STANDIN_HIP_BARE};
+const DriverUnderTest kUntimed{"hip", "Untimed", KINETOGRAPH_STANDIN_HIP_UNTIMED};
+const DriverUnderTest kBare{"hip", "Bare", KINETOGRAPH_STANDIN_HIP_BARE};
 INSTANTIATE_TEST_SUITE_P(Of, DriverLanes, testing::Values(kHip, kCuda), name_of);
 INSTANTIATE_TEST_SUITE_P(Of, UntimedLanes, testing::Values(kUntimed), name_of);
 INSTANTIATE_TEST_SUITE_P(Of, BareLanes, testing::Values(kBare), name_of);

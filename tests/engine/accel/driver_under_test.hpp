@@ -12,24 +12,24 @@ namespace kinetograph::accel {
 
 /// A driver's library, and how its calls and errors are named.
 struct DriverUnderTest {
-    Kind kind = Kind::Hip;
+    std::string_view kind = "hip";
     std::string name, library;
 
     Result<std::unique_ptr<Device>> create(const DeviceHooks& hooks = {}) const {
         const gpu::DeviceOptions options{.library = library, .hooks = hooks};
-        return kind == Kind::Hip ? hip::create_device(options) : cuda::create_device(options);
+        return kind == "hip" ? hip::create_device(options) : cuda::create_device(options);
     }
     /// This driver's name for something, such as a call or an error.
     std::string word(std::string_view of_hip, std::string_view of_cuda) const {
-        return std::string(kind == Kind::Hip ? of_hip : of_cuda);
+        return std::string(kind == "hip" ? of_hip : of_cuda);
     }
     std::string launch_call() const { return word("hipModuleLaunchKernel", "cuLaunchKernelEx"); }
 };
 inline std::ostream& operator<<(std::ostream& out, const DriverUnderTest& driver) { return out << driver.name; }
 inline std::string name_of(const testing::TestParamInfo<DriverUnderTest>& info) { return info.param.name; }
 
-inline const DriverUnderTest kHip{Kind::Hip, "Hip", KINETOGRAPH_STANDIN_HIP_LIBRARY};
-inline const DriverUnderTest kCuda{Kind::Cuda, "Cuda", cuda::library_under_test()};
+inline const DriverUnderTest kHip{"hip", "Hip", KINETOGRAPH_STANDIN_HIP_LIBRARY};
+inline const DriverUnderTest kCuda{"cuda", "Cuda", cuda::library_under_test()};
 
 struct DriverTest : DeviceTest<testing::TestWithParam<DriverUnderTest>> {
     const DriverUnderTest& driver = GetParam();
@@ -38,7 +38,7 @@ struct DriverTest : DeviceTest<testing::TestWithParam<DriverUnderTest>> {
     DriverTest() : DeviceTest(GetParam().library) {}
     Result<std::unique_ptr<Device>> open_device() const override { return driver.create(hooks); }
     std::uint64_t calls(std::string_view call) const {
-        return driver.kind == Kind::Cuda ? cuda::driver_calls(*device)->calls(call) : control->calls(call);
+        return driver.kind == "cuda" ? cuda::driver_calls(*device)->calls(call) : control->calls(call);
     }
 };
 

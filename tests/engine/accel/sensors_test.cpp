@@ -17,7 +17,7 @@ std::map<std::string, double> read(Sensors& sensors) {
     return values;
 }
 
-DeviceInfo gpu_at(Kind kind, std::uint32_t bus) {
+DeviceInfo gpu_at(std::string_view kind, std::uint32_t bus) {
     DeviceInfo gpu;
     gpu.kind = kind;
     gpu.name = "a GPU";
@@ -38,11 +38,11 @@ class SensorFiles : public ::testing::Test {
     const std::filesystem::path sysfs_ =
         std::filesystem::path(::testing::TempDir()) /
         (std::string("sysfs_") + ::testing::UnitTest::GetInstance()->current_test_info()->name());
-    const DeviceInfo gpu_ = gpu_at(Kind::Hip, 0x3b);
+    const DeviceInfo gpu_ = gpu_at("hip", 0x3b);
 };
 
 TEST(Nvml, TellsWhatTheGpuTellsAndLeavesOutTheRest) {
-    const DeviceInfo gpu = gpu_at(Kind::Cuda, 0x3b);
+    const DeviceInfo gpu = gpu_at("cuda", 0x3b);
     auto sensors = open_sensors(gpu, {.nvml = KINETOGRAPH_STANDIN_NVML});
     ASSERT_TRUE(sensors) << sensors.error().message;
     const std::map<std::string, double> wanted{
@@ -51,7 +51,7 @@ TEST(Nvml, TellsWhatTheGpuTellsAndLeavesOutTheRest) {
 }
 
 TEST(Nvml, IsNotThereForAnotherGpuOrWithoutItsLibrary) {
-    DeviceInfo gpu = gpu_at(Kind::Cuda, 0x5e);
+    DeviceInfo gpu = gpu_at("cuda", 0x5e);
     const auto another = open_sensors(gpu, {.nvml = KINETOGRAPH_STANDIN_NVML});
     ASSERT_FALSE(another);
     EXPECT_NE(another.error().message.find("finds no GPU at 00000000:5E:00.0: Not Found"), std::string::npos)
@@ -140,9 +140,9 @@ TEST_F(SensorFiles, AreCountedByAWatchWithTheMemoryOfTheDevice) {
 }
 
 TEST(DeviceWatches, CountEqualGpusApart) {
-    DeviceInfo gpu = gpu_at(Kind::Cuda, 0x3b);
+    DeviceInfo gpu = gpu_at("cuda", 0x3b);
     EXPECT_EQ(counted_name_of(gpu), "a GPU at 3b:00");
-    EXPECT_EQ(counted_name_of(gpu_at(Kind::Cuda, 0x5e)), "a GPU at 5e:00");
+    EXPECT_EQ(counted_name_of(gpu_at("cuda", 0x5e)), "a GPU at 5e:00");
     gpu.pci->domain = 1;
     EXPECT_EQ(counted_name_of(gpu), "a GPU at 0001:3b:00");
     gpu.pci.reset();

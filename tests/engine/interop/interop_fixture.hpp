@@ -119,7 +119,7 @@ class InteropTest : public ::testing::Test {
     }
 
     vulkan::Validation validation_ = vulkan::Validation::On;
-    accel::Kind kind_ = accel::Kind::Hip;
+    std::string_view kind_ = "hip";
     bool tells_budget_ = false;  ///< the display reports budgets, by VK_EXT_memory_budget
     AcceleratorCalls calls_;
     std::unique_ptr<vulkan::Instance> instance_;

@@ -18,7 +18,7 @@ namespace {
 
 struct Side {
     std::string name;
-    accel::Kind kind = accel::Kind::Cuda;
+    std::string_view kind = "cuda";
     accel::Batches batches = accel::Batches::Eager;
 };
 std::ostream& operator<<(std::ostream& out, const Side& side) { return out << side.name; }
@@ -38,7 +38,7 @@ class Losses : public testing::ScaleCrossing, public ::testing::WithParamInterfa
         ScaleCrossing::TearDown();
         if (!is_cuda()) hip_.reset({});
     }
-    bool is_cuda() const { return GetParam().kind == accel::Kind::Cuda; }
+    bool is_cuda() const { return GetParam().kind == "cuda"; }
     const char* wanted() const { return is_cuda() ? "CUDA_ERROR_LAUNCH_FAILED (719)" : "hipErrorLaunchFailure (719)"; }
 
     void start(const standin::Options& options) {
@@ -47,8 +47,7 @@ class Losses : public testing::ScaleCrossing, public ::testing::WithParamInterfa
     }
     /// In the process as it is, after whatever has happened in it.
     static Result<std::unique_ptr<accel::Device>> open_again() {
-        if (GetParam().kind == accel::Kind::Cuda)
-            return accel::cuda::create_device({.library = KINETOGRAPH_STANDIN_CUDA_LIBRARY});
+        if (GetParam().kind == "cuda") return accel::cuda::create_device({.library = KINETOGRAPH_STANDIN_CUDA_LIBRARY});
         return accel::hip::create_device({.library = accel::hip::kStandin});
     }
     void start_on(Result<std::unique_ptr<accel::Device>> device) {
@@ -261,9 +260,9 @@ TEST_F(LostPartners, DoNotHoldUpTheEndOfALaneThatNoStreamCanRelease) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Sides, Losses,
-                         ::testing::Values(Side{"Cuda", accel::Kind::Cuda, accel::Batches::Eager},
-                                           Side{"CudaReplayed", accel::Kind::Cuda, accel::Batches::Replayed},
-                                           Side{"Hip", accel::Kind::Hip, accel::Batches::Eager}),
+                         ::testing::Values(Side{"Cuda", "cuda", accel::Batches::Eager},
+                                           Side{"CudaReplayed", "cuda", accel::Batches::Replayed},
+                                           Side{"Hip", "hip", accel::Batches::Eager}),
                          [](const auto& side) { return side.param.name; });
 
 /// A Vulkan device on the GPU of an accelerator that is lost.

@@ -10,7 +10,7 @@ namespace kinetograph::interop::testing {
 
 struct SameGpuOptions {
     std::array<std::uint8_t, 16> uuid{};  ///< of the Vulkan device; zeros: of another device
-    accel::Kind kind = accel::Kind::Hip;  ///< Cpu: decoders can run on it
+    std::string_view kind = "hip";        ///< cpu: decoders can run on it
     bool imports_timelines = true;
     bool refuses_imports = false;  ///< claims to import, but fails to
     bool refuses_host_memory = false;

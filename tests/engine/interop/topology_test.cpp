@@ -9,7 +9,7 @@ constexpr std::array<std::uint8_t, 16> kUuid{0xab, 0xcd, 1, 2, 3};
 /// A GPU that can do everything.
 accel::DeviceInfo gpu() {
     accel::DeviceInfo info;
-    info.kind = accel::Kind::Hip;
+    info.kind = "hip";
     info.name = "AMD Instinct MI355X";
     info.uuid = kUuid;
     info.can_import_host.available = true;

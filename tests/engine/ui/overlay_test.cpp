@@ -131,12 +131,13 @@ class Overlay : public ::testing::Test {
 TEST_F(Overlay, ItsFiguresAndPassesCanBeReadInThePicture) {
     const Nanoseconds now = host_now();
     fill(recorder_, now);
-    ProfilerOverlay overlay(recorder_);
+    profile::Profile profile(recorder_);
+    profile.update(now);
     auto layer = Layer::create(*device_, {});
     ASSERT_TRUE(layer) << layer.error().message;
     const present::Picture picture = render([&](graph::FrameGraph& frame, graph::Image target) {
         (*layer)->begin_frame(640, 400, std::chrono::milliseconds(16));
-        overlay.draw(figures(), now, (*layer)->fonts());
+        draw_profiler_overlay(profile, figures(), now, (*layer)->fonts());
         return (*layer)->end_frame(frame, target);
     });
     ASSERT_TRUE(present::write_png(std::filesystem::path(::testing::TempDir()) / "overlay.png", picture.view()));
@@ -163,32 +164,35 @@ TEST_F(Overlay, ItsFiguresAndPassesCanBeReadInThePicture) {
     EXPECT_NEAR(picture.rgba[corner], 0.3 * 255, 1.0);
 }
 
-TEST_F(Overlay, APictureThatIsKeptShowsLanesThatHaveRunSinceTheLastRefresh) {
+TEST_F(Overlay, ShowsTheSharesThatTheProfileHas) {
     const Nanoseconds now = host_now();
     recorder_.add(profile::Span{"decoder.conv1", "accelerator", now - std::chrono::milliseconds(40), now, 1});
-    ProfilerOverlay overlay(recorder_);
+    profile::Profile profile(recorder_);
+    profile.update(now);
     auto layer = Layer::create(*device_, {});
     ASSERT_TRUE(layer) << layer.error().message;
-    const auto picture_at = [&](Nanoseconds time, Statistics refresh) {
+    const auto picture_at = [&](Nanoseconds time) {
         return render([&](graph::FrameGraph& frame, graph::Image target) {
             (*layer)->begin_frame(640, 400, std::chrono::milliseconds(16));
-            overlay.draw(figures(), time, (*layer)->fonts(), {.refresh = refresh});
+            draw_profiler_overlay(profile, figures(), time, (*layer)->fonts());
             return (*layer)->end_frame(frame, target);
         });
     };
-    picture_at(now, Statistics::Readable);
     const Nanoseconds soon = now + std::chrono::milliseconds(20);
     recorder_.add(profile::Span{"picture", "graphics", now, soon, 2});
-    EXPECT_LT(find_text(picture_at(soon, Statistics::Readable), "graphics", kTextSize).correlation, 0.8);
-    const present::Picture kept = picture_at(soon, Statistics::OfNow);
-    for (const char* text : {"accelerator", "graphics", "picture"})
-        EXPECT_GT(find_text(kept, text, kTextSize).correlation, 0.9) << text;
+    profile.update(soon);
+    const present::Picture readable = picture_at(soon);
+    EXPECT_GT(find_text(readable, "graphics", kTextSize).correlation, 0.9) << "a lane is shown at once";
+    EXPECT_LT(find_text(readable, "picture", kTextSize).correlation, 0.8) << "its passes with the next shares";
+    profile.refresh(soon);
+    EXPECT_GT(find_text(picture_at(soon), "picture", kTextSize).correlation, 0.9);
 }
 
 TEST_F(Overlay, DrawsInTheContextOfAHostApplicationAndLeavesItsStyleAlone) {
     const Nanoseconds now = host_now();
     fill(recorder_, now);
-    ProfilerOverlay overlay(recorder_);
+    profile::Profile profile(recorder_);
+    profile.update(now);
     ImGuiContext* host = ImGui::CreateContext();
     ImGui::SetCurrentContext(host);
     ImGui::GetIO().IniFilename = nullptr;
@@ -203,7 +207,7 @@ TEST_F(Overlay, DrawsInTheContextOfAHostApplicationAndLeavesItsStyleAlone) {
         ImGui::SetNextWindowPos({540, 300});
         ImGui::Begin("host window");
         ImGui::End();
-        overlay.draw(figures(), now, fonts);
+        draw_profiler_overlay(profile, figures(), now, fonts);
         ImGui::Render();
         return (*renderer)->declare(frame, "host's interface", target, *ImGui::GetDrawData());
     });

@@ -124,8 +124,6 @@ STANDIN_EXPORT Status cuDeviceGetAttribute(int* value, DeviceAttribute attribute
         switch (attribute) {
             case DeviceAttribute::MaxThreadsPerBlock:
                 return 1024;
-            case DeviceAttribute::WarpSize:
-                return 32;
             case DeviceAttribute::MultiprocessorCount:
                 return 132;
             case DeviceAttribute::PciBus:

@@ -19,7 +19,7 @@ class PresentedDecodes : public interop::testing::InteropTest, public ::testing:
     void set_up() {
         validation_ = vulkan::Validation::WithoutSynchronization;  // relays signal while others wait
         if (GetParam()) {
-            kind_ = accel::Kind::Cpu;
+            kind_ = "cpu";
             return open(*GetParam());
         }
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

@@ -198,7 +198,6 @@ TEST(CudaDriverApi, GivesErrorsTheToolkitsNumbers) {
 
 TEST(CudaDriverApi, GivesAttributesAndFlagsTheToolkitsNumbers) {
     EXPECT_VALUE(DeviceAttribute::MaxThreadsPerBlock, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
-    EXPECT_VALUE(DeviceAttribute::WarpSize, CU_DEVICE_ATTRIBUTE_WARP_SIZE);
     EXPECT_VALUE(DeviceAttribute::MultiprocessorCount, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
     EXPECT_VALUE(DeviceAttribute::PciBus, CU_DEVICE_ATTRIBUTE_PCI_BUS_ID);
     EXPECT_VALUE(DeviceAttribute::PciDevice, CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID);

@@ -127,7 +127,7 @@ class CallersStream {
 TEST_F(CudaStreams, AStreamOfTheCallersTakesOurWorkInItsOrderAndStaysTheCallers) {
     const CallersStream theirs(library);
     {
-        auto adopted = adopt_stream(*device, "the caller's", theirs.handle());
+        auto adopted = device->adopt_stream("the caller's", theirs.handle());
         ASSERT_TRUE(adopted) << message_of(adopted);
         enqueue(**adopted, "ours", params(*a, *b, 2, 0));
         theirs.clear(*b, 4 * sizeof(float));
@@ -141,7 +141,7 @@ TEST_F(CudaStreams, AStreamOfTheCallersTakesOurWorkInItsOrderAndStaysTheCallers)
 TEST_F(CudaStreams, AStreamOfTheCallersMayBeDestroyedWhileItsSignalsAreWaitedFor) {
     auto theirs = std::make_unique<CallersStream>(library);
     const auto made = *device->create_timeline(), asked = *device->create_timeline();
-    auto adopted = std::move(*adopt_stream(*device, "the caller's", theirs->handle()));
+    auto adopted = std::move(*device->adopt_stream("the caller's", theirs->handle()));
     adopted->wait(asked, 1);
     enqueue(*adopted, "ours", params(*a, *b, 2, 0));
     adopted->signal(made, 1);
@@ -150,7 +150,7 @@ TEST_F(CudaStreams, AStreamOfTheCallersMayBeDestroyedWhileItsSignalsAreWaitedFor
     ends.join();
     EXPECT_EQ(made->value(), 1U);
 
-    adopted = std::move(*adopt_stream(*device, "the caller's", theirs->handle()));
+    adopted = std::move(*device->adopt_stream("the caller's", theirs->handle()));
     adopted->signal(made, 2);
     ASSERT_TRUE(made->wait(2));
     theirs.reset();
@@ -165,7 +165,7 @@ void give_up_an_adopted_stream(const std::string& library) {
     auto made = device->create_timeline().value();
     const std::weak_ptr<Timeline> written = made;
     made->set_name("what is made");
-    auto adopted = adopt_stream(*device, "the caller's", theirs->handle()).value();
+    auto adopted = device->adopt_stream("the caller's", theirs->handle()).value();
     adopted->wait(asked, 1);
     adopted->signal(made, 1);
     made.reset();
@@ -190,7 +190,7 @@ TEST_F(CudaStreams, AStreamOfTheCallersIsGivenUpWhoseSignalDoesNotCome) {
 TEST_F(CudaStreams, AStreamOfTheCallersHandsOverByATimelineAndTheHostNeverWaits) {
     const CallersStream theirs(library);
     const auto written = *device->create_timeline(), taken = *device->create_timeline();
-    const auto adopted = std::move(*adopt_stream(*device, "the caller's", theirs.handle()));
+    const auto adopted = std::move(*device->adopt_stream("the caller's", theirs.handle()));
     for (std::uint64_t step = 1; step <= 20; ++step) {
         adopted->wait(taken, step - 1);
         theirs.clear(*a, kCount * sizeof(float));
@@ -204,19 +204,13 @@ TEST_F(CudaStreams, AStreamOfTheCallersHandsOverByATimelineAndTheHostNeverWaits)
 }
 
 TEST_F(CudaStreams, TheDefaultStreamIsAdoptedTooAndCannotBeCaptured) {
-    auto adopted = adopt_stream(*device, "default", nullptr);
+    auto adopted = device->adopt_stream("default", nullptr);
     ASSERT_TRUE(adopted) << message_of(adopted);
     enqueue(**adopted, "ours", params(*a, *b, 2, 0));
     EXPECT_TRUE((*adopted)->synchronize());
     EXPECT_EQ(read(*b).at(4), 8.F);
     EXPECT_EQ(message_of((*adopted)->begin_capture()),
               "capturing stream \"default\": cuStreamBeginCapture: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900)");
-}
-
-TEST_F(CudaStreams, OfOtherKindsOfDevicesAreNotAdopted) {
-    const auto cpu = cpu::create_device();
-    EXPECT_EQ(message_of(adopt_stream(*cpu, "theirs", nullptr)),
-              "adopting stream \"theirs\": " + cpu->info().name + " is not a CUDA device");
 }
 
 TEST_F(CudaStreams, ErrorsOfPtxCarryTheCompilersLog) {

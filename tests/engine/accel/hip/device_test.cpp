@@ -10,7 +10,7 @@ using HipDevices = Standin;
 
 TEST_F(HipDevices, DescribeThemselves) {
     const DeviceInfo& info = device->info();
-    EXPECT_EQ(info.kind, Kind::Hip);
+    EXPECT_EQ(info.kind, "hip");
     EXPECT_EQ(info.name, "Stand-in MI355X");
     EXPECT_EQ(info.driver, kStandin + ", HIP 7.0.51831");
     EXPECT_EQ(info.features, "gfx950:sramecc+:xnack-");
@@ -19,7 +19,6 @@ TEST_F(HipDevices, DescribeThemselves) {
     EXPECT_EQ(info.pci, (PciAddress{.domain = 0, .bus = 0x75, .device = 0}));
     EXPECT_EQ(info.memory_bytes, 4ULL << 30U);
     EXPECT_EQ(info.compute_units, 256U);
-    EXPECT_EQ(info.wave_size, 64U);
     EXPECT_EQ(info.shared_bytes_per_block, 160U << 10U);
     EXPECT_TRUE(info.can_load && info.can_capture && info.can_time_graphs && info.can_import_host &&
                 info.can_import_memory);

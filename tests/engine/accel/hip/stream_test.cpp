@@ -86,7 +86,7 @@ TEST_F(HipStreams, AStreamOfTheCallersTakesOurWorkInItsOrderAndStaysTheCallers) 
     ASSERT_EQ(create(&theirs, 0), Status::Success);
     const auto made = *device->create_timeline();
     {
-        const auto adopted = adopt_stream(*device, "the caller's", theirs);
+        const auto adopted = device->adopt_stream("the caller's", theirs);
         ASSERT_TRUE(adopted) << message_of(adopted);
         ASSERT_EQ(clear(a->data(), 0x3F, kCount * sizeof(float), theirs), Status::Success);
         (*adopted)->copy(b->data(), a->data(), kCount * sizeof(float));
