@@ -1,7 +1,7 @@
 #include <kinetograph/engine/base/replacing_file.hpp>
 #include <kinetograph/tools/kinetograph/named_files.hpp>
 #include <kinetograph/tools/media/frame_sink.hpp>
-#include <kinetograph/tools/media/png_names.hpp>
+#include <kinetograph/tools/media/picture_names.hpp>
 
 #include <filesystem>
 #include <system_error>
@@ -18,15 +18,16 @@ bool is_file(const NamedFile& file) {
 /// Whether writing `output` would write to `file`.
 bool writes(const NamedFile& output, const path& file) {
     const bool is_sequence =
-        output.use == NamedFile::Use::Frames && media::output_kind(output.path) == media::OutputKind::PngSequence;
+        output.use == NamedFile::Use::Frames && media::output_kind(output.path) == media::OutputKind::Pictures;
     if (!is_sequence) return is_same_file(output.path, file);
-    const auto names = media::PngNames::parse(output.path);
+    const auto names = media::PictureNames::parse(output.path);
     if (!names) return false;  // not a file name; its sink will report it
     std::error_code error;
     path place = std::filesystem::weakly_canonical(file, error);
     if (error) place = file;
     const path folder = names->folder().empty() ? path(".") : names->folder();
-    return names->index_of(place.filename().string()) && is_same_file(folder, place.parent_path());
+    const std::string name = place.filename().string();
+    return (names->index_of(name) || name == names->only().filename()) && is_same_file(folder, place.parent_path());
 }
 
 }  // namespace
