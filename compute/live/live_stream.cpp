@@ -20,7 +20,7 @@ constexpr Nanoseconds kPoll = std::chrono::milliseconds(20);  // how soon a wait
 
 class ReadingStream final : public LiveStream {
   public:
-    ReadingStream(Incoming incoming, bool one_latent_frame, std::unique_ptr<stream::FrameStream> decoding);
+    ReadingStream(Incoming incoming, const session::Session& session, std::unique_ptr<stream::FrameStream> decoding);
     ReadingStream(const ReadingStream&) = delete;
     ReadingStream& operator=(const ReadingStream&) = delete;
     ~ReadingStream() override;
@@ -65,7 +65,8 @@ class ReadingStream final : public LiveStream {
     std::optional<Error> ended_with() const;
 
     const Incoming incoming_;
-    const bool one_latent_frame_;  ///< a clip of the family is one latent frame
+    const vae::LatentsWanted wanted_;  ///< by the checkpoint
+    const Log log_;
     const std::unique_ptr<stream::FrameStream> decoding_;
     std::uint64_t of_the_clip_ = 0;  ///< latent frames decoded since the last reset; of the thread that decodes
 
@@ -87,8 +88,12 @@ class ReadingStream final : public LiveStream {
     std::thread reader_, decoder_;
 };
 
-ReadingStream::ReadingStream(Incoming incoming, bool one_latent_frame, std::unique_ptr<stream::FrameStream> decoding)
-    : incoming_(std::move(incoming)), one_latent_frame_(one_latent_frame), decoding_(std::move(decoding)) {
+ReadingStream::ReadingStream(Incoming incoming, const session::Session& session,
+                             std::unique_ptr<stream::FrameStream> decoding)
+    : incoming_(std::move(incoming)),
+      wanted_(session.wanted()),
+      log_(session.device().log()),
+      decoding_(std::move(decoding)) {
     grant();
     reader_ = std::thread([this] { read(); });
     decoder_ = std::thread([this] { decode(); });
@@ -201,9 +206,12 @@ Result<bool> ReadingStream::decode_next() {
 /// Waits for room among the decoder's frames, but no longer than until a reset or the end.
 Result<void> ReadingStream::decode(const Arrived& arrived) {
     const std::string place = fmt::format("{}, chunk {}", incoming_.title, arrived.latent.chunk);
-    if (one_latent_frame_ && of_the_clip_ > 0)
+    if (wanted_.pictures && of_the_clip_ > 0)
         return fail(ErrorCode::InvalidArgument, "{}: a clip of {} is one latent frame; a reset begins another", place,
                     incoming_.header.family);
+    if (arrived.latent.chunk == 0)
+        if (const auto doubt = vae::doubt_scale(incoming_.title, arrived.latent.values, wanted_))
+            log_.warn("{}", *doubt);
     for (;;) {
         {
             const Lock lock(mutex_);
@@ -332,7 +340,7 @@ Result<std::unique_ptr<stream::FrameStream>> open_decoder(const session::Session
                                                           const families::Family& family, const Incoming& incoming,
                                                           session::StreamOptions options) {
     KG_CHECK(check(session, family, incoming));
-    options.fps = incoming.header.fps;
+    if (options.fps == 0) options.fps = incoming.header.fps;
     return session.decode(vae::LatentSize{incoming.header.height, incoming.header.width}, options);
 }
 
@@ -341,7 +349,7 @@ Result<std::unique_ptr<stream::FrameStream>> open_decoder(const session::Session
 Result<std::unique_ptr<LiveStream>> LiveStream::create(const session::Session& session, const families::Family& family,
                                                        Incoming incoming, const session::StreamOptions& options) {
     KG_TRY(auto decoder, open_decoder(session, family, incoming, options));
-    return std::make_unique<ReadingStream>(std::move(incoming), family.one_latent_frame, std::move(decoder));
+    return std::make_unique<ReadingStream>(std::move(incoming), session, std::move(decoder));
 }
 
 }  // namespace kinetograph::live

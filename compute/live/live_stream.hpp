@@ -26,7 +26,8 @@ class LiveStream : public stream::FrameStream {
   public:
     static constexpr std::size_t kQueued = 4;  ///< latent frames
 
-    /// `family` is the checkpoint's; `options.fps` and `options.loop` are ignored. Errors: InvalidArgument (latents of
+    /// `family` is the checkpoint's; `options.fps` 0 is the stream's own rate, and
+    /// `options.loop` is ignored. Errors: InvalidArgument (latents of
     /// another family, channels), those of session::Session::decode: the caller tries again, or refuses the feed.
     static Result<std::unique_ptr<LiveStream>> create(const session::Session& session, const families::Family& family,
                                                       Incoming incoming, const session::StreamOptions& options = {});

@@ -35,7 +35,9 @@ Result<std::unique_ptr<accel::Device>> open_device(const std::string& name, cons
 }
 
 Result<std::unique_ptr<Session>> Session::open(const std::string& weights, const SessionOptions& options) {
-    KG_TRY(const auto checkpoint, vae::Checkpoint::open(weights, {options.hooks.host, options.limits}));
+    KG_TRY(const auto checkpoint,
+           vae::Checkpoint::open(weights, {options.hooks.host, options.limits}, options.checkpoint));
+    vae::write_notes(options.accelerator ? options.accelerator->log() : options.hooks.log, checkpoint.notes());
     return open(checkpoint, options);
 }
 
@@ -56,6 +58,7 @@ Result<std::unique_ptr<Session>> Session::open(const vae::Checkpoint& checkpoint
                     vae::to_string(options.model.precision), session->device_->info().name);
     KG_CHECK(options.limits.check(session->description_));
     KG_TRY(session->model_, vae::Model::create(*session->device_, checkpoint, options.model));
+    session->wanted_ = vae::wanted_by(checkpoint, options.model.latents);
     session->device_->log().info("opened {}", session->description_);
     if (options.measure_ceiling && options.recorder != nullptr) session->tell_ceiling();
     if (options.watch_device && options.recorder != nullptr)
@@ -105,7 +108,7 @@ stream::FrameStreamOptions Session::stream_options(const StreamOptions& options)
             .slots = options.slots,
             .loop = options.loop,
             .latent_frames = options.latent_frames,
-            .fps = options.fps,
+            .fps = options.fps > 0 ? options.fps : wanted_.fps,
             .recorder = recorder_,
             .passes = recorder_,
             .limits = options.limits};
@@ -113,7 +116,10 @@ stream::FrameStreamOptions Session::stream_options(const StreamOptions& options)
 
 Result<std::unique_ptr<stream::FrameStream>> Session::decode(const std::filesystem::path& latents,
                                                              const StreamOptions& options) const {
-    KG_TRY(const auto clip, vae::Latents::open(latents, {.allocator = {}, .limits = options.limits}));
+    vae::LatentsChoices choices = options.latents;
+    choices.fps = options.fps;
+    KG_TRY(const auto clip, vae::Latents::open(latents, wanted_, choices, {.allocator = {}, .limits = options.limits}));
+    vae::write_notes(device_->log(), clip.notes);
     return decode(clip, options);
 }
 

@@ -38,6 +38,7 @@ struct SessionOptions {
     /// allocator, but takes a budget that is given here.
     accel::DeviceHooks hooks{};
     vae::ModelOptions model{};
+    vae::CheckpointChoices checkpoint{};        ///< of open() by a name
     std::optional<ApplicationVulkan> vulkan{};  ///< frames may be images of this device
     const vulkan::Device* display = nullptr;    ///< or of this one, which outlives the session and its streams
     profile::Recorder* recorder = nullptr;      ///< of every pass; outlives the session and its streams
@@ -57,8 +58,9 @@ struct StreamOptions {
     /// How many latent frames of a clip a step takes; a clip's first step takes one. More are faster, but need more
     /// memory, and their frames come later. There are more slots than a step makes frames.
     std::int64_t latent_frames = 1;
-    double fps = 24.0;    ///< of latents that are pushed; a clip has its own
-    CallLimits limits{};  ///< of decode(): packing and uploading the weights, uploading the clip
+    double fps = 0;                 ///< 0: the file's, or the family's
+    vae::LatentsChoices latents{};  ///< of decode() from a file, besides `fps`
+    CallLimits limits{};            ///< of decode(): packing and uploading the weights, uploading the clip
 };
 
 /// Opens a device by name, as in SessionOptions::device. "auto" logs the devices that it has not taken, and why.
@@ -81,9 +83,10 @@ class Session {
     Session& operator=(const Session&) = delete;
     ~Session() = default;
 
-    /// Decodes a clip ahead of its reader, on a thread of its own. Errors: those of vae::Latents::open; InvalidArgument
-    /// (a clip that the checkpoint does not take); OutOfMemory, stating what is needed; Unsupported (images, and frames
-    /// cannot reach a Vulkan device, or there is none); Cancelled.
+    /// Decodes a clip ahead of its reader, on a thread of its own; the device's log gets the notes about a file.
+    /// Errors: those of vae::Latents::open; InvalidArgument (a clip that the checkpoint does not take); OutOfMemory,
+    /// stating what is needed; Unsupported (images, and frames cannot reach a Vulkan device, or there is none);
+    /// Cancelled.
     Result<std::unique_ptr<stream::FrameStream>> decode(const std::filesystem::path& latents,
                                                         const StreamOptions& options = {}) const;
     Result<std::unique_ptr<stream::FrameStream>> decode(const vae::Latents& clip,
@@ -93,6 +96,7 @@ class Session {
 
     accel::Device& device() const { return *device_; }
     const std::shared_ptr<vae::Model>& model() const { return model_; }
+    const vae::LatentsWanted& wanted() const { return wanted_; }  ///< how files of latents are read for the model
     /// "wan_2.1_vae.safetensors · bf16 · NVIDIA H200"
     const std::string& description() const { return description_; }
 
@@ -109,6 +113,7 @@ class Session {
     std::shared_ptr<const vulkan::Device> display_;     ///< null without Vulkan
     std::shared_ptr<accel::Device> device_;
     std::shared_ptr<vae::Model> model_;
+    vae::LatentsWanted wanted_;
     profile::Recorder* recorder_ = nullptr;
     std::unique_ptr<accel::DeviceWatch> watch_;  ///< null unless SessionOptions::watch_device
 };

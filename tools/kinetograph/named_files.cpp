@@ -1,3 +1,4 @@
+#include <kinetograph/compute/vae/recognition.hpp>
 #include <kinetograph/engine/base/replacing_file.hpp>
 #include <kinetograph/tools/kinetograph/named_files.hpp>
 #include <kinetograph/tools/media/frame_sink.hpp>
@@ -37,7 +38,7 @@ Result<void> check_distinct(std::span<const NamedFile> files) {
         if (output.use == NamedFile::Use::Read || !is_file(output)) continue;
         for (const NamedFile& other : files) {
             if (&other == &output || !is_file(other)) continue;
-            if (writes(output, other.path))
+            if (writes(output, vae::split_prefix(other.path).first))
                 return fail(ErrorCode::InvalidArgument, "{} {} would overwrite {} {}", output.role, output.path,
                             other.role, other.path);
         }
