@@ -258,7 +258,7 @@ Result<TensorSource> parse_pickles(const OwnedBytes& contents, const std::string
     std::span<const std::byte> rest = contents.bytes;
     torch_file::Unpickled described, keys;
     for (int i = 0; i < kPickles; ++i) {
-        KG_TRY(keys, torch_file::unpickle(rest, name, options.limits));
+        KG_TRY(keys, torch_file::unpickle(rest.first(std::min(rest.size(), kLongestPickle)), name, options.limits));
         rest = rest.subspan(keys.bytes);
         if (i == kObject) described = std::move(keys);
     }

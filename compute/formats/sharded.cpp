@@ -112,7 +112,7 @@ Result<TensorSource> open_index(const std::filesystem::path& path, const tensor:
     const std::string name = path.string();
     KG_TRY(auto read, read_text(path, options.limits));
     const auto text = std::make_shared<const std::string>(std::move(read));
-    if (!text->starts_with('{') && !text->starts_with('['))
+    if (!text->empty() && !text->starts_with('{') && !text->starts_with('['))
         if (const std::string what = tensor::guess_content(std::as_bytes(std::span(*text))); !what.empty())
             return fail(ErrorCode::Corrupt, "{}: this is {}", name, what);
     KG_TRY(const auto shard_of, parse_index(*text, name));

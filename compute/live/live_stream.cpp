@@ -209,7 +209,7 @@ Result<void> ReadingStream::decode(const Arrived& arrived) {
     if (wanted_.pictures && of_the_clip_ > 0)
         return fail(ErrorCode::InvalidArgument, "{}: a clip of {} is one latent frame; a reset begins another", place,
                     incoming_.header.family);
-    if (arrived.latent.chunk == 0)
+    if (arrived.latent.chunk == 0 && of_the_clip_ == 0)
         if (const auto doubt = vae::doubt_scale(incoming_.title, arrived.latent.values, wanted_))
             log_.warn("{}", *doubt);
     for (;;) {

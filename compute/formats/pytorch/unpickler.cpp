@@ -230,8 +230,16 @@ class Unpickler {
             push(known.value);
             return {};
         }
-        push(Unknown{&texts_.emplace_back(module + "." + name)});
+        KG_TRY(const std::string* unknown, unknown_name(module + "." + name));
+        push(Unknown{unknown});
         return {};
+    }
+
+    /// Kept once: a pickle needs few bytes to name what is not known another time.
+    Result<const std::string*> unknown_name(std::string name) {
+        if (name.size() > kLongestName) return corrupt("has a name of {} bytes", name.size());
+        if (unknown_.size() == kMostTensors) return corrupt("wants more than {} different things", kMostTensors);
+        return &*unknown_.insert(std::move(name)).first;
     }
 
     /// Pushes what `made_by` would make: an object without a value.
@@ -488,10 +496,14 @@ class Unpickler {
             case 'i': {  // INST
                 KG_TRY(const auto module, take_line());
                 KG_TRY(const auto name, take_line());
-                return instantiate(&texts_.emplace_back(module + "." + name));
+                KG_TRY(const std::string* unknown, unknown_name(module + "." + name));
+                return instantiate(unknown);
             }
             case 'o':  // OBJ
-                return instantiate(&texts_.emplace_back("an object"));
+            {
+                KG_TRY(const std::string* unknown, unknown_name("an object"));
+                return instantiate(unknown);
+            }
             case 'Q':  // BINPERSID
                 return push_storage();
             case 'b':  // BUILD: attributes, of an object or of a dictionary (state_dict's _metadata)
@@ -716,6 +728,7 @@ class Unpickler {
     std::unordered_set<const Container*> met_;
     std::unordered_set<std::string> names_;
     std::unordered_map<const Container*, bool> taken_;
+    std::unordered_set<std::string> unknown_;
     Unpickled made_;
 };
 

@@ -185,6 +185,17 @@ TEST(PyTorchFile, DescribesAsManyTensorsAsItMayList) {
     EXPECT_EQ(refusal(open_archive(described("0", 100'001))), "its pickle describes more than 100000 tensors");
 }
 
+TEST(PyTorchFile, NamesOfWhatIsNotKnownAreKeptOnceAndAreNotLong) {
+    const auto with_name = [](std::size_t length, std::size_t times) {
+        std::string pickle =
+            "\x80\x02" + Pickle::text("m") + "q" + '\0' + Pickle::text(std::string(length, 'n')) + "q\x01";
+        for (std::size_t i = 0; i < times; ++i) pickle += std::string("h\0h\1\x93", 5) + "0";
+        return pickle + "}.";
+    };
+    EXPECT_TRUE(open_archive(with_name(1022, 100'000)));
+    EXPECT_EQ(refusal(open_archive(with_name(1023, 1))), "its pickle has a name of 1025 bytes");
+}
+
 TEST(PyTorchFile, MayReferToItselfWithoutEnd) {
     const auto source = open_archive("\x80\x02}q\x01(" + Pickle::text("self") + "h\x01u.");
     ASSERT_TRUE(source) << source.error().message;
