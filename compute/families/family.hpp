@@ -3,6 +3,7 @@
 
 #include <kinetograph/compute/nn/network.hpp>
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,8 +20,30 @@ struct LatentStatistics {
 struct Widths {
     std::int64_t dim = 0;    ///< channels of the last and narrowest stage
     std::int64_t z_dim = 0;  ///< latent channels
+    /// Channels of the last layer: 3, or 4 with an alpha, of a pixel or of 2 x 2 pixels. 0: the family's own.
+    std::int64_t end = 0;
+    bool pictures = false;  ///< filters without a time axis: every latent frame becomes one frame
     friend bool operator==(const Widths&, const Widths&) = default;
 };
+
+/// The last layer of a network whose checkpoint has one of Widths::end channels: the first three colours of each pixel.
+struct End {
+    std::int64_t side = 1;  ///< pixels of a block, each way
+    std::int64_t channels() const { return 3 * side * side; }
+};
+/// Of `end` channels, or of `own` if that is 0. None for other numbers than 3, 4, 12 and 16.
+constexpr std::optional<End> end_of(std::int64_t end, std::int64_t own) {
+    switch (end == 0 ? own : end) {
+        case 3:
+        case 4:
+            return End{1};
+        case 12:
+        case 16:
+            return End{2};
+        default:
+            return std::nullopt;
+    }
+}
 
 /// The dimension of a tensor that gives a width of the model.
 struct WidthIn {
@@ -42,9 +65,14 @@ struct Family {
     nn::Factors factors;            ///< of its decoder's network
     bool one_latent_frame = false;  ///< for pictures: a clip is one latent frame
     bool is_small = false;          ///< made to be fast: suits previews of the other families that take its latents
+    double fps = 24;                ///< of the videos whose latents it takes, where nothing says otherwise
     Widths published;               ///< of the published checkpoint
     WidthIn dim, z_dim;             ///< where a checkpoint has them
-    LatentStatistics statistics;    ///< of the published checkpoint
+    std::string end{};              ///< key of the last layer
+    bool is_causal = false;         ///< there are variants for pictures, whose filters have no time axis
+    LatentStatistics statistics;    ///< of the latent space, which decoders of every width share
+    /// Of raw latents, if `statistics` are not: a decoder that takes normalised latents applies none.
+    LatentStatistics raw{};
     /// What config.json says of a decoder of those widths: keys and their values in JSON. Other fields may have any
     /// value. Null: the family does not come as a folder with a config.json.
     std::vector<std::pair<std::string, std::string>> (*config)(const Widths& widths) = nullptr;

@@ -9,6 +9,7 @@ Family lighttaew21() {
     Family family = taehv::family("lighttaew2.1", "LightTAE for Wan 2.1", "Wan 2.1", 16, taehv::decoder);
     family.relative_of = "taew2.1";
     family.in_file_name = "lighttae";
+    family.fps = 16;
     family.statistics = wan::statistics();
     return family;
 }

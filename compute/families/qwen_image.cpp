@@ -16,6 +16,8 @@ Family qwen_image() {
             .published = {.dim = 96, .z_dim = 16},
             .dim = {"decoder.head.0.gamma", 0},
             .z_dim = {"conv2.bias", 0},
+            .end = "decoder.head.2",
+            .is_causal = true,
             .statistics = wan::statistics(),
             .config = wan::config,
             .decoder = wan::decoder,

@@ -1,5 +1,6 @@
 // TAEHV: the tiny decoder of HunyuanVideo's latents, as a diffusion model makes them. TAEW2.1 has the same network,
-// tensor names and number of latent channels.
+// tensor names and number of latent channels. Its latents are scaled: scaling_factor of diffusers'
+// AutoencoderKLHunyuanVideo.
 #include <kinetograph/compute/families/taehv.hpp>
 
 namespace kinetograph::families {
@@ -8,6 +9,7 @@ Family taehv1() {
     Family family = taehv::family("taehv", "TAEHV", "HunyuanVideo", 16, taehv::decoder);
     family.relative_of = "taew2.1";
     family.in_file_name = "taehv";
+    family.raw = {.mean = std::vector<float>(16, 0.0F), .std = std::vector<float>(16, 1 / 0.476986F)};
     return family;
 }
 

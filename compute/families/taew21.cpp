@@ -1,5 +1,6 @@
 // TAEW2.1: the tiny decoder of Wan 2.1's latents, as a diffusion model makes them.
 #include <kinetograph/compute/families/taehv.hpp>
+#include <kinetograph/compute/families/wan21.hpp>
 
 namespace kinetograph::families {
 
@@ -48,7 +49,7 @@ namespace {
 
 /// Up to the activation before the last layer.
 nn::Value trunk(nn::Network& network, const Widths& widths, Variant variant) {
-    const auto [dim, z_dim] = widths;
+    const std::int64_t dim = widths.dim, z_dim = widths.z_dim;
     nn::Value x = network.module("decoder.0", network.append(nn::Network::input(), SoftLimit{3}));
     x = network.module("decoder.2",
                        activate(network, network.append(x, conv3x3("decoder.1", z_dim, 4 * dim)), variant));
@@ -72,19 +73,20 @@ nn::Value head(nn::Network& network, nn::Value x, std::int64_t dim, std::int64_t
     return network.module(conv.key, network.append(x, conv));
 }
 
-}  // namespace
-
-nn::Network decoder(const Widths& widths) {
+/// With a last layer that makes blocks of pixels if `end` says so.
+nn::Network whole(const Widths& widths, End end, Variant variant) {
     nn::Network network(widths.z_dim);
-    head(network, trunk(network, widths, {}), widths.dim, 3, {});
+    const nn::Value x = head(network, trunk(network, widths, variant), widths.dim, end.channels(), variant);
+    if (end.side > 1) network.append(x, DepthToSpace{"pixel_shuffle", 3});
     return network;
 }
 
+}  // namespace
+
+nn::Network decoder(const Widths& widths) { return whole(widths, end_of(widths.end, 3).value_or(End{}), {}); }
+
 nn::Network decoder_of_blocks(const Widths& widths, Variant variant) {
-    nn::Network network(widths.z_dim);
-    const nn::Value x = head(network, trunk(network, widths, variant), widths.dim, 12, variant);
-    network.append(x, DepthToSpace{"pixel_shuffle", 3});
-    return network;
+    return whole(widths, end_of(widths.end, 12).value_or(End{2}), variant);
 }
 
 nn::Network decoder_of_blocks(const Widths& widths) { return decoder_of_blocks(widths, {}); }
@@ -101,6 +103,7 @@ Family family(std::string name, std::string title, std::string latents, std::int
             .published = {.dim = 64, .z_dim = z_dim},
             .dim = {"decoder.20.weight", 0},
             .z_dim = {"decoder.1.weight", 1},
+            .end = "decoder.22",
             .statistics = {.mean = std::vector<float>(channels, 0.0F), .std = std::vector<float>(channels, 1.0F)},
             .decoder = decoder,
             .diffusers_name = [](std::string_view original) { return std::string(original); }};
@@ -108,6 +111,11 @@ Family family(std::string name, std::string title, std::string latents, std::int
 
 }  // namespace taehv
 
-Family taew21() { return taehv::family("taew2.1", "TAEW2.1", "Wan 2.1", 16, taehv::decoder); }
+Family taew21() {
+    Family family = taehv::family("taew2.1", "TAEW2.1", "Wan 2.1", 16, taehv::decoder);
+    family.fps = 16;
+    family.raw = wan::statistics();
+    return family;
+}
 
 }  // namespace kinetograph::families

@@ -15,12 +15,15 @@ namespace {
 
 using namespace nn::primitive;
 
-Conv pointwise(std::string key, std::int64_t c_in, std::int64_t c_out) {
-    return {.key = std::move(key), .c_in = c_in, .filter = {c_out, 1, 1, 1}};
+constexpr int weight_rank(Time time) { return time == Time::Causal ? 5 : 4; }
+
+Conv pointwise(std::string key, std::int64_t c_in, std::int64_t c_out, Time time) {
+    return {.key = std::move(key), .c_in = c_in, .filter = {c_out, 1, 1, 1}, .weight_rank = weight_rank(time)};
 }
 
-Conv causal(std::string key, std::int64_t c_in, std::int64_t c_out) {
-    return {.key = std::move(key), .c_in = c_in, .filter = {c_out, 3, 3, 3}};
+Conv causal(std::string key, std::int64_t c_in, std::int64_t c_out, Time time) {
+    const std::int64_t q = time == Time::Causal ? 3 : 1;
+    return {.key = std::move(key), .c_in = c_in, .filter = {c_out, q, 3, 3}, .weight_rank = weight_rank(time)};
 }
 
 /// Within one frame: the checkpoint's tensor has no time axis.
@@ -28,19 +31,20 @@ Conv within_frame(std::string key, std::int64_t c_in, std::int64_t c_out, std::i
     return {.key = std::move(key), .c_in = c_in, .filter = {c_out, 1, side, side}, .weight_rank = 4};
 }
 
-nn::Value norm_silu(nn::Network& network, nn::Value x, std::string key, std::int64_t channels) {
-    return network.append(network.append(x, Norm{std::move(key), channels}), Activate{conv::Activation::Silu});
+nn::Value norm_silu(nn::Network& network, nn::Value x, std::string key, std::int64_t channels, Time time) {
+    const Norm norm{std::move(key), channels, weight_rank(time) - 1};
+    return network.append(network.append(x, norm), Activate{conv::Activation::Silu});
 }
 
 }  // namespace
 
 nn::Value residual_block(nn::Network& network, nn::Value x, const std::string& key, std::int64_t c_in,
-                         std::int64_t c_out) {
-    nn::Value h = norm_silu(network, x, key + ".residual.0", c_in);
-    h = network.append(h, causal(key + ".residual.2", c_in, c_out));
-    h = norm_silu(network, h, key + ".residual.3", c_out);
-    h = network.append(h, causal(key + ".residual.6", c_out, c_out));
-    const nn::Value skip = c_in == c_out ? x : network.append(x, pointwise(key + ".shortcut", c_in, c_out));
+                         std::int64_t c_out, Time time) {
+    nn::Value h = norm_silu(network, x, key + ".residual.0", c_in, time);
+    h = network.append(h, causal(key + ".residual.2", c_in, c_out, time));
+    h = norm_silu(network, h, key + ".residual.3", c_out, time);
+    h = network.append(h, causal(key + ".residual.6", c_out, c_out, time));
+    const nn::Value skip = c_in == c_out ? x : network.append(x, pointwise(key + ".shortcut", c_in, c_out, time));
     return network.module(key, network.add(h, skip));
 }
 
@@ -64,26 +68,26 @@ nn::Value upsample_time(nn::Network& network, nn::Value x, const std::string& ke
     return network.module(conv.key, network.append(both, TimeShuffle{2}, nn::Steps::AfterFirst));
 }
 
-nn::Value middle(nn::Network& network, std::int64_t z_dim, std::int64_t widest) {
-    nn::Value x = network.module("conv2", network.append(nn::Network::input(), pointwise("conv2", z_dim, z_dim)));
-    x = network.module("decoder.conv1", network.append(x, causal("decoder.conv1", z_dim, widest)));
-    x = residual_block(network, x, "decoder.middle.0", widest, widest);
+nn::Value middle(nn::Network& network, std::int64_t z_dim, std::int64_t widest, Time time) {
+    nn::Value x = network.module("conv2", network.append(nn::Network::input(), pointwise("conv2", z_dim, z_dim, time)));
+    x = network.module("decoder.conv1", network.append(x, causal("decoder.conv1", z_dim, widest, time)));
+    x = residual_block(network, x, "decoder.middle.0", widest, widest, time);
     x = attention_block(network, x, "decoder.middle.1", widest);
-    return residual_block(network, x, "decoder.middle.2", widest, widest);
+    return residual_block(network, x, "decoder.middle.2", widest, widest, time);
 }
 
-nn::Value head(nn::Network& network, nn::Value x, std::int64_t dim, std::int64_t channels) {
-    x = norm_silu(network, x, "decoder.head.0", dim);
-    Conv conv = causal("decoder.head.2", dim, channels);
+nn::Value head(nn::Network& network, nn::Value x, std::int64_t dim, std::int64_t channels, Time time) {
+    x = norm_silu(network, x, "decoder.head.0", dim, time);
+    Conv conv = causal("decoder.head.2", dim, channels, time);
     conv.stored = Conv::Stored::Float32;
     return network.module(conv.key, network.append(x, conv));
 }
 
 nn::Network decoder(const Widths& widths) {
-    const auto [dim, z_dim] = widths;
-    const std::int64_t widest = 4 * dim;
-    nn::Network network(z_dim);
-    nn::Value x = middle(network, z_dim, widest);
+    const std::int64_t dim = widths.dim, widest = 4 * dim;
+    const Time time = time_of(widths);
+    nn::Network network(widths.z_dim);
+    nn::Value x = middle(network, widths.z_dim, widest, time);
 
     struct Stage {
         std::int64_t c_in, c_out;
@@ -97,13 +101,15 @@ nn::Network decoder(const Widths& widths) {
     const auto next_key = [&index] { return "decoder.upsamples." + std::to_string(index++); };
     for (const Stage& stage : stages) {
         for (int block = 0; block < 3; ++block)
-            x = residual_block(network, x, next_key(), block == 0 ? stage.c_in : stage.c_out, stage.c_out);
+            x = residual_block(network, x, next_key(), block == 0 ? stage.c_in : stage.c_out, stage.c_out, time);
         if (!stage.more_pixels) continue;
         const std::string key = next_key();
-        if (stage.more_frames) x = upsample_time(network, x, key, stage.c_out);
+        if (stage.more_frames && time == Time::Causal) x = upsample_time(network, x, key, stage.c_out);
         x = network.module(key, upsample_space(network, x, key, stage.c_out, stage.c_out / 2));
     }
-    head(network, x, dim, 3);
+    const End end = end_of(widths.end, 3).value_or(End{});
+    x = head(network, x, dim, end.channels(), time);
+    if (end.side > 1) network.append(x, DepthToSpace{"pixel_shuffle", 3});
     return network;
 }
 
@@ -181,9 +187,12 @@ Family wan21() {
             .diffusers_class = "AutoencoderKLWan",
             .latents = "Wan 2.1",
             .factors = {.time = 4, .space = 8},
+            .fps = 16,
             .published = {.dim = 96, .z_dim = 16},
             .dim = {"decoder.head.0.gamma", 0},
             .z_dim = {"conv2.bias", 0},
+            .end = "decoder.head.2",
+            .is_causal = true,
             .statistics = wan::statistics(),
             .config = wan::config,
             .decoder = wan::decoder,

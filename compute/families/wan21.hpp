@@ -5,23 +5,28 @@
 
 namespace kinetograph::families::wan {
 
+/// Whether filters see the frames before, or only the one that they make: then their tensors have no time axis.
+enum class Time : std::uint8_t { Causal, None };
+constexpr Time time_of(const Widths& widths) { return widths.pictures ? Time::None : Time::Causal; }
+
 /// RMS norm, SiLU, causal 3x3x3, twice, plus `x`, through a 1x1x1 `shortcut` where the widths differ.
 nn::Value residual_block(nn::Network& network, nn::Value x, const std::string& key, std::int64_t c_in,
-                         std::int64_t c_out);
+                         std::int64_t c_out, Time time = Time::Causal);
 /// RMS norm, 1x1 to query, key and value, attention within each frame, 1x1 (`Conv::projected_by`), plus `x`. A norm has
 /// to read the result: the attention's pass adds and norms.
 nn::Value attention_block(nn::Network& network, nn::Value x, const std::string& key, std::int64_t channels);
 /// Latents to the first stage: 1x1x1 (`conv2`), causal 3x3x3 to `widest` channels, residual, attention, residual.
-nn::Value middle(nn::Network& network, std::int64_t z_dim, std::int64_t widest);
+nn::Value middle(nn::Network& network, std::int64_t z_dim, std::int64_t widest, Time time = Time::Causal);
 /// RMS norm, SiLU, causal 3x3x3 to `channels`, which are stored as float32.
-nn::Value head(nn::Network& network, nn::Value x, std::int64_t dim, std::int64_t channels);
+nn::Value head(nn::Network& network, nn::Value x, std::int64_t dim, std::int64_t channels, Time time = Time::Causal);
 /// Nearest 2x, then 3x3.
 nn::Value upsample_space(nn::Network& network, nn::Value x, const std::string& key, std::int64_t c_in,
                          std::int64_t c_out);
 /// Twice the frames: causal 3x1x1 to twice the channels, whose halves are two frames. Skipped in a clip's first step.
 nn::Value upsample_time(nn::Network& network, nn::Value x, const std::string& key, std::int64_t channels);
 
-/// The whole decoder. Stages are 4, 4, 2 and 1 times `dim` wide.
+/// The whole decoder. Stages are 4, 4, 2 and 1 times `dim` wide. A last layer of 12 channels makes 2 x 2 pixels, as
+/// torch's pixel_shuffle does.
 /// Source: wan/modules/vae.py, Wan-Video/Wan2.1.
 nn::Network decoder(const Widths& widths);
 

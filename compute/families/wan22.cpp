@@ -30,10 +30,10 @@ nn::Value duplicate_up(nn::Network& network, nn::Value x, const std::string& key
 /// Stages are 4, 4, 2 and 1 times `dim` wide. Around each of the first three goes a shortcut without parameters. The
 /// last layer makes 12 channels: 2 x 2 pixels. Source: wan/modules/vae2_2.py, Wan-Video/Wan2.2.
 nn::Network decoder(const Widths& widths) {
-    const auto [dim, z_dim] = widths;
-    const std::int64_t widest = 4 * dim;
-    nn::Network network(z_dim);
-    nn::Value x = wan::middle(network, z_dim, widest);
+    const std::int64_t dim = widths.dim, widest = 4 * dim;
+    const wan::Time time = wan::time_of(widths);
+    nn::Network network(widths.z_dim);
+    nn::Value x = wan::middle(network, widths.z_dim, widest, time);
 
     struct Stage {
         std::int64_t c_in, c_out;
@@ -44,7 +44,8 @@ nn::Network decoder(const Widths& widths) {
                                        {widest, 2 * dim, true, false},
                                        {2 * dim, dim, false, false}}};
     for (std::size_t i = 0; i < stages.size(); ++i) {
-        const Stage& stage = stages[i];
+        Stage stage = stages[i];
+        stage.more_frames = stage.more_frames && time == wan::Time::Causal;
         const std::string key = fmt::format("{}{}", kStages, i);
         const auto shortcut = [&, input = x] {
             return duplicate_up(network, input, key + ".avg_shortcut", stage.c_in, stage.c_out, stage.more_frames);
@@ -56,15 +57,16 @@ nn::Network decoder(const Widths& widths) {
         nn::Value skip = early ? shortcut() : x;
         for (int block = 0; block < 3; ++block)
             x = wan::residual_block(network, x, fmt::format("{}.upsamples.{}", key, block),
-                                    block == 0 ? stage.c_in : stage.c_out, stage.c_out);
+                                    block == 0 ? stage.c_in : stage.c_out, stage.c_out, time);
         if (!stage.more_pixels) continue;
         if (!early) skip = shortcut();
         const std::string up = key + ".upsamples.3";
         if (stage.more_frames) x = wan::upsample_time(network, x, up, stage.c_out);
         x = network.module(key, network.add(wan::upsample_space(network, x, up, stage.c_out, stage.c_out), skip));
     }
-    x = wan::head(network, x, dim, 12);
-    network.append(x, DepthToSpace{"unpatchify", 3, conv::PixelOrder::ColumnsFirst});
+    const End end = end_of(widths.end, 12).value_or(End{2});
+    x = wan::head(network, x, dim, end.channels(), time);
+    if (end.side > 1) network.append(x, DepthToSpace{"unpatchify", 3, conv::PixelOrder::ColumnsFirst});
     return network;
 }
 
@@ -86,7 +88,7 @@ std::vector<std::pair<std::string, std::string>> config(const Widths& widths) {
             {"num_res_blocks", "2"},
             {"temperal_downsample", "[false,true,true]"},
             {"is_residual", "true"},
-            {"out_channels", "12"},
+            {"out_channels", std::to_string(widths.end == 0 ? 12 : widths.end)},
             {"patch_size", "2"}};
 }
 
@@ -116,6 +118,8 @@ Family wan22() {
             .published = {.dim = 256, .z_dim = 48},
             .dim = {"decoder.head.0.gamma", 0},
             .z_dim = {"conv2.bias", 0},
+            .end = "decoder.head.2",
+            .is_causal = true,
             .statistics = wan_2_2::statistics(),
             .config = wan_2_2::config,
             .decoder = wan_2_2::decoder,

@@ -301,6 +301,6 @@ Result<TensorSource> parse_gguf(const OwnedBytes& contents, const std::string& n
 
 }  // namespace
 
-Format gguf() { return {.first_bytes = "GGUF", .parse = parse_gguf}; }
+Format gguf() { return {.first_bytes = {"GGUF"}, .parse = parse_gguf}; }
 
 }  // namespace kinetograph::formats

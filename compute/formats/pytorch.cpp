@@ -1,5 +1,7 @@
-// PyTorch's files (.pth, .pt, .ckpt, .bin): a zip archive of a pickle, which describes the tensors, and their storages.
+// PyTorch's files (.pth, .pt, .ckpt, .bin): a zip archive of a pickle, which describes the tensors, and their storages;
+// before 1.6 several pickles, the storages after them. Also archives of NumPy's arrays (.npz), which are zip files too.
 // Source: torch/serialization.py, pytorch/pytorch.
+#include <kinetograph/compute/formats/numpy/array.hpp>
 #include <kinetograph/compute/formats/pytorch/archive.hpp>
 #include <kinetograph/compute/formats/pytorch/unpickler.hpp>
 #include <kinetograph/compute/formats/tensor_source.hpp>
@@ -25,6 +27,12 @@ const ArchiveEntry* find(std::span<const ArchiveEntry> entries, std::string_view
     return found == entries.end() ? nullptr : &*found;
 }
 
+constexpr std::string_view kArray = ".npy";
+
+bool is_of_arrays(std::span<const ArchiveEntry> entries) {
+    return std::ranges::any_of(entries, [](const ArchiveEntry& entry) { return entry.name.ends_with(kArray); });
+}
+
 /// The pickle is FOLDER/data.pkl, whatever the folder is called; the rest is beside it.
 Result<const ArchiveEntry*> find_pickle(std::span<const ArchiveEntry> entries, const std::string& file) {
     constexpr std::string_view kName = "/data.pkl";
@@ -32,7 +40,8 @@ Result<const ArchiveEntry*> find_pickle(std::span<const ArchiveEntry> entries, c
         return entry.name.ends_with(kName) && entry.name.find('/') == entry.name.size() - kName.size();
     });
     if (found == entries.end())
-        return fail(ErrorCode::Corrupt, "{}: a zip archive without data.pkl: PyTorch did not save it", file);
+        return fail(ErrorCode::Corrupt,
+                    "{}: a zip archive without data.pkl or *.npy: neither PyTorch nor NumPy saved it", file);
     if (found->bytes.size() > kLongestPickle)
         return fail(ErrorCode::Corrupt, "{}: a pickle of {} bytes, at most {} are read", file, found->bytes.size(),
                     kLongestPickle);
@@ -159,28 +168,115 @@ class Tensors {
     std::vector<Scattered> scattered_;
 };
 
+TensorSource::Contents contents_of(const OwnedBytes& contents, const std::string& name) {
+    return {.name = name, .tensors = {}, .metadata = {}, .files = {contents.bytes}, .owners = {contents.owner}};
+}
+
+/// `entries` are the storages, as FOLDERdata/KEY.
+Result<TensorSource> source_of(torch_file::Unpickled described, std::span<const ArchiveEntry> entries,
+                               const std::string& folder, const OwnedBytes& contents, const std::string& name,
+                               const tensor::ReadOptions& options) {
+    TensorSource::Contents source = contents_of(contents, name);
+    Tensors tensors(entries, folder, name, contents.bytes.size());
+    for (const PickledTensor& tensor : described.tensors) KG_CHECK(tensors.add(tensor));
+    KG_CHECK(tensors.put_in_order(options, source.owners));
+    source.tensors = tensors.take();
+    source.unreadable = std::move(described.unreadable);
+    return TensorSource(std::move(source));
+}
+
+Result<TensorSource> arrays_of(std::span<const ArchiveEntry> entries, const OwnedBytes& contents,
+                               const std::string& name, const tensor::ReadOptions& options) {
+    TensorSource::Contents source = contents_of(contents, name);
+    for (const ArchiveEntry& entry : entries) {
+        if (!entry.name.ends_with(kArray)) continue;
+        const std::string array = entry.name.substr(0, entry.name.size() - kArray.size());
+        auto read = numpy::read_array(entry.bytes, array, name, options, source.owners);
+        if (!read && read.error().code == ErrorCode::Unsupported) {  // text or objects beside the arrays that count
+            source.unreadable.emplace(array, "no numbers");
+            continue;
+        }
+        KG_TRY(auto tensor, std::move(read));
+        source.tensors.push_back(std::move(tensor));
+        if (entry.inflated) source.owners.push_back(entry.inflated);
+    }
+    return TensorSource(std::move(source));
+}
+
 Result<TensorSource> parse_archive(const OwnedBytes& contents, const std::string& name,
                                    const tensor::ReadOptions& options) {
     KG_TRY(const auto entries, torch_file::read_archive(contents.bytes, name, options.limits));
-    KG_TRY(const ArchiveEntry* pickle, find_pickle(entries, name));
-    const std::string folder = pickle->name.substr(0, pickle->name.find('/') + 1);
+    const auto pickle = find_pickle(entries, name);
+    if (!pickle && is_of_arrays(entries)) return arrays_of(entries, contents, name, options);
+    KG_CHECK(pickle);
+    const std::string folder = (*pickle)->name.substr(0, (*pickle)->name.find('/') + 1);
     if (const ArchiveEntry* order = find(entries, folder + "byteorder");
         order != nullptr &&
         std::string_view(reinterpret_cast<const char*>(order->bytes.data()), order->bytes.size()) != "little")
         return fail(ErrorCode::Unsupported, "{}: its numbers are not little-endian", name);
-    KG_TRY(const auto described, torch_file::unpickle(pickle->bytes, name, options.limits));
+    KG_TRY(auto described, torch_file::unpickle((*pickle)->bytes, name, options.limits));
+    return source_of(std::move(described), entries, folder, contents, name, options);
+}
 
-    TensorSource::Contents source{.name = name, .tensors = {}, .metadata = {}, .files = {contents.bytes}};
-    Tensors tensors(entries, folder, name, contents.bytes.size());
-    for (const PickledTensor& tensor : described) KG_CHECK(tensors.add(tensor));
-    KG_CHECK(tensors.put_in_order(options, source.owners));
-    source.tensors = tensors.take();
-    source.owners.push_back(contents.owner);
-    return TensorSource(std::move(source));
+// ---- before PyTorch 1.6 ---------------------------------------------------------------------------------------------
+
+/// A pickle of protocol 2 that begins with the number 0x1950a86a20f9469cfc6c.
+constexpr std::string_view kMagicPickle = "\x80\x02\x8a\x0al\xfc\x9c";
+
+/// Each storage as an entry "data/KEY": the number of its elements, then the elements. `types` says how large these
+/// are.
+Result<std::vector<ArchiveEntry>> read_storages(std::span<const std::byte> rest, const torch_file::Unpickled& described,
+                                                const torch_file::Unpickled& keys, const std::string& file) {
+    std::unordered_map<std::string_view, std::uint64_t> element_bytes;
+    for (const PickledTensor& tensor : described.tensors)
+        element_bytes.emplace(tensor.storage, tensor::bytes_per_element(tensor.dtype));
+    std::vector<ArchiveEntry> entries;
+    for (const std::string& key : keys.texts) {
+        std::int64_t count = 0;
+        const auto known = element_bytes.find(key);
+        if (known == element_bytes.end())
+            return fail(ErrorCode::Unsupported,
+                        "{}: storage {} is of no tensor that can be read: save the file again "
+                        "with PyTorch 1.6 or newer",
+                        file, tensor::quoted_name(key));
+        if (rest.size() >= sizeof(count)) std::memcpy(&count, rest.data(), sizeof(count));
+        if (rest.size() < sizeof(count) || count < 0 ||
+            static_cast<std::uint64_t>(count) > (rest.size() - sizeof(count)) / known->second)
+            return fail(ErrorCode::Corrupt, "{}: storage {} ends beyond the file: truncated?", file,
+                        tensor::quoted_name(key));
+        const std::uint64_t bytes = static_cast<std::uint64_t>(count) * known->second;
+        entries.push_back({"data/" + key, rest.subspan(sizeof(count), bytes), nullptr});
+        rest = rest.subspan(sizeof(count) + bytes);
+    }
+    return entries;
+}
+
+/// Pickles of a number, the protocol and the machine, of the object, and of the storages' keys; then the storages.
+Result<TensorSource> parse_pickles(const OwnedBytes& contents, const std::string& name,
+                                   const tensor::ReadOptions& options) {
+    constexpr int kPickles = 5, kObject = 3;
+    std::span<const std::byte> rest = contents.bytes;
+    torch_file::Unpickled described, keys;
+    for (int i = 0; i < kPickles; ++i) {
+        KG_TRY(keys, torch_file::unpickle(rest.first(std::min(rest.size(), kLongestPickle)), name, options.limits));
+        rest = rest.subspan(keys.bytes);
+        if (i == kObject) described = std::move(keys);
+    }
+    KG_TRY(const auto entries, read_storages(rest, described, keys, name));
+    return source_of(std::move(described), entries, "", contents, name, options);
+}
+
+Result<TensorSource> parse_either(const OwnedBytes& contents, const std::string& name,
+                                  const tensor::ReadOptions& options) {
+    const std::string_view text(reinterpret_cast<const char*>(contents.bytes.data()), contents.bytes.size());
+    return text.starts_with(kMagicPickle) ? parse_pickles(contents, name, options)
+                                          : parse_archive(contents, name, options);
 }
 
 }  // namespace
 
-Format pytorch() { return {.first_bytes = "PK\x03\x04", .open = nullptr, .parse = parse_archive}; }
+Format pytorch() {
+    return {.first_bytes = {"PK\x03\x04", std::string(kMagicPickle)}, .open = nullptr, .parse = parse_either};
+}
 
 }  // namespace kinetograph::formats

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <system_error>
 
 namespace kinetograph::formats {
@@ -11,7 +13,7 @@ namespace kinetograph::formats {
 namespace {
 
 constexpr std::size_t kLongestText = 16U << 20U;
-constexpr int kDeepestConfig = 64;
+constexpr int kDeepestObject = 64;
 
 /// Text unchanged, everything else in JSON: "[0.5,1.0]".
 std::string in_text(const nlohmann::json& field) { return field.is_string() ? field.get<std::string>() : field.dump(); }
@@ -22,17 +24,8 @@ Result<void> add_config(const std::filesystem::path& path, std::map<std::string,
     std::error_code ignored;
     if (!path.filename().string().starts_with("diffusion_pytorch_model") || !std::filesystem::exists(config, ignored))
         return {};
-    KG_TRY(const auto text, read_text(config, limits));
-    bool too_deep = false;  // the parser does not recurse, but dump() does
-    const auto within_depth = [&](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
-        too_deep = too_deep || depth > kDeepestConfig;
-        return !too_deep;
-    };
-    const auto json = nlohmann::json::parse(text, within_depth, false);
-    if (too_deep)
-        return fail(ErrorCode::Corrupt, "{}: objects and arrays more than {} deep", config.string(), kDeepestConfig);
-    if (!json.is_object()) return fail(ErrorCode::Corrupt, "{}: no JSON object", config.string());
-    for (const auto& [key, field] : json.items()) metadata.emplace(key, in_text(field));
+    KG_TRY(auto fields, read_object(config, limits));
+    metadata.merge(std::move(fields));
     return {};
 }
 
@@ -51,7 +44,8 @@ const Format& format_of(std::string_view name, std::string_view begin) {
     const auto claims = [&](const Format& format) {
         return (!format.suffix.empty() &&
                 (name.ends_with(format.suffix) || without_variant(name).ends_with(format.suffix))) ||
-               (!format.first_bytes.empty() && begin.starts_with(format.first_bytes));
+               std::ranges::any_of(format.first_bytes,
+                                   [&](const std::string& bytes) { return begin.starts_with(bytes); });
     };
     const auto rest = [](const Format& format) { return format.suffix.empty() && format.first_bytes.empty(); };
     const auto found = std::ranges::find_if(all(), claims);
@@ -73,14 +67,73 @@ constexpr std::array<std::string_view, 9> kInFolder{"diffusion_pytorch_model.saf
                                                     "diffusion_pytorch_model.safetensors.index.bf16.json",
                                                     "diffusion_pytorch_model.bin"};
 
+constexpr std::array<std::string_view, 7> kSuffixes{".safetensors", ".index.json", ".pth", ".pt",
+                                                    ".ckpt",        ".gguf",       ".bin"};
+
+std::string in_lower_case(std::string text) {
+    std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    return text;
+}
+
+/// Whether the name is that of one file of several, which an index lists: "vae-00001-of-00002.safetensors".
+bool is_shard(std::string_view name) {
+    const std::size_t of = name.find("-of-");
+    return of != std::string_view::npos && of > 0 && std::isdigit(static_cast<unsigned char>(name[of - 1])) != 0;
+}
+
+/// Checkpoints in `folder`, by name; those whose name contains `part`.
+std::vector<std::filesystem::path> checkpoints_in(const std::filesystem::path& folder, std::string_view part) {
+    std::vector<std::filesystem::path> found;
+    std::error_code ignored;
+    for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+        const std::string name = in_lower_case(entry.path().filename().string());
+        const bool is_checkpoint =
+            std::ranges::any_of(kSuffixes, [&](std::string_view suffix) { return name.ends_with(suffix); });
+        if (is_checkpoint && !is_shard(name) && name.find(part) != std::string::npos && !entry.is_directory(ignored))
+            found.push_back(entry.path());
+    }
+    std::ranges::sort(found);
+    return found;
+}
+
+/// What diffusers has put into the folder; nothing if there is none, or if config.json says that it is no VAE.
+std::optional<std::filesystem::path> of_diffusers(const std::filesystem::path& folder, const CallLimits& limits) {
+    std::error_code ignored;
+    for (const std::string_view name : kInFolder) {
+        if (!std::filesystem::exists(folder / name, ignored)) continue;
+        std::map<std::string, std::string> config;
+        const auto read = add_config(folder / name, config, limits);
+        const auto said = config.find("_class_name");
+        const bool is_other = read && said != config.end() && !said->second.starts_with("Autoencoder") &&
+                              !said->second.starts_with("AsymmetricAutoencoder");
+        return is_other ? std::nullopt : std::optional(folder / name);
+    }
+    return std::nullopt;
+}
+
 /// The path itself, or the checkpoint in the folder.
-Result<std::filesystem::path> checkpoint_at(const std::filesystem::path& path) {
+Result<std::filesystem::path> checkpoint_at(const std::filesystem::path& path, const CallLimits& limits) {
     std::error_code ignored;
     if (!std::filesystem::is_directory(path, ignored)) return path;
-    for (const std::filesystem::path& folder : {path, path / "vae"})
-        for (const std::string_view name : kInFolder)
-            if (std::filesystem::exists(folder / name, ignored)) return folder / name;
-    return fail(ErrorCode::NotFound, "{}: a folder without {}, here or in vae/", path.string(), kInFolder.front());
+    for (const auto& folder : {path, path / "vae"})
+        if (auto found = of_diffusers(folder, limits)) return *std::move(found);
+    // A model's authors put the VAE beside the model; repackaged models have folders of VAEs.
+    for (const std::string_view part : {"vae", ""}) {
+        for (const auto& folder : {path, path / "vae", path / "VAE", path / "split_files" / "vae"}) {
+            const auto found = checkpoints_in(folder, part);
+            if (found.size() == 1) return found.front();
+            if (found.empty()) continue;
+            std::string names;
+            for (const auto& each : found) names += (names.empty() ? "" : ", ") + each.filename().string();
+            return fail(ErrorCode::InvalidArgument,
+                        "{}: a folder with several checkpoints ({}): name the one that is meant", folder.string(),
+                        names);
+        }
+    }
+    return fail(ErrorCode::NotFound,
+                "{}: a folder without the checkpoint of a VAE: neither {}, here or in vae/, nor a file with vae in its "
+                "name",
+                path.string(), kInFolder.front());
 }
 
 Result<TensorSource> open_in_format(const std::filesystem::path& path, const tensor::ReadOptions& options) {
@@ -109,7 +162,7 @@ const tensor::TensorView* TensorSource::find(std::string_view tensor) const {
 }
 
 Result<TensorSource> open(const std::filesystem::path& given, const tensor::ReadOptions& options) {
-    KG_TRY(const auto path, checkpoint_at(given));
+    KG_TRY(const auto path, checkpoint_at(given, options.limits));
     KG_TRY(auto source, open_in_format(path, options));
     std::map<std::string, std::string> metadata = source.metadata();
     KG_CHECK(add_config(path, metadata, options.limits));
@@ -128,6 +181,22 @@ Result<TensorSource> parse(const OwnedBytes& contents, const std::string& name, 
         return fail(ErrorCode::Unsupported, "{}: a *{} names several files: it is opened by its path", name,
                     format.suffix);
     return format.parse(contents, name, options);
+}
+
+Result<std::map<std::string, std::string>> read_object(const std::filesystem::path& path, const CallLimits& limits) {
+    KG_TRY(const auto text, read_text(path, limits));
+    bool too_deep = false;  // the parser does not recurse, but dump() does
+    const auto within_depth = [&](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
+        too_deep = too_deep || depth > kDeepestObject;
+        return !too_deep;
+    };
+    const auto json = nlohmann::json::parse(text, within_depth, false);
+    if (too_deep)
+        return fail(ErrorCode::Corrupt, "{}: objects and arrays more than {} deep", path.string(), kDeepestObject);
+    if (!json.is_object()) return fail(ErrorCode::Corrupt, "{}: no JSON object", path.string());
+    std::map<std::string, std::string> fields;
+    for (const auto& [key, field] : json.items()) fields.emplace(key, in_text(field));
+    return fields;
 }
 
 Result<std::string> read_text(const std::filesystem::path& path, const CallLimits& limits) {

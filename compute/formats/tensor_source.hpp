@@ -49,8 +49,8 @@ struct OwnedBytes {
 /// One file format, recognised by its suffix or its first bytes. The format with neither takes what no other one
 /// claims.
 struct Format {
-    std::string suffix{};       ///< of the path, which may have a variant before its last part: ".index.fp16.json"
-    std::string first_bytes{};  ///< of the contents
+    std::string suffix{};  ///< of the path, which may have a variant before its last part: ".index.fp16.json"
+    std::vector<std::string> first_bytes{};  ///< of the contents, each at most 8
     /// Opens a file. Null: the whole file is read and given to `parse`.
     Result<TensorSource> (*open)(const std::filesystem::path& path, const tensor::ReadOptions& options) = nullptr;
     /// Parses a file's contents; null for a format of several files. It checks the limits between pieces of its work,
@@ -62,16 +62,23 @@ struct Format {
 /// Every format, by the name of its source.
 const std::vector<Format>& all();
 
-/// Opens `path` in its format. A folder stands for the checkpoint that diffusers has put into it
-/// (diffusion_pytorch_model..., or the same in vae/). For a file of such a folder, fields of config.json that the file
-/// itself lacks count as metadata. Errors: those of the format; NotFound for a folder without a checkpoint; Corrupt, Io
-/// for a config.json that is not a JSON object or cannot be read.
+/// Opens `path` in its format. A folder stands for the VAE in it: what diffusers has put there
+/// (diffusion_pytorch_model..., in the folder or in vae/) unless its config.json is of another model, else the one file
+/// with "vae" in its name, else the only checkpoint. For a file of such a folder, fields of config.json that the file
+/// itself lacks count as metadata. Errors: those of the format; NotFound for a folder without a checkpoint;
+/// InvalidArgument for one with several, naming them; Corrupt, Io for a config.json that is not a JSON object or cannot
+/// be read.
 Result<TensorSource> open(const std::filesystem::path& path, const tensor::ReadOptions& options = {});
 
 /// The same for a file's contents in memory, which the source keeps; `name` stands for the path. Errors also:
 /// Unsupported (a format of several files).
 Result<TensorSource> parse(const OwnedBytes& contents, const std::string& name,
                            const tensor::ReadOptions& options = {});
+
+/// The fields of a small file with one JSON object: texts unchanged, everything else in JSON. Errors: those of
+/// read_text; Corrupt for anything else or for one that is nested more than 64 deep.
+Result<std::map<std::string, std::string>> read_object(const std::filesystem::path& path,
+                                                       const CallLimits& limits = {});
 
 /// A small text file: an index, a configuration. Errors: those of tensor::FileContents; Corrupt above 16 MiB.
 Result<std::string> read_text(const std::filesystem::path& path, const CallLimits& limits = {});

@@ -28,9 +28,10 @@ Result<void> check(const session::Session& session, const families::Family& fami
 
 }  // namespace
 
-Result<std::shared_ptr<LiveFeed>> LiveFeed::create(const vae::Model& model, Incoming incoming) {
+Result<std::shared_ptr<LiveFeed>> LiveFeed::create(const session::Session& session, Incoming incoming) {
+    const vae::Model& model = *session.model();
     const vae::LatentSize size{incoming.header.height, incoming.header.width};
-    std::shared_ptr<LiveFeed> feed(new LiveFeed(std::move(incoming)));
+    std::shared_ptr<LiveFeed> feed(new LiveFeed(session, std::move(incoming)));
     KG_CHECK(feed->make(model, size, kQueued));
     feed->frames_of_a_latent_ = static_cast<double>(model.step_frames(size).most);
     return feed;
@@ -98,12 +99,14 @@ Result<bool> LiveFeed::take_in(Item item) {
 
 Result<void> LiveFeed::push_all(const LatentValues& latent) {
     const Nanoseconds now = host_now();
-    {
+    const std::uint64_t received_before = [&] {
         const Lock lock(live_mutex_);
-        ++received_;
         ++incoming_.feed->received;
         arrivals_.count(now);
-    }
+        return received_++;
+    }();
+    if (received_before == 0)
+        if (const auto doubt = vae::doubt_scale(incoming_.title, latent.values, wanted_)) log_.warn("{}", *doubt);
     const std::string before = fmt::format("{}, chunk {}", incoming_.title, latent.chunk);
     for (bool pushed = false; !pushed;) {
         KG_TRY(pushed, push(latent.values, kPoll, now, before));
@@ -143,13 +146,13 @@ Result<LiveSource> decode(const session::Session& session, const families::Famil
     const vae::Model& model = *session.model();
     const vae::LatentSize size{incoming.header.height, incoming.header.width};
     const stream::FeedPlan plan{.make = [&]() -> Result<std::shared_ptr<stream::LatentFeed>> {
-                                    KG_TRY(auto made, LiveFeed::create(model, incoming));
+                                    KG_TRY(auto made, LiveFeed::create(session, incoming));
                                     feed = made;
                                     return std::shared_ptr<stream::LatentFeed>(std::move(made));
                                 },
                                 .memory = {.io = stream::LatentQueue::bytes(model, size, LiveFeed::kQueued)}};
     vae::StepOptions own = options;
-    own.fps = incoming.header.fps;
+    if (!(own.fps > 0)) own.fps = incoming.header.fps;
     KG_TRY(auto frames, session.decode(plan, size, own));
     return LiveSource{std::move(frames), feed.lock()};
 }

@@ -26,7 +26,7 @@ class LiveFeed final : public stream::LatentQueue {
     static constexpr std::size_t kQueued = 4;  ///< latent frames
 
     /// Errors: those of LatentQueue::create.
-    static Result<std::shared_ptr<LiveFeed>> create(const vae::Model& model, Incoming incoming);
+    static Result<std::shared_ptr<LiveFeed>> create(const session::Session& session, Incoming incoming);
 
     LiveStats live() const;
     bool is_live() const override { return true; }
@@ -35,7 +35,8 @@ class LiveFeed final : public stream::LatentQueue {
     void refuse(const Error& reason) override;
 
   private:
-    explicit LiveFeed(Incoming incoming) : incoming_(std::move(incoming)) {}
+    LiveFeed(const session::Session& session, Incoming incoming)
+        : incoming_(std::move(incoming)), wanted_(session.wanted()), log_(session.device().log()) {}
     void read();
     Result<bool> take_in(Item item);
     Result<void> push_all(const LatentValues& latent);
@@ -44,6 +45,8 @@ class LiveFeed final : public stream::LatentQueue {
     void hang_up(const std::string& sentence);
 
     const Incoming incoming_;
+    const vae::LatentsWanted wanted_;  ///< by the checkpoint
+    const Log log_;
     double frames_of_a_latent_ = 1;
     mutable Mutex live_mutex_;
     bool is_read_ KG_GUARDED_BY(live_mutex_) = false;    ///< to the stream's end, or to an error
@@ -61,7 +64,7 @@ struct LiveSource {
 
 /// Begins to decode what comes. take() gives the frames of everything that came before an end or an error, then nothing
 /// or the Error; restart() drops the frames that are complete, to catch up; set_loop() has no effect. `family` is the
-/// checkpoint's; `options.fps` and `options.loop` are ignored. Errors: InvalidArgument (latents of another family,
+/// checkpoint's; `options.fps` 0 is the generator's, and `options.loop` is ignored. Errors: InvalidArgument (latents of another family,
 /// channels), those of session::Session::decode: the caller tries again, or refuses the feed.
 Result<LiveSource> decode(const session::Session& session, const families::Family& family, const Incoming& incoming,
                           const vae::StepOptions& options = {});

@@ -15,14 +15,18 @@ Result<void> check_preview(const vae::Checkpoint& preview, const vae::Checkpoint
     if (small.latents != family.latents || preview.z_dim() != large.z_dim())
         return fail(ErrorCode::InvalidArgument, "{} is a {} decoder of {} latents, {} a {} decoder of {} latents",
                     preview.name(), small.title, small.latents, large.name(), family.title, family.latents);
-    if (small.factors != family.factors || small.one_latent_frame != family.one_latent_frame)
+    if (nn::factors(preview.network()) != nn::factors(large.network()) ||
+        preview.one_latent_frame() != large.one_latent_frame())
         return fail(ErrorCode::InvalidArgument, "{} makes frames of {} times the latents' side, {} of {} times",
-                    preview.name(), small.factors.space, large.name(), family.factors.space);
+                    preview.name(), nn::factors(preview.network()).space, large.name(),
+                    nn::factors(large.network()).space);
     return {};
 }
 
 OpenedSession open_large(const std::string& weights, const vae::Checkpoint& preview, const SessionOptions& options) {
-    KG_TRY(const auto checkpoint, vae::Checkpoint::open(weights, {options.hooks.host, options.limits}));
+    KG_TRY(const auto checkpoint,
+           vae::Checkpoint::open(weights, {options.hooks.host, options.limits}, options.checkpoint));
+    vae::write_notes(options.accelerator->log(), checkpoint.notes());
     KG_CHECK(check_preview(preview, checkpoint));
     KG_TRY(auto session, Session::open(checkpoint, options));
     return std::shared_ptr<const Session>(std::move(session));

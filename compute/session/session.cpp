@@ -36,7 +36,9 @@ Result<std::unique_ptr<accel::Device>> open_device(const std::string& name, cons
 }
 
 Result<std::unique_ptr<Session>> Session::open(const std::string& weights, const SessionOptions& options) {
-    KG_TRY(const auto checkpoint, vae::Checkpoint::open(weights, {options.hooks.host, options.limits}));
+    KG_TRY(const auto checkpoint,
+           vae::Checkpoint::open(weights, {options.hooks.host, options.limits}, options.checkpoint));
+    vae::write_notes(options.accelerator ? options.accelerator->log() : options.hooks.log, checkpoint.notes());
     return open(checkpoint, options);
 }
 
@@ -57,6 +59,7 @@ Result<std::unique_ptr<Session>> Session::open(const vae::Checkpoint& checkpoint
                     vae::to_string(options.model.precision), session->device_->info().name);
     KG_CHECK(options.limits.check(session->description_));
     KG_TRY(session->model_, vae::Model::create(*session->device_, checkpoint, options.model));
+    session->wanted_ = vae::wanted_by(checkpoint, options.model.latents);
     session->device_->log().info("opened {}", session->description_);
     if (options.measure_ceiling && options.recorder != nullptr) session->tell_ceiling();
     if (options.watch_device && options.recorder != nullptr)
@@ -99,12 +102,16 @@ Result<std::shared_ptr<interop::Bridge>> Session::connect(interop::FrameStorage 
 vae::StepOptions Session::complete(vae::StepOptions options) const {
     options.storage = options.storage.value_or(display_ ? interop::FrameStorage::Image : interop::FrameStorage::Host);
     if (options.recorder == nullptr) options.recorder = recorder_;
+    if (!(options.fps > 0)) options.fps = wanted_.fps;
     return options;
 }
 
 Result<std::unique_ptr<stream::FrameSource>> Session::decode(const std::filesystem::path& latents,
                                                              const vae::StepOptions& options) const {
-    KG_TRY(const auto clip, vae::Latents::open(latents, {.allocator = {}, .limits = options.limits}));
+    vae::LatentsChoices choices = options.latents;
+    choices.fps = options.fps;
+    KG_TRY(const auto clip, vae::Latents::open(latents, wanted_, choices, {.allocator = {}, .limits = options.limits}));
+    vae::write_notes(device_->log(), clip.notes);
     return decode(clip, options);
 }
 

@@ -42,6 +42,7 @@ struct SessionOptions {
     /// allocator, but takes a budget that is given here.
     accel::DeviceHooks hooks{};
     vae::ModelOptions model{};
+    vae::CheckpointChoices checkpoint{};        ///< of open() by a name
     std::optional<ApplicationVulkan> vulkan{};  ///< frames may be images of this device
     const vulkan::Device* display = nullptr;    ///< or of this one, which outlives the session and its streams
     profile::Recorder* recorder = nullptr;      ///< of every pass; outlives the session and its streams
@@ -72,10 +73,10 @@ class Session {
     Session& operator=(const Session&) = delete;
     ~Session() = default;
 
-    /// Decodes a clip ahead of its reader, on a thread of its own. Errors: those of vae::Latents::open; InvalidArgument
-    /// (a clip that the checkpoint does not take); OutOfMemory, stating what is needed; Unsupported (images, and frames
-    /// cannot reach a Vulkan device, or there is none); Cancelled. Without a recorder of their own, streams have the
-    /// session's.
+    /// Decodes a clip ahead of its reader, on a thread of its own; the device's log gets the notes about a file.
+    /// Without a recorder of their own, streams have the session's. Errors: those of vae::Latents::open;
+    /// InvalidArgument (a clip that the checkpoint does not take); OutOfMemory, stating what is needed; Unsupported
+    /// (images, and frames cannot reach a Vulkan device, or there is none); Cancelled.
     Result<std::unique_ptr<stream::FrameSource>> decode(const std::filesystem::path& latents,
                                                         const vae::StepOptions& options = {}) const;
     Result<std::unique_ptr<stream::FrameSource>> decode(const vae::Latents& clip,
@@ -88,6 +89,7 @@ class Session {
 
     accel::Device& device() const { return *device_; }
     const std::shared_ptr<vae::Model>& model() const { return model_; }
+    const vae::LatentsWanted& wanted() const { return wanted_; }  ///< how files of latents are read for the model
     /// "wan_2.1_vae.safetensors · bf16 · NVIDIA H200"
     const std::string& description() const { return description_; }
 
@@ -103,6 +105,7 @@ class Session {
     std::shared_ptr<const vulkan::Device> display_;     ///< null without Vulkan
     std::shared_ptr<accel::Device> device_;
     std::shared_ptr<vae::Model> model_;
+    vae::LatentsWanted wanted_;
     profile::Recorder* recorder_ = nullptr;
     std::unique_ptr<accel::DeviceWatch> watch_;  ///< null unless SessionOptions::watch_device
 };

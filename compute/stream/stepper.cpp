@@ -22,7 +22,9 @@ vae::Copies copies_on(const vulkan::Device* display, graph::Lane lane) {
     return draws ? vae::Copies::OnceDecoded : vae::Copies::Ahead;
 }
 
-vae::StepOptions with_copies(vae::StepOptions options, const interop::Bridge& bridge) {
+vae::StepOptions complete(vae::StepOptions options, const interop::Bridge& bridge) {
+    constexpr double kUsualFps = 24.0;
+    if (!(options.fps > 0)) options.fps = kUsualFps;
     options.copies = options.copies.value_or(copies_on(bridge.display(), options.copy_lane));
     return options;
 }
@@ -31,7 +33,7 @@ vae::StepOptions with_copies(vae::StepOptions options, const interop::Bridge& br
 
 Stepper::Stepper(interop::Bridge& bridge, const vae::StepOptions& options, std::function<bool()> gives_up)
     : bridge_(bridge),
-      options_(with_copies(options, bridge)),
+      options_(complete(options, bridge)),
       gives_up_(std::move(gives_up)),
       clock_(bridge.accelerator()) {}
 

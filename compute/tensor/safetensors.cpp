@@ -1,10 +1,12 @@
+#include <kinetograph/compute/tensor/content_guess.hpp>
 #include <kinetograph/compute/tensor/file_contents.hpp>
 #include <kinetograph/compute/tensor/quoted_name.hpp>
 #include <kinetograph/compute/tensor/safetensors.hpp>
 #include <kinetograph/compute/tensor/safetensors_header.hpp>
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <tuple>
 #include <unordered_map>
@@ -31,30 +33,6 @@ struct Parts {
     std::span<const std::byte> data;
 };
 
-/// Files that people open by mistake, by their first bytes. As a header length, all of these are too large.
-struct Impostor {
-    std::string_view first_bytes, what;
-};
-
-constexpr std::array<Impostor, 5> kImpostors = {
-    {{"PK\x03\x04", "a zip archive, as PyTorch's .pt and .pth are: save its tensors as safetensors first"},
-     {"\x80\x02\x8a\x0a", "a pickle as PyTorch before 1.6 wrote them: load it and save it again with a newer PyTorch"},
-     {"GGUF", "a GGUF file"},
-     {"version https://git-lfs", "a Git LFS pointer, not the file itself: git lfs pull"},
-     {"<!DOCTYPE", "a web page, not the file that was to be downloaded"}}};
-
-/// For a file whose header would be too long.
-std::string guess_content(std::span<const std::byte> bytes, std::uint64_t length) {
-    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    const auto* found = std::ranges::find_if(
-        kImpostors, [&](const Impostor& impostor) { return text.starts_with(impostor.first_bytes); });
-    if (found != kImpostors.end()) return fmt::format("this is {}", found->what);
-    return fmt::format(
-        "of no known format: neither zip, GGUF nor safetensors, whose header of {} bytes would be above the limit of "
-        "{}",
-        length, kLongestHeader);
-}
-
 /// The number in the first eight bytes, which must be present.
 std::uint64_t header_length(std::span<const std::byte> bytes) {
     std::uint64_t length = 0;
@@ -62,24 +40,33 @@ std::uint64_t header_length(std::span<const std::byte> bytes) {
     return length;
 }
 
+/// The Error for bytes that are no safetensors file: what they are, else `why` they are not.
+tl::unexpected<Error> not_safetensors(std::span<const std::byte> bytes, std::string_view file, std::string_view why) {
+    const std::string what = guess_content(bytes);
+    if (!what.empty()) return fail(ErrorCode::Corrupt, "{}: this is {}", file, what);
+    return fail(ErrorCode::Corrupt, "{}: {}", file, why);
+}
+
 Result<Parts> split(std::span<const std::byte> bytes, std::string_view file) {
-    if (bytes.size() < kLengthBytes) {
-        return fail(ErrorCode::Corrupt, "{}: truncated: {} bytes, a safetensors file starts with 8 of header length",
-                    file, bytes.size());
-    }
+    if (bytes.size() < kLengthBytes)
+        return not_safetensors(
+            bytes, file,
+            fmt::format("truncated: {} bytes, a safetensors file starts with 8 of header length", bytes.size()));
     const std::uint64_t length = header_length(bytes);
     if (length > kLongestHeader) {
-        return fail(ErrorCode::Corrupt, "{}: {}", file, guess_content(bytes, length));
+        const std::span begin(reinterpret_cast<const std::uint8_t*>(bytes.data()), kLengthBytes);
+        return not_safetensors(
+            bytes, file,
+            fmt::format("of no known format (safetensors, PyTorch, gguf, NumPy): it begins with the bytes {:02x}",
+                        fmt::join(begin, " ")));
     }
     const auto rest = bytes.subspan(kLengthBytes);
-    if (length > rest.size()) {
-        return fail(ErrorCode::Corrupt, "{}: truncated: header of {} bytes, but only {} follow", file, length,
-                    rest.size());
-    }
+    if (length > rest.size())
+        return not_safetensors(bytes, file,
+                               fmt::format("truncated: header of {} bytes, but only {} follow", length, rest.size()));
     const std::string_view header(reinterpret_cast<const char*>(rest.data()), length);
-    if (header.empty() || header.front() != '{') {
-        return fail(ErrorCode::Corrupt, "{}: the header does not start with '{{': not a safetensors file?", file);
-    }
+    if (header.empty() || header.front() != '{')
+        return not_safetensors(bytes, file, "the header does not start with '{': not a safetensors file?");
     return Parts{header, rest.subspan(length)};
 }
 
@@ -136,9 +123,8 @@ Result<void> check_coverage(std::span<const SafetensorsEntry> entries, std::span
 
 /// Reads the header first: a file that breaks the format is refused before its tensors are read.
 Result<SafetensorsFile> SafetensorsFile::open(const std::filesystem::path& path, const ReadOptions& options) {
-    constexpr std::size_t kToGuessBy = 64;
     KG_TRY(auto contents, FileContents::open(path, options));
-    KG_CHECK(contents.read_first(kToGuessBy));
+    KG_CHECK(contents.read_first(kBytesToGuessBy));
     const std::size_t size = contents.bytes().size();
     const std::uint64_t header = size < kLengthBytes ? 0 : header_length(contents.bytes());
     if (header <= kLongestHeader) KG_CHECK(contents.read_first(kLengthBytes + header));

@@ -14,7 +14,6 @@ namespace kinetograph::vae {
 namespace {
 
 constexpr std::string_view kSyntheticPrefix = "synthetic:";
-constexpr std::int64_t kLargestDim = 1024;  // 8.3 billion parameters; keeps 4 * dim * 4 * dim * 27 far from overflow
 
 }  // namespace
 
@@ -22,6 +21,7 @@ struct Checkpoint::State {
     struct Entry {
         nn::Parameter parameter;
         std::optional<tensor::TensorView> stored{};  // absent in a synthetic checkpoint
+        std::optional<tensor::TensorView> factor{};  // of elements of 8 bits
     };
 
     std::string name;
@@ -31,56 +31,66 @@ struct Checkpoint::State {
     std::uint64_t parameters = 0, content_hash = 0;
     tensor::DType dtype = tensor::DType::F32;
     families::LatentStatistics statistics;
+    std::vector<Note> notes;
     std::vector<Entry> entries;  // in state-dict order
     std::vector<std::string> names;
     std::unordered_map<std::string_view, std::size_t> index_of;  // keys lie in `names`
 
     Result<const Entry*> entry(std::string_view tensor) const;
-    Result<void> read_widths();
     Result<void> check_config() const;
     Result<void> bind_tensors();
+    Result<void> bind_factor(Entry& entry, const std::string& key) const;
     Result<void> check_values(const CallLimits& limits) const;
     void list_parameters();
+    Result<void> settle_statistics(const CheckpointChoices& choices, const CallLimits& limits);
 };
 
 namespace {
 
-/// The width that a tensor's shape tells. The file has the tensor; shapes are checked as a whole once the widths are
-/// known.
-Result<std::int64_t> read_width(const formats::TensorSource& file, const KeyScheme& scheme,
-                                const families::WidthIn& width) {
-    const std::string key = scheme.key(width.tensor);
-    const tensor::Shape& shape = file.find(key)->shape;
-    if (width.axis >= shape.size() || shape[width.axis] < 1 || shape[width.axis] > kLargestDim) {
-        return fail(ErrorCode::InvalidArgument, "{}: tensor \"{}\" has shape {}: no decoder has that", file.name(), key,
-                    tensor::to_string(shape));
-    }
-    return shape[width.axis];
-}
+bool is_8_bit(tensor::DType dtype) { return dtype == tensor::DType::F8E4M3 || dtype == tensor::DType::F8E5M2; }
 
 bool is_parameter_type(tensor::DType dtype) {
-    return dtype == tensor::DType::F32 || dtype == tensor::DType::F16 || dtype == tensor::DType::BF16;
+    using tensor::DType;
+    return dtype == DType::F32 || dtype == DType::F16 || dtype == DType::BF16 || dtype == DType::F64 || is_8_bit(dtype);
 }
 
-/// Whether a tensor so stored has the elements of that shape in its order: some writers of gguf, which has four
-/// dimensions, merge the first two of a 3-D convolution's five.
-bool is_of_shape(const tensor::Shape& stored, const tensor::Shape& wanted) {
-    if (stored == wanted) return true;
-    constexpr std::size_t kConv3d = 5;
-    return wanted.size() == kConv3d && stored.size() + 1 == kConv3d && stored[0] == wanted[0] * wanted[1] &&
-           std::equal(stored.begin() + 1, stored.end(), wanted.begin() + 2);
+/// The keys under which tools keep the factor of an 8-bit `key` ("conv2.weight"): ComfyUI; LightX2V and compressed
+/// tensors; DeepSeek's blocks; diffusers' quantisers.
+std::vector<std::string> factor_keys(const std::string& key) {
+    const std::string module = key.substr(0, key.rfind('.') + 1), leaf = key.substr(module.size());
+    return {module + "scale_" + leaf, key + "_scale", key + "_scale_inv", key + ".scale", module + "scale"};
 }
 
-/// The part of a stored tensor that `parameter` takes: all of it, or its last rows if the layer was trained to make
-/// more frames than the network takes.
-tensor::TensorView part_of(const tensor::TensorView& stored, const nn::Parameter& parameter) {
+/// Multiplies rows, or blocks of rows and columns, of `values` [rows, ...] by `factors`: one; one a row; or [r, c],
+/// each for rows / r rows and columns / c columns, rounded up.
+void apply(const std::vector<float>& factors, const tensor::Shape& shape, std::int64_t rows,
+           std::vector<float>& values) {
+    const std::int64_t columns = std::ssize(values) / rows, count = std::ssize(factors);
+    const std::int64_t down = count == 1 ? 1 : count == rows ? rows : shape.front(), across = count / down;
+    const std::int64_t block_rows = (rows + down - 1) / down, block_columns = (columns + across - 1) / across;
+    for (std::int64_t row = 0; row < rows; ++row)
+        for (std::int64_t column = 0; column < columns; ++column)
+            values[static_cast<std::size_t>(row * columns + column)] *=
+                factors[static_cast<std::size_t>(row / block_rows * across + column / block_columns)];
+}
+
+/// Whether apply() takes factors of that shape for `rows` rows.
+bool is_factor_of(const tensor::TensorView& factor, std::int64_t rows) {
+    const auto count = tensor::element_count(factor.shape);
+    return count &&
+           (*count == 1 || *count == rows || (factor.shape.size() == 2 && *count > 0 && factor.shape.front() <= rows));
+}
+
+/// The part of a stored tensor that `parameter` takes: all of it; its last rows if the layer was trained to make more
+/// frames than the network takes; its first rows if it makes more colours than three.
+tensor::TensorView part_of(const tensor::TensorView& stored, const nn::Parameter& parameter, bool first_rows) {
     const tensor::Shape &has = stored.shape, &wanted = parameter.shape;
-    if (!parameter.last_rows || has.size() != wanted.size() || has.front() <= wanted.front() ||
+    if ((!parameter.last_rows && !first_rows) || has.size() != wanted.size() || has.front() <= wanted.front() ||
         !std::equal(has.begin() + 1, has.end(), wanted.begin() + 1) || stored.packing != tensor::Packing::Plain)
         return stored;
     const std::uint64_t bytes =
         stored.bytes / static_cast<std::uint64_t>(has.front()) * static_cast<std::uint64_t>(wanted.front());
-    return {stored.dtype, wanted, stored.data + (stored.bytes - bytes), bytes};
+    return {stored.dtype, wanted, first_rows ? stored.data : stored.data + (stored.bytes - bytes), bytes};
 }
 
 struct Synthetic {
@@ -130,12 +140,6 @@ Result<std::uint64_t> hash_of(std::span<const std::span<const std::byte>> files,
     return XXH3_64bits_digest(state.get());
 }
 
-/// 0 and 1: latents stay as they are.
-families::LatentStatistics identity(std::int64_t z_dim) {
-    const auto channels = static_cast<std::size_t>(z_dim);
-    return {.mean = std::vector<float>(channels, 0.0F), .std = std::vector<float>(channels, 1.0F)};
-}
-
 }  // namespace
 
 Result<const Checkpoint::State::Entry*> Checkpoint::State::entry(std::string_view tensor) const {
@@ -152,12 +156,6 @@ void Checkpoint::State::list_parameters() {
         entries.push_back({.parameter = std::move(parameter)});
     }
     for (std::size_t i = 0; i < names.size(); ++i) index_of.emplace(names[i], i);
-}
-
-Result<void> Checkpoint::State::read_widths() {
-    KG_TRY(widths.dim, read_width(*file, scheme, scheme.family->dim));
-    KG_TRY(widths.z_dim, read_width(*file, scheme, scheme.family->z_dim));
-    return {};
 }
 
 /// Checks the tensors against config.json, which a diffusers folder has beside them.
@@ -177,7 +175,8 @@ Result<void> Checkpoint::State::bind_tensors() {
     std::vector<std::string> wrong_shapes, wrong_types;
     for (Entry& entry : entries) {
         const std::string key = scheme.key(entry.parameter.name);
-        entry.stored = part_of(*file->find(key), entry.parameter);
+        const bool is_end = entry.parameter.name.starts_with(scheme.family->end + ".");
+        entry.stored = part_of(*file->find(key), entry.parameter, is_end && widths.end != 0);
         if (!is_of_shape(entry.stored->shape, entry.parameter.shape)) {
             wrong_shapes.push_back(fmt::format("\"{}\" {}, wanted {}", key, tensor::to_string(entry.stored->shape),
                                                tensor::to_string(entry.parameter.shape)));
@@ -185,16 +184,60 @@ Result<void> Checkpoint::State::bind_tensors() {
         if (!is_parameter_type(entry.stored->dtype)) {
             wrong_types.push_back(fmt::format("\"{}\" {}", key, tensor::to_string(entry.stored->dtype)));
         }
+        KG_CHECK(bind_factor(entry, key));
     }
     if (!wrong_shapes.empty()) {
         return fail(ErrorCode::InvalidArgument, "{}: tensors of the wrong shape for dim {}, z_dim {}: {}", name,
                     widths.dim, widths.z_dim, first_ten(wrong_shapes));
     }
     if (!wrong_types.empty()) {
-        return fail(ErrorCode::InvalidArgument, "{}: tensors of a dtype other than F32, F16 and BF16: {}", name,
+        return fail(ErrorCode::InvalidArgument, "{}: tensors of a dtype that is not floating-point: {}", name,
                     first_ten(wrong_types));
     }
     dtype = entries.front().stored->dtype;
+    return {};
+}
+
+/// Finds the factor of a tensor of 8 bits.
+Result<void> Checkpoint::State::bind_factor(Entry& entry, const std::string& key) const {
+    if (!is_8_bit(entry.stored->dtype) || entry.parameter.shape.empty()) return {};
+    for (const std::string& name : factor_keys(key)) {
+        const tensor::TensorView* factor = file->find(name);
+        if (factor == nullptr) continue;
+        if (!is_parameter_type(factor->dtype) || !is_factor_of(*factor, entry.parameter.shape.front()))
+            return fail(ErrorCode::InvalidArgument, "{}: the factors \"{}\" {} {} are not of \"{}\" {}", this->name,
+                        name, tensor::to_string(factor->dtype), tensor::to_string(factor->shape), key,
+                        tensor::to_string(entry.stored->shape));
+        if (const auto bad = tensor::first_not_finite(*factor))
+            return fail(ErrorCode::InvalidArgument, "{}: tensor \"{}\" holds a value that is not finite at index {}",
+                        this->name, name, *bad);
+        entry.factor = *factor;
+        return {};
+    }
+    return {};
+}
+
+/// What was chosen, else what the file states, else the latent space's.
+Result<void> Checkpoint::State::settle_statistics(const CheckpointChoices& choices, const CallLimits& limits) {
+    const families::Family& family = *scheme.family;
+    if (!choices.statistics.empty()) {
+        KG_TRY(statistics, chosen_statistics(choices.statistics, widths.z_dim, limits));
+        return {};
+    }
+    statistics = no_statistics(widths.z_dim);
+    if (!file) return {};
+    KG_TRY(auto stated, statistics_from_metadata(file->metadata(), widths.z_dim, name));
+    if (!stated.mean.empty()) {
+        statistics = std::move(stated);
+    } else if (widths.z_dim == family.published.z_dim) {
+        statistics = family.statistics;
+    } else {
+        notes.push_back(
+            {LogLevel::Warning,
+             fmt::format("{}: no statistics of {} latent channels are known, and the file states none: mean "
+                         "0 and deviation 1 are used; --statistics gives others",
+                         name, widths.z_dim)});
+    }
     return {};
 }
 
@@ -212,10 +255,12 @@ Result<void> Checkpoint::State::check_values(const CallLimits& limits) const {
     return {};
 }
 
-Result<Checkpoint> Checkpoint::open(std::string_view spec, const tensor::ReadOptions& options) {
+Result<Checkpoint> Checkpoint::open(std::string_view spec, const tensor::ReadOptions& options,
+                                    const CheckpointChoices& choices) {
     if (!spec.starts_with(kSyntheticPrefix)) {
-        KG_TRY(auto file, formats::open(spec, options));
-        return read(std::move(file), options.limits);
+        const auto [path, prefix] = split_prefix(spec);
+        KG_TRY(auto file, formats::open(path, options));
+        return read(std::move(file), prefix, choices, options.limits);
     }
     KG_TRY(const auto made, parse_synthetic(spec));
     auto state = std::make_unique<State>();
@@ -223,32 +268,31 @@ Result<Checkpoint> Checkpoint::open(std::string_view spec, const tensor::ReadOpt
     state->scheme.family = made.family;
     state->widths = made.widths;
     state->content_hash = XXH3_64bits(spec.data(), spec.size());
-    state->statistics = identity(made.widths.z_dim);
+    KG_CHECK(state->settle_statistics(choices, options.limits));
     state->list_parameters();
     return Checkpoint(std::move(state));
 }
 
 Result<Checkpoint> Checkpoint::parse(const formats::OwnedBytes& contents, const std::string& name,
-                                     const tensor::ReadOptions& options) {
+                                     const tensor::ReadOptions& options, const CheckpointChoices& choices) {
     KG_TRY(auto file, formats::parse(contents, name, options));
-    return read(std::move(file), options.limits);
+    return read(std::move(file), std::nullopt, choices, options.limits);
 }
 
-Result<Checkpoint> Checkpoint::read(formats::TensorSource file, const CallLimits& limits) {
+Result<Checkpoint> Checkpoint::read(formats::TensorSource file, std::optional<std::string> prefix,
+                                    const CheckpointChoices& choices, const CallLimits& limits) {
     auto state = std::make_unique<State>();
     state->name = file.name();
-    state->file = std::move(file);
-    KG_TRY(state->scheme, recognise(*state->file));
-    KG_CHECK(state->read_widths());
+    state->file = without_wrappers(std::move(file));
+    KG_TRY(auto recognised, recognise(*state->file, choices.family, prefix));
+    state->scheme = std::move(recognised.scheme);
+    state->widths = recognised.widths;
+    state->notes = std::move(recognised.notes);
     KG_CHECK(state->check_config());
     state->list_parameters();
     KG_CHECK(state->bind_tensors());
     KG_CHECK(state->check_values(limits));
-
-    const families::Family& family = *state->scheme.family;
-    KG_TRY(state->statistics, statistics_from_metadata(state->file->metadata(), state->widths.z_dim, state->name));
-    if (state->statistics.mean.empty())
-        state->statistics = state->widths == family.published ? family.statistics : identity(state->widths.z_dim);
+    KG_CHECK(state->settle_statistics(choices, limits));
     KG_TRY(state->content_hash, hash_of(state->file->files(), state->name, limits));
     return Checkpoint(std::move(state));
 }
@@ -265,6 +309,7 @@ std::uint64_t Checkpoint::content_hash() const { return state_->content_hash; }
 tensor::DType Checkpoint::dtype() const { return state_->dtype; }
 const std::vector<float>& Checkpoint::latents_mean() const { return state_->statistics.mean; }
 const std::vector<float>& Checkpoint::latents_std() const { return state_->statistics.std; }
+const std::vector<Note>& Checkpoint::notes() const { return state_->notes; }
 const std::vector<std::string>& Checkpoint::tensor_names() const { return state_->names; }
 
 Result<tensor::Shape> Checkpoint::shape(std::string_view name) const {
@@ -275,7 +320,11 @@ Result<tensor::Shape> Checkpoint::shape(std::string_view name) const {
 Result<std::vector<float>> Checkpoint::load(std::string_view name) const {
     KG_TRY(const State::Entry* entry, state_->entry(name));
     if (!entry->stored) return synthetic_tensor(name, entry->parameter.shape);
-    return tensor::to_f32(*entry->stored, name);
+    KG_TRY(auto values, tensor::to_f32(*entry->stored, name));
+    if (!entry->factor) return values;
+    KG_TRY(const auto factors, tensor::to_f32(*entry->factor, name));
+    apply(factors, entry->factor->shape, entry->parameter.shape.front(), values);
+    return values;
 }
 
 }  // namespace kinetograph::vae

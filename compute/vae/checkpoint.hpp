@@ -4,6 +4,7 @@
 #include <kinetograph/compute/families/family.hpp>
 #include <kinetograph/compute/formats/tensor_source.hpp>
 #include <kinetograph/compute/tensor/safetensors.hpp>
+#include <kinetograph/compute/vae/note.hpp>
 
 #include <functional>
 #include <memory>
@@ -13,19 +14,27 @@ namespace kinetograph::vae {
 
 enum class KeyNaming : std::uint8_t { Original, Diffusers };
 
+/// What the person who opens a checkpoint says about it.
+struct CheckpointChoices {
+    std::string family{};      ///< "lighttaew2.1"; empty: by its tensors, class, name and widths
+    std::string statistics{};  ///< of its latents, as chosen_statistics() takes them; empty: the file's, the family's
+};
+
 /// A decoder's parameters: read-only, names are the family's own ("decoder.upsamples.3.time_conv.weight"). Copies share
 /// them.
 class Checkpoint {
   public:
-    /// Opens a file or folder of any format (formats::open; F32, F16 or BF16 tensors, original or diffusers key names,
-    /// encoder tensors ignored) into memory, or makes `synthetic:FAMILY[,dim=N]` by rule. dim and
-    /// z_dim are read from the shapes. Errors: those of formats::open; NotFound naming every missing tensor (at most
-    /// ten, then a count); InvalidArgument for a tensor of the wrong shape, a wrong dtype, another VAE family, a
-    /// config.json of another decoder, or a value that is not finite; Cancelled.
-    static Result<Checkpoint> open(std::string_view spec, const tensor::ReadOptions& options = {});
+    /// Opens a file or folder of any format (formats::open; tensors of any floating-point type, of 8 bits with the
+    /// factors beside them, original or diffusers key names, encoder tensors ignored) into memory, or makes
+    /// `synthetic:FAMILY[,dim=N]` by rule. `FILE:PREFIX` is the decoder whose keys begin with `PREFIX.`, in a file of
+    /// several. Widths are read from the shapes. Errors: those of formats::open; NotFound naming every missing tensor
+    /// (at most ten, then a count); InvalidArgument for a tensor of the wrong shape, a wrong dtype, another VAE family,
+    /// several decoders, a config.json of another decoder, or a value that is not finite; Cancelled.
+    static Result<Checkpoint> open(std::string_view spec, const tensor::ReadOptions& options = {},
+                                   const CheckpointChoices& choices = {});
     /// The same for a file's contents in memory, which the checkpoint keeps; `name` stands for the path.
     static Result<Checkpoint> parse(const formats::OwnedBytes& contents, const std::string& name,
-                                    const tensor::ReadOptions& options = {});
+                                    const tensor::ReadOptions& options = {}, const CheckpointChoices& choices = {});
 
     const std::string& name() const;  ///< the path or the synthetic spec, for messages
     const families::Family& family() const;
@@ -35,12 +44,15 @@ class Checkpoint {
     std::int64_t z_dim() const { return widths().z_dim; }  ///< latent channels, 16 there
     const families::Widths& widths() const;
     nn::Network network() const { return family().decoder(widths()); }
+    bool one_latent_frame() const { return family().one_latent_frame || widths().pictures; }  ///< of a clip
+    const std::vector<Note>& notes() const;  ///< what was assumed about the file
     std::uint64_t parameters() const;
     std::uint64_t content_hash() const;  ///< XXH3-64 of the files' bytes; of the spec for a synthetic checkpoint
     tensor::DType dtype() const;         ///< of the conv weights
 
-    /// Per channel, size z_dim: z * std + mean undoes the normalisation of latents. The file's metadata if it has them,
-    /// the family's for a checkpoint of the published widths, 0 and 1 for any other and for a synthetic one.
+    /// Per channel, size z_dim: z * std + mean undoes the normalisation of latents. What was chosen, else the file's
+    /// metadata if it has them, else the family's, whatever the decoder's width; 0 and 1 for another number of latent
+    /// channels and for a synthetic checkpoint.
     const std::vector<float>& latents_mean() const;
     const std::vector<float>& latents_std() const;
 
@@ -53,7 +65,8 @@ class Checkpoint {
 
   private:
     struct State;
-    static Result<Checkpoint> read(formats::TensorSource file, const CallLimits& limits = {});
+    static Result<Checkpoint> read(formats::TensorSource file, std::optional<std::string> prefix,
+                                   const CheckpointChoices& choices, const CallLimits& limits = {});
     explicit Checkpoint(std::shared_ptr<const State> state);
     std::shared_ptr<const State> state_;
 };

@@ -1,8 +1,10 @@
+#include <kinetograph/compute/formats/tensor_source.hpp>
 #include <kinetograph/compute/tensor/quoted_name.hpp>
 #include <kinetograph/compute/vae/latent_statistics.hpp>
 
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <optional>
 
 namespace kinetograph::vae {
@@ -67,6 +69,32 @@ Result<families::LatentStatistics> statistics_from_metadata(const std::map<std::
         return fail(ErrorCode::InvalidArgument, "{}: metadata latents_std: {} is not above 0", file, value);
     }
     return families::LatentStatistics{std::move(mean), std::move(std)};
+}
+
+families::LatentStatistics no_statistics(std::int64_t z_dim) {
+    const auto channels = static_cast<std::size_t>(z_dim);
+    return {.mean = std::vector<float>(channels, 0.0F), .std = std::vector<float>(channels, 1.0F)};
+}
+
+Result<families::LatentStatistics> chosen_statistics(const std::string& choice, std::int64_t z_dim,
+                                                     const CallLimits& limits) {
+    if (choice == "none") return no_statistics(z_dim);
+    if (const families::Family* family = families::find(choice)) {
+        if (family->published.z_dim != z_dim)
+            return fail(ErrorCode::InvalidArgument, "statistics {}: of {} latent channels, the decoder has {}", choice,
+                        family->published.z_dim, z_dim);
+        return family->statistics;
+    }
+    std::error_code ignored;
+    if (!std::filesystem::exists(choice, ignored))
+        return fail(ErrorCode::InvalidArgument,
+                    "statistics {}: wanted none, a JSON file with latents_mean and latents_std, or one of {}", choice,
+                    families::any_of(&families::Family::name, z_dim));
+    KG_TRY(const auto fields, formats::read_object(choice, limits));
+    KG_TRY(auto stated, statistics_from_metadata(fields, z_dim, choice));
+    if (stated.mean.empty())
+        return fail(ErrorCode::InvalidArgument, "{}: neither latents_mean nor latents_std is in it", choice);
+    return stated;
 }
 
 }  // namespace kinetograph::vae

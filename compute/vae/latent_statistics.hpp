@@ -1,7 +1,8 @@
-// The mean and deviation that undo the normalisation of latents, as a file states them.
+// The mean and deviation that undo the normalisation of latents, as a file or a person states them.
 #pragma once
 
 #include <kinetograph/compute/families/family.hpp>
+#include <kinetograph/engine/base/call_limits.hpp>
 #include <kinetograph/engine/base/result.hpp>
 
 #include <map>
@@ -15,5 +16,14 @@ namespace kinetograph::vae {
 /// that is not a list of numbers, the wrong count, a value that is not finite, a deviation that is not above 0.
 Result<families::LatentStatistics> statistics_from_metadata(const std::map<std::string, std::string>& metadata,
                                                             std::int64_t z_dim, std::string_view file);
+
+/// 0 and 1: latents stay as they are.
+families::LatentStatistics no_statistics(std::int64_t z_dim);
+
+/// What a person has chosen: "none", the name of a family, or a JSON file with latents_mean and latents_std, such as a
+/// config.json. Errors: InvalidArgument (another word, another number of channels), those of formats::read_object and
+/// of statistics_from_metadata.
+Result<families::LatentStatistics> chosen_statistics(const std::string& choice, std::int64_t z_dim,
+                                                     const CallLimits& limits = {});
 
 }  // namespace kinetograph::vae

@@ -77,12 +77,12 @@ Result<std::shared_ptr<Model>> Model::create(accel::Device& device, const Checkp
                     device.info().kind, cpu ? "fp32 and bf16" : "bf16 and fp16");
     NetworkDesc network{.network = checkpoint.network(),
                         .title = checkpoint.family().title,
-                        .one_step = checkpoint.family().one_latent_frame,
+                        .one_step = checkpoint.one_latent_frame(),
                         .dtype = *dtype,
                         .sums = options.sums,
                         .preferred_backend = options.preferred_backend,
                         .clamp = options.clamp};
-    if (options.latents == LatentScale::Normalized) {
+    if (options.latents != LatentScale::Raw) {
         network.scale = checkpoint.latents_std();
         network.shift = checkpoint.latents_mean();
         KG_CHECK_IN(checkpoint.name(), check_statistics(network.scale, network.shift, *dtype));

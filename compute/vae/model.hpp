@@ -16,18 +16,13 @@ namespace kinetograph::vae {
 enum class Precision : std::uint8_t { Fp32, Bf16, Fp16 };
 std::string_view to_string(Precision precision);
 
-enum class LatentScale : std::uint8_t {
-    Normalized,  ///< as a diffusion model makes them: z * std + mean is applied
-    Raw,         ///< already what the decoder takes
-};
-
 struct ModelOptions {
     Precision precision = Precision::Bf16;
     conv::Sums sums = conv::Sums::Exact;
     /// A method of convolution to take wherever it is open, even if another ranks higher. Empty: none.
     std::string preferred_backend{};
-    LatentScale latents = LatentScale::Normalized;
-    bool clamp = true;  ///< frames clamped to [-1, 1]
+    LatentScale latents = LatentScale::Auto;  ///< Raw: nothing is applied to what the decoder is given
+    bool clamp = true;                        ///< frames clamped to [-1, 1]
 };
 
 /// Steps of one size: what a clip of it runs, and the memory that it takes besides the model's.

@@ -1,7 +1,7 @@
 #include <kinetograph/compute/tensor/quoted_name.hpp>
 #include <kinetograph/compute/vae/recognition.hpp>
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,9 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -113,9 +115,19 @@ bool has_width(const formats::TensorSource& file, const KeyScheme& scheme) {
            tensor->shape[width.axis] == scheme.family->published.z_dim;
 }
 
-/// The family's scheme under which the whole decoder is in `file`.
-Result<KeyScheme> whole_decoder(const formats::TensorSource& file, const families::Family& family,
-                                std::span<const Candidate> candidates, std::span<const nn::Parameter> parameters) {
+std::string without_dot(const std::string& prefix) {
+    return prefix.ends_with('.') ? prefix.substr(0, prefix.size() - 1) : prefix;
+}
+
+/// "conv2.weight" and "ema.conv2.weight", quoted: `parameter` under each of the schemes.
+std::string begins_of(std::span<const KeyScheme> schemes, const std::string& parameter) {
+    std::vector<std::string> keys;
+    for (const KeyScheme& scheme : schemes) keys.push_back(tensor::quoted_name(scheme.key(parameter)));
+    return fmt::format("{}", fmt::join(keys, " and "));
+}
+
+/// Those of the candidates with the most parameters.
+std::vector<KeyScheme> best_of(std::span<const Candidate> candidates) {
     std::vector<KeyScheme> best;
     std::size_t most = 0;
     for (const Candidate& candidate : candidates) {
@@ -123,17 +135,88 @@ Result<KeyScheme> whole_decoder(const formats::TensorSource& file, const familie
         if (candidate.count >= most) best.push_back(candidate.scheme);
         most = std::max(most, candidate.count);
     }
+    return best;
+}
+
+/// Sets the width that a tensor's shape tells; leaves it if the file lacks the tensor. Shapes are checked as a whole
+/// once the widths are known.
+Result<void> read_width(const formats::TensorSource& file, const KeyScheme& scheme, const families::WidthIn& in,
+                        std::int64_t& width) {
+    const std::string key = scheme.key(in.tensor);
+    const tensor::TensorView* tensor = file.find(key);
+    if (tensor == nullptr) return {};
+    const tensor::Shape& shape = tensor->shape;
+    if (in.axis >= shape.size() || shape[in.axis] < 1 || shape[in.axis] > kLargestDim)
+        return fail(ErrorCode::InvalidArgument, "{}: tensor \"{}\" has shape {}: no decoder has that", file.name(), key,
+                    tensor::to_string(shape));
+    width = shape[in.axis];
+    return {};
+}
+
+std::vector<nn::Parameter> parameters_of(const families::Family& family, const families::Widths& widths) {
+    return nn::parameters(family.decoder(widths));
+}
+
+/// How many of the parameters the file has in their shape.
+std::ptrdiff_t count_fitting(const formats::TensorSource& file, const KeyScheme& scheme,
+                             const families::Widths& widths) {
+    return std::ranges::count_if(parameters_of(*scheme.family, widths), [&](const nn::Parameter& parameter) {
+        const tensor::TensorView* tensor = file.find(scheme.key(parameter.name));
+        return tensor != nullptr && is_of_shape(tensor->shape, parameter.shape);
+    });
+}
+
+/// The widths, the last layer and whether filters have a time axis, by the file's shapes.
+Result<families::Widths> widths_in(const formats::TensorSource& file, const KeyScheme& scheme) {
+    const families::Family& family = *scheme.family;
+    families::Widths widths = family.published;
+    KG_CHECK(read_width(file, scheme, family.dim, widths.dim));
+    KG_CHECK(read_width(file, scheme, family.z_dim, widths.z_dim));
+    const std::string end = family.end + ".weight";
+    const std::vector<nn::Parameter> published = parameters_of(family, family.published);
+    const std::int64_t own = std::ranges::find(published, end, &nn::Parameter::name)->shape.front();
+    std::int64_t rows = own;
+    KG_CHECK(read_width(file, scheme, {end, 0}, rows));
+    if (rows != own && families::end_of(rows, own)) widths.end = rows;
+    families::Widths of_pictures = widths;
+    of_pictures.pictures = family.is_causal;
+    return count_fitting(file, scheme, of_pictures) > count_fitting(file, scheme, widths) ? of_pictures : widths;
+}
+
+/// "; in their place there are ...": tensors of a decoder of that prefix that are none of the family's. Empty if there
+/// are none.
+std::string strangers_beside(const formats::TensorSource& file, const KeyScheme& scheme,
+                             std::span<const nn::Parameter> parameters) {
+    std::unordered_set<std::string> known;
+    for (const nn::Parameter& parameter : parameters) known.insert(scheme.key(parameter.name));
+    std::vector<std::string> others;
+    for (const tensor::NamedTensor& tensor : file.tensors())
+        if (tensor.name.starts_with(scheme.prefix + "decoder.") && !known.contains(tensor.name))
+            others.push_back(tensor::quoted_name(tensor.name) + " " + tensor::to_string(tensor.view.shape));
+    return others.empty() ? "" : "; in their place there are " + first_ten(others);
+}
+
+/// The family's scheme under which the whole decoder is in `file`.
+Result<Recognised> whole_decoder(const formats::TensorSource& file, std::span<const Candidate> candidates) {
+    const std::vector<KeyScheme> best = best_of(candidates);
+    Recognised recognised{best.front(), {}};
+    KG_TRY(recognised.widths, widths_in(file, best.front()));
+    const families::Family& family = *best.front().family;
+    const std::vector<nn::Parameter> parameters = parameters_of(family, recognised.widths);
     const std::vector<std::string> missing = missing_keys(file, parameters, best.front());
     if (!missing.empty()) {
-        return fail(ErrorCode::NotFound, "{}: {} of the {} decoder's {} tensors are missing: {}", file.name(),
-                    missing.size(), family.title, parameters.size(), first_ten(missing));
+        return fail(ErrorCode::NotFound, "{}: {} of the {} decoder's {} tensors are missing: {}{}", file.name(),
+                    missing.size(), family.title, parameters.size(), first_ten(missing),
+                    strangers_beside(file, best.front(), parameters));
     }
     if (best.size() > 1) {
-        return fail(ErrorCode::InvalidArgument, "{}: two whole decoders, {} and {}: which one is meant?", file.name(),
-                    tensor::quoted_name(best[0].key(parameters.front().name)),
-                    tensor::quoted_name(best[1].key(parameters.front().name)));
+        std::vector<std::string> names;
+        for (const KeyScheme& scheme : best) names.push_back(file.name() + ":" + without_dot(scheme.prefix));
+        return fail(ErrorCode::InvalidArgument, "{}: {} whole decoders, {}: --weights {} takes one of them",
+                    file.name(), best.size() == 2 ? "two" : std::to_string(best.size()),
+                    begins_of(best, parameters.front().name), fmt::join(names, " or "));
     }
-    return best.front();
+    return recognised;
 }
 
 /// In lower case.
@@ -145,10 +228,7 @@ std::string file_name_of(const formats::TensorSource& file) {
 
 /// The relative of the scheme's family whose file this is, by the file's name or its width; else the scheme's family. A
 /// class does not tell them apart: relatives without one of their own are saved under that of the family.
-const families::Family& relative_in(const formats::TensorSource& file, const KeyScheme& scheme) {
-    const families::Family& own = *scheme.family;
-    const tensor::Shape& shape = file.find(scheme.key(own.dim.tensor))->shape;
-    const std::int64_t dim = own.dim.axis < shape.size() ? shape[own.dim.axis] : 0;
+const families::Family& relative_in(const formats::TensorSource& file, const families::Family& own, std::int64_t dim) {
     const std::string file_name = file_name_of(file);
     const auto found = std::ranges::find_if(families::all(), [&](const families::Family& family) {
         if (family.relative_of != own.name || !family.diffusers_class.empty()) return false;
@@ -156,6 +236,58 @@ const families::Family& relative_in(const formats::TensorSource& file, const Key
         return family.published.dim == dim && own.published.dim != dim;
     });
     return found == families::all().end() ? own : *found;
+}
+
+/// Says so if only the file's name tells `family` from others with the same tensors.
+void note_guess(Recognised& recognised, const formats::TensorSource& file, const families::Family& own) {
+    const families::Family& family = *recognised.scheme.family;
+    std::vector<std::string> others;
+    for (const families::Family& other : families::all())
+        if (&other != &family && (&other == &own || (other.relative_of == own.name && !other.in_file_name.empty())))
+            others.push_back(other.name);
+    const bool is_guess = std::ranges::any_of(families::all(), [&](const families::Family& other) {
+        return other.relative_of == own.name && !other.in_file_name.empty();
+    });
+    if (!is_guess) return;
+    recognised.notes.push_back(
+        {LogLevel::Info, fmt::format("{}: taken for {} ({}) by the file's name alone; --family {} takes the same "
+                                     "tensors for another's",
+                                     file.name(), family.title, family.name, fmt::join(others, " or "))});
+}
+
+void note_alpha(Recognised& recognised, const formats::TensorSource& file) {
+    const families::Widths& widths = recognised.widths;
+    const auto end = families::end_of(widths.end, 3);
+    if (widths.end != 0 && end && widths.end != end->channels())
+        recognised.notes.push_back(
+            {LogLevel::Warning,
+             fmt::format("{}: a decoder of four channels: red, green and blue are decoded, its alpha "
+                         "is not",
+                         file.name())});
+}
+
+/// The class among the families' that is `said`, or that `said` is a variant of: AutoencoderKLQwenImage of
+/// AutoencoderKLQwenImage2D. Empty if there is none.
+std::string_view known_class(std::string_view said) {
+    std::string_view best;
+    for (const families::Family& family : families::all())
+        if (family.diffusers_class.size() > best.size() && said.starts_with(family.diffusers_class))
+            best = family.diffusers_class;
+    return best;
+}
+
+constexpr std::array<std::string_view, 6> kWrappers{"_orig_mod", "module",      "_fsdp_wrapped_module",
+                                                    "_modules",  "_parameters", "_checkpoint_wrapped_module"};
+
+std::string without_wrappers(std::string_view name) {
+    std::string kept;
+    for (std::size_t begin = 0; begin <= name.size();) {
+        const std::size_t end = std::min(name.size(), name.find('.', begin));
+        const std::string_view part = name.substr(begin, end - begin);
+        if (std::ranges::find(kWrappers, part) == kWrappers.end()) kept.append(kept.empty() ? "" : ".").append(part);
+        begin = end + 1;
+    }
+    return kept;
 }
 
 }  // namespace
@@ -170,35 +302,99 @@ std::string first_ten(std::span<const std::string> items) {
     return fmt::format("{} and {} more", fmt::join(items.first(kMost), ", "), items.size() - kMost);
 }
 
-Result<KeyScheme> recognise(const formats::TensorSource& file) {
+std::pair<std::string, std::optional<std::string>> split_prefix(std::string_view spec) {
+    std::error_code ignored;
+    const std::size_t colon = spec.rfind(':');
+    if (colon == std::string_view::npos || std::filesystem::exists(spec, ignored) ||
+        !std::filesystem::exists(spec.substr(0, colon), ignored))
+        return {std::string(spec), std::nullopt};
+    return {std::string(spec.substr(0, colon)), std::string(spec.substr(colon + 1))};
+}
+
+bool is_of_shape(const tensor::Shape& stored, const tensor::Shape& wanted) {
+    if (stored == wanted) return true;
+    const auto without_ones = [](tensor::Shape shape) {
+        std::erase(shape, 1);
+        return shape;
+    };
+    if (without_ones(stored) == without_ones(wanted)) return true;
+    constexpr std::size_t kConv3d = 5;
+    return wanted.size() == kConv3d && stored.size() + 1 == kConv3d && stored[0] == wanted[0] * wanted[1] &&
+           std::equal(stored.begin() + 1, stored.end(), wanted.begin() + 2);
+}
+
+formats::TensorSource without_wrappers(formats::TensorSource file) {
+    std::unordered_set<std::string> names;
+    for (const tensor::NamedTensor& tensor : file.tensors()) names.insert(tensor.name);
+    std::vector<tensor::NamedTensor> tensors = file.tensors();
+    bool changed = false;
+    for (tensor::NamedTensor& tensor : tensors) {
+        std::string name = without_wrappers(tensor.name);
+        if (name == tensor.name || name.empty() || !names.insert(name).second) continue;
+        tensor.name = std::move(name);
+        changed = true;
+    }
+    if (!changed) return file;
+    const auto kept = std::make_shared<const formats::TensorSource>(std::move(file));
+    return formats::TensorSource({.name = kept->name(),
+                                  .tensors = std::move(tensors),
+                                  .metadata = kept->metadata(),
+                                  .files = kept->files(),
+                                  .owners = {kept},
+                                  .unreadable = kept->unreadable()});
+}
+
+Result<Recognised> recognise(const formats::TensorSource& file, const std::string& asked,
+                             const std::optional<std::string>& prefix) {
     struct Fit {
         const families::Family* family = nullptr;
-        std::vector<nn::Parameter> parameters;
         std::vector<Candidate> candidates;
-        std::size_t most = 0;
+        std::size_t most = 0, all = 0;
         bool of_its_width = false;  ///< the latents have as many channels as the published ones
     };
+    if (!asked.empty() && families::find(asked) == nullptr)
+        return fail(ErrorCode::InvalidArgument, "{}: family {}: wanted {}", file.name(), asked,
+                    families::any_of(&families::Family::name));
     Fit best;
     const std::string said = class_of(file);
+    const std::string_view known = known_class(said);
+    std::set<std::string> prefixes;
     for (const families::Family& family : families::all()) {
-        if (said.empty() ? !family.relative_of.empty() : family.diffusers_class != said) continue;
-        Fit fit{&family, nn::parameters(family.decoder(family.published)), {}, 0, false};
-        fit.candidates = count_candidates(file, family, fit.parameters);
+        const bool may_be = !asked.empty() ? family.name == asked
+                            : said.empty() ? family.relative_of.empty()
+                                           : !known.empty() && family.diffusers_class == known;
+        if (!may_be) continue;
+        const std::vector<nn::Parameter> parameters = parameters_of(family, family.published);
+        Fit fit{&family, count_candidates(file, family, parameters), 0, parameters.size(), false};
+        for (const Candidate& candidate : fit.candidates) prefixes.insert(without_dot(candidate.scheme.prefix));
+        if (prefix)
+            std::erase_if(fit.candidates, [&](const Candidate& each) {
+                return without_dot(each.scheme.prefix) != without_dot(*prefix);
+            });
         for (const Candidate& candidate : fit.candidates) {
             fit.most = std::max(fit.most, candidate.count);
             fit.of_its_width = fit.of_its_width || has_width(file, candidate.scheme);
         }
         if (std::pair(fit.most, fit.of_its_width) > std::pair(best.most, best.of_its_width)) best = std::move(fit);
     }
-    if (best.most < best.parameters.size() || best.family == nullptr) {
-        if (const auto stranger = stranger_in(file)) return fail(not_ours(file, *stranger));
+    if (prefix && best.family == nullptr && !prefixes.empty())
+        return fail(ErrorCode::NotFound, "{}: no tensor of a decoder begins with {}; there {} \"{}\"", file.name(),
+                    tensor::quoted_name(*prefix), prefixes.size() == 1 ? "is" : "are", fmt::join(prefixes, "\", \""));
+    if (!said.empty() && known.empty() && asked.empty()) return fail(not_ours(file, "an " + said + " by its metadata"));
+    if (best.most < best.all || best.family == nullptr) {
+        const auto stranger = stranger_in(file);
+        // A variant lacks a few tensors of the family's, another model has a few of them.
+        if (stranger && 2 * best.most <= best.all) return fail(not_ours(file, *stranger));
     }
     if (best.family != nullptr) {
-        KG_TRY(auto scheme, whole_decoder(file, *best.family, best.candidates, best.parameters));
-        scheme.family = &relative_in(file, scheme);
-        return scheme;
+        KG_TRY(auto recognised, whole_decoder(file, best.candidates));
+        if (asked.empty()) {
+            recognised.scheme.family = &relative_in(file, *best.family, recognised.widths.dim);
+            note_guess(recognised, file, *best.family);
+        }
+        note_alpha(recognised, file);
+        return recognised;
     }
-    if (!said.empty()) return fail(not_ours(file, "an " + said + " by its metadata"));
     return fail(
         ErrorCode::NotFound,
         "{}: no tensor of any decoder is in it ({} tensor{}, the first {}); `kinetograph families` lists what can "

@@ -74,7 +74,16 @@ Result<void> SwapchainTarget::choose_format() {
                 desc_.format = *pixel_format_of(wanted);
                 return {};
             }
-    return fail(ErrorCode::Unsupported, "{}: the window takes none of the 8-bit RGBA formats ({} others)",
+    constexpr int kWantedBits = 24;
+    const int bits = window_.color_bits();
+    if (bits > 0 && bits < kWantedBits)
+        return fail(ErrorCode::Unsupported,
+                    "{}: the display has {} bits a pixel, and a window needs {}, 8 of each colour: set the display's "
+                    "colour depth to {}, or use --headless to run without a window",
+                    device_.report().name, bits, kWantedBits, kWantedBits);
+    return fail(ErrorCode::Unsupported,
+                "{}: the window takes none of the formats with 8 bits of each colour ({} others): another device "
+                "(--device) may, or use --headless to run without a window",
                 device_.report().name, count);
 }
 

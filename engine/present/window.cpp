@@ -54,12 +54,15 @@ Result<std::unique_ptr<Window>> Window::create(const WindowOptions& options) {
     std::unique_ptr<Window> window(new Window);
     ++open_windows;
     if (glfwVulkanSupported() != GLFW_TRUE)
-        return fail(ErrorCode::Unsupported, "this display cannot show Vulkan pictures: {}", last_error());
+        return fail(ErrorCode::Unsupported,
+                    "this display cannot show Vulkan pictures: {} (use --headless to run without a window)",
+                    last_error());
     glfwWindowHint(GLFW_CLIENT_API, GLFW_NO_API);
     window->window_ = glfwCreateWindow(static_cast<int>(options.width), static_cast<int>(options.height),
                                        options.title.c_str(), nullptr, nullptr);
     if (window->window_ == nullptr)
-        return fail(ErrorCode::Unsupported, "the display refused a window: {}", last_error());
+        return fail(ErrorCode::Unsupported, "the display refused a window: {} (use --headless to run without one)",
+                    last_error());
     window->install_callbacks();
     return window;
 }
@@ -127,6 +130,12 @@ float Window::content_scale() const {
     float x = 1.0F, y = 1.0F;
     glfwGetWindowContentScale(window_, &x, &y);
     return std::max(x, y);
+}
+
+int Window::color_bits() const {
+    GLFWmonitor* monitor = glfwGetPrimaryMonitor();
+    const GLFWvidmode* mode = monitor != nullptr ? glfwGetVideoMode(monitor) : nullptr;
+    return mode != nullptr ? mode->redBits + mode->greenBits + mode->blueBits : 0;
 }
 
 double Window::refresh_rate() const {

@@ -45,6 +45,8 @@ class Window {
 
     std::uint32_t width() const;  ///< of the framebuffer, in pixels; 0 while minimised
     std::uint32_t height() const;
+    /// Bits of a pixel's red, green and blue on the display; 0: not known.
+    int color_bits() const;
     float content_scale() const;  ///< 1 at 96 dots per inch, 2 on a display of double density
     double refresh_rate() const;  ///< hertz: of the display in full screen, else of the primary one; 60 if unknown
     std::optional<CursorPosition> cursor() const;  ///< none while the pointer is elsewhere

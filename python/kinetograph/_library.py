@@ -83,6 +83,12 @@ class DeviceInfo(_Sized):
                 ("uuid", c_uint8 * 16)]
 
 
+class WeightsDesc(_Sized):
+    _fields_ = [("size", c_uint32), ("unused", c_uint32), ("path", c_char_p), ("family", c_char_p),
+                ("statistics", c_char_p), ("stop", c_void_p), ("contents", c_void_p), ("bytes", c_uint64),
+                ("release", c_void_p), ("user", c_void_p)]
+
+
 class WeightsInfo(_Sized):
     _fields_ = [("size", c_uint32), ("channels", c_uint32), ("name", c_char_p), ("family", c_char_p),
                 ("parameters", c_uint64), ("content_hash", c_uint64), ("latents_mean", POINTER(c_float)),
@@ -109,7 +115,8 @@ class Moment(ctypes.Structure):
 
 class ClipDesc(_Sized):
     _fields_ = [("size", c_uint32), ("storage", c_uint32), ("format", c_uint32), ("slots", c_uint32),
-                ("loop", c_uint32), ("unused", c_uint32), ("fps", c_double), ("stop", c_void_p)]
+                ("loop", c_uint32), ("batch_item", c_uint32), ("fps", c_double), ("stop", c_void_p),
+                ("tensor", c_char_p)]
 
 
 class Latents(_Sized):
@@ -135,7 +142,7 @@ class ClipInfo(_Sized):
 
 
 #: The structures by their names in kinetograph.h.
-STRUCTURES = {"kg_instance_desc": InstanceDesc, "kg_device_info": DeviceInfo, "kg_weights_info": WeightsInfo,
+STRUCTURES = {"kg_instance_desc": InstanceDesc, "kg_device_info": DeviceInfo, "kg_weights_desc": WeightsDesc, "kg_weights_info": WeightsInfo,
               "kg_model_desc": ModelDesc, "kg_model_info": ModelInfo, "kg_moment": Moment, "kg_clip_desc": ClipDesc,
               "kg_latents": Latents, "kg_frame": FrameRecord, "kg_clip_info": ClipInfo}
 
@@ -145,8 +152,7 @@ _SIGNATURES: dict[str, list[Any]] = {
     "kg_instance_create": [POINTER(InstanceDesc), POINTER(c_void_p)],
     "kg_list_devices": [c_void_p, EachDevice, c_void_p],
     "kg_stop_create": [c_void_p, c_uint64, POINTER(c_void_p)],
-    "kg_weights_open_until": [c_void_p, c_char_p, c_void_p, POINTER(c_void_p)],
-    "kg_weights_parse": [c_void_p, c_void_p, c_uint64, c_char_p, c_void_p, c_void_p, POINTER(c_void_p)],
+    "kg_weights_create": [c_void_p, POINTER(WeightsDesc), POINTER(c_void_p)],
     "kg_weights_describe": [c_void_p, POINTER(WeightsInfo)],
     "kg_model_create": [c_void_p, POINTER(ModelDesc), POINTER(c_void_p)],
     "kg_model_describe": [c_void_p, POINTER(ModelInfo)],

@@ -26,14 +26,19 @@ class Decoder:
     device     "auto", "cpu", "cuda", "hip:1", "cuda:GPU-...", or torch's; auto is a GPU that can decode, else the CPU
     precision  "bf16", "fp16" or "fp32"
     normalized whether latents are as a diffusion model makes them (True) or as the decoder takes them, z * std + mean
+               (False); None: normalised, but a file that says that it is raw is read as raw
+    family     which family's decoder it is, "lighttaew2.1"; None: by its tensors, class, name and widths
+    statistics of latents: "none", a family's name, or a JSON file with latents_mean and latents_std; None: the
+               checkpoint's, else its latent space's
     clamp      whether float frames are clamped to [-1, 1]
     memory_budget  bytes that may be held on the device; 0: all that it has
     timeout    seconds that opening may take; then TimeoutError
     """
 
     def __init__(self, weights: str | os.PathLike[str] | bytes, *, device: Any = "auto", precision: str = "bf16",
-                 normalized: bool = True, clamp: bool = True, memory_budget: int = 0,
-                 timeout: float | None = None) -> None:
+                 normalized: bool | None = None, clamp: bool = True, memory_budget: int = 0,
+                 timeout: float | None = None, family: str | None = None,
+                 statistics: str | os.PathLike[str] | None = None) -> None:
         if precision not in _library.PRECISIONS:
             raise InvalidArgument(f"precision {precision}: there are {', '.join(_library.PRECISIONS)}")
         if not isinstance(memory_budget, int) or not 0 <= memory_budget < 1 << 64:
@@ -42,8 +47,8 @@ class Decoder:
         name = _device_name(device).encode()
         made = c_void_p()
         with Deadline(timeout).stop() as stop:
-            source = _weights(weights, stop)
-            desc = _library.ModelDesc(precision=_library.PRECISIONS[precision], latent_scale=0 if normalized else 1,
+            source = _weights(weights, stop, family, statistics)
+            desc = _library.ModelDesc(precision=_library.PRECISIONS[precision], latent_scale=_SCALES[normalized],
                                       unclamped=0 if clamp else 1, device=name, memory_budget=memory_budget,
                                       stop=stop)
             check(library.kg_model_create(source.value, byref(desc), byref(made)))
@@ -76,20 +81,31 @@ class Decoder:
             raise InvalidArgument("the decoder is closed")
         return self._model
 
-    def stream(self, *, dtype: str = "uint8", layout: str = "HWC", chunk: int = 3, fps: float = 24.0,
+    def stream(self, *, dtype: str = "uint8", layout: str = "HWC", chunk: int = 3, fps: float | None = None,
                device: Any = None) -> Stream:
-        """A stream for latents that are made chunk by chunk; `chunk` latent frames fit in without waiting.
+        """A stream for latents that are made chunk by chunk; `chunk` latent frames fit in without waiting. `fps` None:
+        the rate of the family's videos.
 
         Frames are on the decoder's device, with device="cpu" in the host's memory.
         """
-        if not fps > 0:
-            raise InvalidArgument(f"{fps} frames a second")
-        return Stream(self, dtype, layout, chunk, fps, self._frames_on_device(device))
+        return Stream(self, dtype, layout, chunk, _rate(fps), self._frames_on_device(device))
 
     def open(self, path: str | os.PathLike[str], *, dtype: str = "uint8", layout: str = "HWC",
-             device: Any = None, timeout: float | None = None) -> Stream:
-        """The frames of a latents file, decoded ahead of its reader. `timeout`: seconds that opening may take."""
-        return Stream(self, dtype, layout, 1, 0.0, self._frames_on_device(device), os.fspath(path), timeout)
+             device: Any = None, timeout: float | None = None, fps: float | None = None, tensor: str | None = None,
+             batch_item: int | None = None) -> Stream:
+        """The frames of a latents file, decoded ahead of its reader.
+
+        timeout     seconds that opening may take
+        fps         frames a second; None: the file's, else that of the family's videos
+        tensor      the one with the latents; None: by the usual names, or the only one that fits
+        batch_item  of a batch, the clip to decode, from 0
+        """
+        if batch_item is not None and not 0 <= batch_item < 1 << 31:
+            raise InvalidArgument(f"batch_item is the number of a clip, from 0, and not {batch_item!r}")
+        chosen = {"tensor": None if tensor is None else tensor.encode(),
+                  "batch_item": 0 if batch_item is None else batch_item + 1}
+        return Stream(self, dtype, layout, 1, _rate(fps), self._frames_on_device(device), os.fspath(path), timeout,
+                      chosen)
 
     def _frames_on_device(self, device: Any) -> bool:
         name = self.device if device is None else _device_name(device)
@@ -148,7 +164,7 @@ class Decoder:
         cached = self._cached
         if cached is None or (cached._dtype, cached._layout, cached._on_device, cached._size) != wanted:
             self._forget_state()
-            self._cached = cached = Stream(self, dtype, wanted[1], 3, 24.0, batch.on_device)
+            self._cached = cached = Stream(self, dtype, wanted[1], 3, 0.0, batch.on_device)
         return cached
 
     # The verbs of serving stacks: new state, decode a chunk, release.
@@ -257,6 +273,15 @@ class Decoder:
         return f"<kinetograph.Decoder: {self.description}, {self.channels} latent channels>"
 
 
+_SCALES = {None: 0, False: 1, True: 2}  # kg_latent_scale
+
+
+def _rate(fps: float | None) -> float:
+    if fps is not None and not fps > 0:
+        raise InvalidArgument(f"{fps} frames a second")
+    return fps or 0.0
+
+
 def _device_name(device: Any) -> str:
     """The name of a device that is given by name or as torch's; None is auto."""
     if device is None:
@@ -292,13 +317,17 @@ def _statistics(weights: Handle) -> tuple[list[float], list[float]]:
     return info.latents_mean[: info.channels], info.latents_std[: info.channels]
 
 
-def _weights(weights: str | os.PathLike[str] | bytes, stop: int | None) -> Handle:
+def _weights(weights: str | os.PathLike[str] | bytes, stop: int | None, family: str | None = None,
+             statistics: str | os.PathLike[str] | None = None) -> Handle:
     made = c_void_p()
-    instance = _library.instances.handle()
+    desc = _library.WeightsDesc(family=None if family is None else family.encode(), stop=stop,
+                                statistics=None if statistics is None else os.fsencode(statistics))
+    kept = None
     if isinstance(weights, (bytes, bytearray, memoryview)):
-        contents = bytes(weights)
-        address = ctypes.cast(ctypes.c_char_p(contents), c_void_p)
-        check(library.kg_weights_parse(instance, address, len(contents), b"weights in memory", None, None, byref(made)))
-        return Handle(library.kg_weights_destroy, made, contents)
-    check(library.kg_weights_open_until(instance, os.fsencode(weights), stop, byref(made)))
-    return Handle(library.kg_weights_destroy, made)
+        kept = bytes(weights)
+        desc.contents, desc.bytes = ctypes.cast(ctypes.c_char_p(kept), c_void_p), len(kept)
+        desc.path = b"weights in memory"
+    else:
+        desc.path = os.fsencode(weights)
+    check(library.kg_weights_create(_library.instances.handle(), byref(desc), byref(made)))
+    return Handle(library.kg_weights_destroy, made, kept)

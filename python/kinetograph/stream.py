@@ -45,7 +45,8 @@ class Stream:
     """
 
     def __init__(self, decoder: Decoder, dtype: str, layout: str, chunk: int, fps: float, on_device: bool,
-                 path: str | None = None, timeout: float | None = None) -> None:
+                 path: str | None = None, timeout: float | None = None,
+                 chosen: dict[str, Any] | None = None) -> None:
         if dtype not in FORMATS:
             raise InvalidArgument(f"frames are uint8, float32 or float16, not {dtype}")
         if layout not in _library.LAYOUTS:
@@ -58,6 +59,7 @@ class Stream:
         self._model: Handle | None = decoder._opened()  # until close(), also if the decoder is closed before
         self._slots = max(12, decoder.frames_per_latent * (chunk + 2))
         self._fps = fps
+        self._chosen = chosen or {}  # members of kg_clip_desc for the latents of a file
         self._clip: Handle | None = None
         self._size: tuple[int, int] | None = None
         self._closed = False
@@ -78,7 +80,8 @@ class Stream:
         made = c_void_p()
         with deadline.stop() as stop:
             desc = _library.ClipDesc(storage=_library.DEVICE if self._on_device else _library.HOST,
-                                     format=FORMATS[self._dtype], slots=self._slots, fps=self._fps, stop=stop)
+                                     format=FORMATS[self._dtype], slots=self._slots, fps=self._fps, stop=stop,
+                                     **self._chosen)
             check(create(byref(desc), byref(made)))
         self._clip = Handle(library.kg_clip_destroy, made, self._model, self._lent)  # which it may still read
         return self._clip

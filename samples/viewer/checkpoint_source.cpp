@@ -1,5 +1,6 @@
 #include <kinetograph/samples/viewer/checkpoint_source.hpp>
 
+#include <kinetograph/compute/tensor/file_contents.hpp>
 #include <kinetograph/samples/viewer/viewer.hpp>
 
 #include <algorithm>
@@ -30,24 +31,37 @@ Result<Clip> CheckpointSource::open(const std::filesystem::path& latents, bool l
         if (!clip) return fail(ErrorCode::NotFound, "{}: it ends before a stream of latents begins", input()->name());
         return std::move(*clip);
     }
-    KG_TRY(const auto clip, vae::Latents::open(latents));
-    KG_CHECK(open_for_clips(clip.channels));
+    KG_CHECK(tensor::FileContents::open(latents));  // before a checkpoint is read for a file that there is not
+    KG_CHECK(open_for_clips(latents));
+    KG_TRY(const auto clip, vae::Latents::open(latents, opened().wanted(), choices_));
+    say(clip.notes);
     return open_routed([&](Storage storage) { return open_file(clip, loop, storage); });
 }
 
 Result<void> CheckpointSource::open_session() {
     if (session_) return {};
     previewed_.reset();
-    KG_TRY(const auto checkpoint, vae::Checkpoint::open(weights_));
+    KG_TRY(const auto checkpoint, vae::Checkpoint::open(weights_, {}, options_.checkpoint));
+    say(checkpoint.notes());
     family_ = &checkpoint.family();
     KG_TRY(session_, session::Session::open(checkpoint, options_));
     return {};
 }
 
-/// Opens the session; with a preview, one that decodes with the preview until the checkpoint is open.
-Result<void> CheckpointSource::open_for_clips(std::int64_t channels) {
+void CheckpointSource::say(std::span<const vae::Note> notes) const {
+    if (say_notes_) say_notes_(notes);
+}
+
+/// Opens the session; with a preview, one that decodes with the preview until the checkpoint is open. A preview is
+/// looked for by the channels of a file in the usual order of axes. It would take raw latents for normalised ones.
+Result<void> CheckpointSource::open_for_clips(const std::filesystem::path& latents) {
     if (session_ || previewed_) return {};
-    if (preview_ == kFindPreview) preview_ = session::find_preview(weights_, channels).value_or("");
+    if (preview_ == kFindPreview) {
+        const auto clip = options_.model.latents == vae::LatentScale::Raw
+                              ? std::nullopt
+                              : std::optional(vae::Latents::open(latents, {}, choices_));
+        preview_ = clip && *clip ? session::find_preview(weights_, (*clip)->channels).value_or("") : "";
+    }
     if (preview_.empty()) return open_session();
     KG_TRY(previewed_, session::PreviewedSession::open(weights_, preview_, options_));
     return {};
@@ -142,7 +156,8 @@ Result<Clip> CheckpointSource::open_live(const live::Incoming& incoming, Storage
     Clip opened;
     opened.kept = kFewestKept;
     opened.title = title_of(incoming.header);
-    KG_TRY(auto source, live::decode(*session_, *family_, incoming, {.storage = storage, .slots = slots_for(opened)}));
+    KG_TRY(auto source, live::decode(*session_, *family_, incoming,
+                                     {.storage = storage, .slots = slots_for(opened), .fps = choices_.fps}));
     opened.live = std::move(source.feed);
     opened.stream = std::move(source.frames);
     return opened;
@@ -161,10 +176,12 @@ Result<ViewerSummary> run(const ViewerOptions& options) {
         {.device = options.lane,
          .hooks = {.log = Log(), .host = {}, .budget = {.bytes = options.memory_budget, .on_pressure = {}}},
          .model = options.model,
+         .checkpoint = options.checkpoint,
          .recorder = &recorder,
          .measure_ceiling = profiles,
          .watch_device = profiles},
-        options.on_route, options.headless ? live::Connections::TheFirst : live::Connections::All);
+        options.on_route, options.headless ? live::Connections::TheFirst : live::Connections::All, options.choices,
+        options.on_notes);
     return run(options, source, recorder);
 }
 

@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 
 namespace kinetograph::viewer {
@@ -17,17 +18,22 @@ namespace kinetograph::viewer {
 class CheckpointSource final : public ClipSource {
   public:
     using SayRoute = std::function<void(const Route&)>;
+    using SayNotes = std::function<void(std::span<const vae::Note>)>;
 
     /// `options` say what decodes, and where the spans of every pass go. `say_route` is called for every clip of a GPU,
     /// on the thread that opens it; may be empty. `served`: which generators may connect to a socket.
-    /// `preview` as in ViewerOptions: clips of files are shown with it until `weights` are open.
+    /// `preview` as in ViewerOptions: clips of files are shown with it until `weights` are open. `choices` as there,
+    /// and `say_notes` as on_notes.
     CheckpointSource(std::string weights, std::string preview, session::SessionOptions options, SayRoute say_route = {},
-                     live::Connections served = live::Connections::TheFirst)
+                     live::Connections served = live::Connections::TheFirst, vae::LatentsChoices choices = {},
+                     SayNotes say_notes = {})
         : weights_(std::move(weights)),
           preview_(std::move(preview)),
           options_(std::move(options)),
           say_route_(std::move(say_route)),
-          served_(served) {}
+          served_(served),
+          choices_(std::move(choices)),
+          say_notes_(std::move(say_notes)) {}
     void draw_on(const vulkan::Device& display) override { options_.display = &display; }
     /// `latents` is a file, or an input of live latents: "-", "unix:PATH".
     Result<Clip> open(const std::filesystem::path& latents, bool loop) override;
@@ -42,7 +48,8 @@ class CheckpointSource final : public ClipSource {
     using Storage = interop::FrameStorage;
 
     Result<void> open_session();
-    Result<void> open_for_clips(std::int64_t channels);
+    Result<void> open_for_clips(const std::filesystem::path& latents);
+    void say(std::span<const vae::Note> notes) const;
     Result<void> open_input(const std::string& name);
     std::shared_ptr<live::Input> input() const;
     /// Opens a clip with `open_stored`, its frames in images where possible, otherwise in host memory.
@@ -59,6 +66,8 @@ class CheckpointSource final : public ClipSource {
     session::SessionOptions options_;
     SayRoute say_route_;
     live::Connections served_;
+    vae::LatentsChoices choices_;
+    SayNotes say_notes_;
     const families::Family* family_ = nullptr;              ///< of the checkpoint
     std::unique_ptr<session::Session> session_;             ///< either this one or the next is open
     std::unique_ptr<session::PreviewedSession> previewed_;  ///< for files

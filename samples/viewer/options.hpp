@@ -8,6 +8,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,15 +30,18 @@ struct ViewerOptions {
     /// A small checkpoint that shows clips of files while `weights` are being opened; kFindPreview: the one that lies
     /// beside them, if there is one; empty: none.
     std::string preview{};
+    vae::CheckpointChoices checkpoint{};
     vae::ModelOptions model;
+    vae::LatentsChoices choices{};    ///< of files of latents; the rate also of live ones
     std::string lane = "cpu";         ///< where it decodes, as accel::open() takes it
     std::uint64_t memory_budget = 0;  ///< most bytes of that device's memory; 0: no limit
 
     bool headless = false;     ///< no window and no display: pictures stay in memory
     std::uint64_t frames = 0;  ///< end after so many frames of the clip were shown; 0: at the clip's end when headless,
                                ///< when the window is closed otherwise
-    std::filesystem::path screenshot;               ///< PNG of the last picture, written at the end; empty: none
-    std::filesystem::path trace;                    ///< Chrome trace of every pass, written at the end; empty: none
+    std::filesystem::path
+        screenshot;               ///< PNG of the last picture, written at the end, also after an Error; empty: none
+    std::filesystem::path trace;  ///< Chrome trace of every pass, written at the end; empty: none
     std::filesystem::path screenshot_folder = ".";  ///< where the key `s` puts its pictures
 
     std::uint32_t width = 1280, height = 720;  ///< of the window, or of the pictures when headless
@@ -54,6 +58,8 @@ struct ViewerOptions {
     /// Called for every clip that a GPU decodes, when it is opened and on the thread that does: how its frames come to
     /// the device that draws.
     std::function<void(const Route&)> on_route;
+    /// Takes notes about the checkpoint and the latents, on the thread that opens them.
+    std::function<void(std::span<const vae::Note>)> on_notes;
     /// Called once for every frame of the clip that was shown, in order. An Error ends the run and is returned from it.
     std::function<Result<void>(const PresentedFrame&)> on_frame;
     /// Called once after the last frame of a run without an Error, before the screenshot and the trace are written.

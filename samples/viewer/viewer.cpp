@@ -45,6 +45,7 @@ class Viewer {
     Result<void> replace_display(const Error& loss, Nanoseconds now);
     Result<void> show(Nanoseconds now, bool is_new_frame);
     Result<void> hand_out(const Stage::Shown& shown, bool is_new_frame, Nanoseconds now);
+    Error keep_picture(Error error) const;
     void save_screenshot(const present::Picture& picture, Nanoseconds now);
     void pace(Nanoseconds turn_began);
     bool may_idle(Nanoseconds now) const;
@@ -105,9 +106,19 @@ Result<ViewerSummary> Viewer::run() {
     }
     session_.open(options_.latents, started_);
     for (;;) {
-        KG_TRY(const bool goes_on, turn());
-        if (!goes_on) return finish();
+        const auto goes_on = turn();
+        if (!goes_on) return fail(keep_picture(goes_on.error()));
+        if (!*goes_on) return finish();
     }
+}
+
+/// The Error that ends a run, after the screenshot that was asked for is written.
+Error Viewer::keep_picture(Error error) const {
+    if (options_.screenshot.empty() || !last_picture_) return error;
+    const auto written = present::write_png(options_.screenshot, last_picture_->view());
+    error.message += written ? fmt::format("; {} is the last picture before that", options_.screenshot.string())
+                             : "; " + written.error().message;
+    return error;
 }
 
 Result<bool> Viewer::turn() {

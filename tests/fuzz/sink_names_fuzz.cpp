@@ -1,7 +1,7 @@
 // Names of outputs: every name selects one kind of output or none, and an accepted picture pattern recognises the names
 // that it generates.
 #include <kinetograph/tools/media/output_kind.hpp>
-#include <kinetograph/tools/media/png_names.hpp>
+#include <kinetograph/tools/media/picture_names.hpp>
 
 #include <array>
 #include <cstdlib>
@@ -13,7 +13,7 @@ void expect(bool holds) {
     if (!holds) std::abort();
 }
 
-void check_names(const kinetograph::media::PngNames& names, std::string_view pattern) {
+void check_names(const kinetograph::media::PictureNames& names, std::string_view pattern) {
     constexpr std::array<std::int64_t, 5> kFrames{0, 7, 99'999, 100'000, 1'000'000'000'000};
     for (const std::int64_t frame : kFrames) {
         const std::filesystem::path path = names.path(frame);
@@ -30,7 +30,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::string_view name(reinterpret_cast<const char*>(data), size);
     const auto kind = output_kind(name);
     expect(!kind || (kind == OutputKind::RawRgb) == (name == "-"));
-    const auto names = PngNames::parse(name);
+    const auto names = PictureNames::parse(name);
     expect(names || names.error().message.find("frames/%05d.png") != std::string::npos);
     if (names) check_names(*names, name);
     return 0;

@@ -105,6 +105,30 @@ def test_raw_latents_are_those_with_the_statistics_applied():
         assert abs(decoder.decode(latents * std + mean, dtype="float32") - wanted).max() < 1e-4
 
 
+def test_a_file_of_latents_is_read_as_tools_write_it(decoder, tmp_path):
+    path, latents = tmp_path / "latents.npz", latents_of(2)
+    numpy.savez_compressed(path, samples=numpy.stack([latents, latents[:, ::-1]]).swapaxes(1, 2), mask=latents[:1, 0])
+    wanted = decoder.decode(latents[:, ::-1])
+    with decoder.open(path, batch_item=1, fps=30) as stream:
+        assert (numpy.stack([numpy.array(frame) for frame in stream]) == wanted).all()
+        assert stream.stats()["fps"] == 30
+    with pytest.raises(kg.InvalidArgument, match="are a batch of 2"):
+        decoder.open(path)
+    with pytest.raises(kg.NotFound, match='no tensor "other" in it, but "samples", "mask"'):
+        decoder.open(path, tensor="other")
+    with pytest.raises(kg.InvalidArgument, match="batch_item is the number of a clip, from 0, and not -1"):
+        decoder.open(path, batch_item=-1)
+
+
+def test_statistics_and_family_are_chosen_or_refused():
+    with kg.Decoder(WEIGHTS, device="cpu", statistics="wan2.1") as decoder:
+        assert decoder.latent_statistics()[1][0] == pytest.approx(2.8184)
+    with pytest.raises(kg.InvalidArgument, match="statistics wan2.2: of 48 latent channels"):
+        kg.Decoder(WEIGHTS, device="cpu", statistics="wan2.2")
+    with pytest.raises(kg.NotFound, match="no tensor of any decoder"):
+        kg.Decoder(ROOT / "assets/demo_vae.safetensors", device="cpu", family="taew2.1")
+
+
 @pytest.mark.parametrize("arguments, error, sentence", [
     ({"weights": "/nowhere/vae.safetensors"}, kg.NotFound, "/nowhere/vae.safetensors"),
     ({"weights": b"not a checkpoint"}, kg.InvalidArgument, "weights in memory"),

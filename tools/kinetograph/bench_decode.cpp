@@ -63,12 +63,13 @@ struct PassCost {
 /// The user's file, which latents_of() repeats if it is too short, or a synthetic clip of bench.steps latent frames, of
 /// one if the family's clips have one.
 Result<vae::Latents> open_clip(const DecodeBench& bench, const vae::Checkpoint& checkpoint) {
-    if (!bench.latents.empty()) return vae::Latents::open(bench.latents);
+    if (!bench.latents.empty())
+        return open_latents(bench.latents, bench.decode, vae::wanted_by(checkpoint, bench.decode.model.latents));
     KG_TRY(const auto size, bench.size.latents(checkpoint.family()));
     vae::Latents clip;
     clip.name = "synthetic latents";
     clip.channels = checkpoint.z_dim();
-    clip.frames = checkpoint.family().one_latent_frame ? 1 : bench.steps;
+    clip.frames = checkpoint.one_latent_frame() ? 1 : bench.steps;
     clip.height = size.height;
     clip.width = size.width;
     KG_TRY(clip.values, vae::synthetic_tensor("latents", {clip.channels, clip.frames, clip.height, clip.width}));
@@ -321,8 +322,8 @@ Result<void> run(DecodeBench bench) {
     KG_TRY(auto device, open_lane(bench.decode.lane, bench.decode.memory_budget));
     const accel::DeviceInfo& info = device->info();
     const Nanoseconds start = host_now();
-    KG_TRY(auto checkpoint, vae::Checkpoint::open(bench.decode.weights));
-    bench.one_latent_frame = checkpoint.family().one_latent_frame;
+    KG_TRY(auto checkpoint, open_checkpoint(bench.decode));
+    bench.one_latent_frame = checkpoint.one_latent_frame();
     KG_TRY(auto clip, open_clip(bench, checkpoint));
 
     profile::Recorder recorder;

@@ -3,6 +3,7 @@
 #include <kinetograph/compute/live/live_feed.hpp>
 #include <kinetograph/compute/session/session.hpp>
 #include <kinetograph/compute/stream/decoder.hpp>
+#include <kinetograph/compute/tensor/file_contents.hpp>
 #include <kinetograph/engine/base/replacing_file.hpp>
 #include <kinetograph/engine/profile/report.hpp>
 #include <kinetograph/engine/profile/trace.hpp>
@@ -34,6 +35,7 @@ struct DecodeArguments {
     bool is_profiled() const { return !trace.empty() || !live.empty(); }
     std::int64_t latent_frames = 1;  ///< per step; a clip's first step takes one
     bool allow_not_finite = false;   ///< frames with infinities and NaN are written as they are
+    std::optional<bool> partial{};   ///< whether frames before an error are kept; nothing: those of live input
     DecodeRequest decode;
 };
 
@@ -217,12 +219,25 @@ Result<void> decode_incoming(stream::FrameSource& stream, const live::Incoming& 
     }
 }
 
+/// `error`, after the frames that were written before it have been kept if that is wanted.
+Error keep_partial(Error error, bool is_wanted, const Decoded& decoded, GuardedOutputs& outputs) {
+    if (!is_wanted || decoded.frames == 0) return error;
+    if (auto finished = outputs.finish_frames(); !finished) {
+        error.message += "; what was decoded before that is lost: " + finished.error().message;
+        return error;
+    }
+    error.message += fmt::format("; the {} before that {} in {}", count_frames(decoded.frames),
+                                 decoded.frames == 1 ? "is" : "are", outputs.written());
+    return error;
+}
+
 /// Slots for two steps, with four frames of each latent frame.
-vae::StepOptions stream_options(std::int64_t latent_frames = 1) {
+vae::StepOptions stream_options(std::int64_t latent_frames = 1, double fps = 0) {
     return {.storage = interop::FrameRingDesc::Storage::Host,
             .format = vae::FrameFormat::Float32,
             .slots = static_cast<std::uint32_t>(8 * latent_frames),
-            .latent_frames = latent_frames};
+            .latent_frames = latent_frames,
+            .fps = fps};
 }
 
 /// All streams of one output must have the same size and rate.
@@ -268,7 +283,7 @@ class LiveDecode {
         const live::StreamHeader& header = incoming.header;
         if (first_) KG_CHECK(check_alike(*first_, incoming));
         stream_.reset();  // frees its memory for the next one
-        KG_TRY(auto source, live::decode(session_, family_, incoming, stream_options()));
+        KG_TRY(auto source, live::decode(session_, family_, incoming, stream_options(1, arguments_.decode.latents.fps)));
         stream_ = std::move(source.frames);
         const stream::SourceFacts& facts = stream_->facts();
         if (!first_) {
@@ -299,11 +314,11 @@ Result<void> report(const DecodeArguments& arguments, const std::string& latents
         KG_CHECK(outputs.write_text(stats_json(arguments, latents, session.device(), stream, decoded)));
     if (decoded.not_finite > 0) spdlog::warn("{} values are not finite", decoded.not_finite);
     const auto fps = fps_steady(stream);
-    spdlog::info("{}: {} of {}x{} in {:.1f} s, first frame after {:.2f} s{}; lane {}, {}",
-                 arguments.out == "-" ? "standard output" : arguments.out, count_frames(decoded.frames),
-                 stream.facts().width, stream.facts().height, to_seconds(host_now() - decoded.start),
-                 to_seconds(decoded.first_frame), fps ? fmt::format(", then {:.1f} frames/s", *fps) : "",
-                 session.device().info().kind, vae::to_string(arguments.decode.model.precision));
+    spdlog::info("{}: {} of {}x{} in {:.1f} s, first frame after {:.2f} s{}; lane {}, {}", outputs.written(),
+                 count_frames(decoded.frames), stream.facts().width, stream.facts().height,
+                 to_seconds(host_now() - decoded.start), to_seconds(decoded.first_frame),
+                 fps ? fmt::format(", then {:.1f} frames/s", *fps) : "", session.device().info().kind,
+                 vae::to_string(arguments.decode.model.precision));
     return {};
 }
 
@@ -323,7 +338,7 @@ Result<void> run_live(const DecodeArguments& arguments, GuardedOutputs& outputs,
     Decoded decoded;
     KG_TRY(const auto input, live::Input::open(arguments.latents, live::Connections::TheFirst));
     KG_TRY(auto device, open_lane(arguments.decode.lane, arguments.decode.memory_budget));
-    KG_TRY(const auto checkpoint, vae::Checkpoint::open(arguments.decode.weights));
+    KG_TRY(const auto checkpoint, open_checkpoint(arguments.decode));
     KG_CHECK(outputs.open_text(arguments.json));
     KG_TRY(const auto session, session::Session::open(checkpoint, {.accelerator = std::move(device),
                                                                    .model = arguments.decode.model,
@@ -331,7 +346,8 @@ Result<void> run_live(const DecodeArguments& arguments, GuardedOutputs& outputs,
                                                                    .measure_ceiling = arguments.is_profiled(),
                                                                    .watch_device = arguments.is_profiled()}));
     LiveDecode live(arguments, checkpoint.family(), *session, outputs, profiled, decoded);
-    KG_CHECK(live.run(*input));
+    if (auto done = live.run(*input); !done)
+        return fail(keep_partial(std::move(done.error()), arguments.partial.value_or(true), decoded, outputs));
     KG_CHECK(outputs.finish_frames());
     profiled.finish();
     KG_CHECK(write_trace(arguments, input->name(), session->device(), profiled, outputs));
@@ -353,20 +369,26 @@ Result<void> run(const DecodeArguments& arguments) {
     GuardedOutputs outputs;
     const Interrupt interrupt([&outputs] { outputs.discard(); });
     if (live::is_input(arguments.latents)) {
+        if (!arguments.decode.latents.tensor.empty() || arguments.decode.latents.batch_item)
+            return fail(ErrorCode::InvalidArgument, "--{}: latents of {} are no file with several",
+                        arguments.decode.latents.tensor.empty() ? "batch-item" : "tensor", arguments.latents);
         if (arguments.latent_frames == 1) return run_live(arguments, outputs, *profiled);
         return fail(ErrorCode::InvalidArgument,
                     "--latent-frames {}: latents of {} are decoded one by one, as they come", arguments.latent_frames,
                     arguments.latents);
     }
 
-    KG_TRY(auto clip, vae::Latents::open(arguments.latents));
+    KG_CHECK(
+        tensor::FileContents::open(arguments.latents));  // before a checkpoint is read for a file that there is not
     KG_TRY(auto device, open_lane(arguments.decode.lane, arguments.decode.memory_budget));
-    KG_TRY(const auto checkpoint, vae::Checkpoint::open(arguments.decode.weights));
+    KG_TRY(const auto checkpoint, open_checkpoint(arguments.decode));
+    KG_TRY(auto clip, open_latents(arguments.latents, arguments.decode,
+                                   vae::wanted_by(checkpoint, arguments.decode.model.latents)));
 
-    const families::Family& family = checkpoint.family();
-    KG_CHECK(outputs.open_frames(arguments.out, {.width = family.factors.space * clip.width,
-                                                 .height = family.factors.space * clip.height,
-                                                 .frames = family.factors.frames_of(clip.frames),
+    const nn::Factors factors = nn::factors(checkpoint.network());
+    KG_CHECK(outputs.open_frames(arguments.out, {.width = factors.space * clip.width,
+                                                 .height = factors.space * clip.height,
+                                                 .frames = factors.frames_of(clip.frames),
                                                  .fps = clip.fps}));
     KG_CHECK(outputs.open_text(arguments.json));
 
@@ -377,7 +399,8 @@ Result<void> run(const DecodeArguments& arguments) {
                                                                    .watch_device = arguments.is_profiled()}));
     KG_TRY(const auto stream, session->decode(clip, stream_options(arguments.latent_frames)));
     state_memory(stream->facts().memory, session->device());
-    KG_CHECK(decode_all(arguments, *session, *stream, clip, outputs, *profiled, decoded));
+    if (auto done = decode_all(arguments, *session, *stream, clip, outputs, *profiled, decoded); !done)
+        return fail(keep_partial(std::move(done.error()), arguments.partial.value_or(false), decoded, outputs));
     stream->collect();
     KG_CHECK(outputs.finish_frames());
     profiled->finish();
@@ -389,25 +412,30 @@ Result<void> run(const DecodeArguments& arguments) {
 
 void add_decode(CLI::App& app, Action& action) {
     auto arguments = std::make_shared<DecodeArguments>();
-    CLI::App* command = app.add_subcommand("decode", "Decode a latents file to .mp4, .png, .safetensors or raw rgb24");
+    CLI::App* command =
+        app.add_subcommand("decode", "Decode a latents file to a video, pictures, .safetensors or raw rgb24");
     command
         ->add_option("latents-file", arguments->latents,
-                     "Tensor `latents` [C,T,h,w] or [1,C,T,h,w]; - or unix:PATH: as they are made")
+                     "Latents of any format, name and order of axes; - or unix:PATH: as they are made")
         ->required()
         ->check(check_name)
-        ->type_name("LATENTS.safetensors");
+        ->type_name("LATENTS");
     command
         ->add_option("-o,--output", arguments->out,
-                     "OUT.mp4; frames/%05d.png; OUT.safetensors: `frames` F32 [3,T,H,W]; -: raw rgb24 to standard "
-                     "output")
+                     "OUT.mp4 (.mov, .mkv, .webm, .gif, .webp); frames/%05d.png (.jpg); OUT.safetensors: `frames` F32 "
+                     "[3,T,H,W]; -: raw rgb24 to standard output")
         ->required()
         ->type_name("OUT")
-        ->check([](const std::string& out) {
-            return media::output_kind(out) ? ""
-                                           : "must be a name that ends in .mp4, .png or .safetensors, or -: " + out;
-        });
+        ->check(
+            [](const std::string& out) { return media::output_kind(out) ? "" : media::output_kinds() + ": " + out; });
     add_decode_options(*command, arguments->decode);
+    add_latents_options(*command, arguments->decode.latents);
     add_latent_frames_option(*command, arguments->latent_frames);
+    command->add_flag_callback(
+        "--partial", [arguments] { arguments->partial = true; },
+        "Keep the frames that were decoded before an error (default: of latents as they are made)");
+    command->add_flag_callback(
+        "--no-partial", [arguments] { arguments->partial = false; }, "Keep none");
     command->add_flag("--allow-not-finite", arguments->allow_not_finite,
                       "Write frames with infinities and NaN, too, instead of failing");
     command->add_option("--json", arguments->json, "Write statistics here; -: to standard output")->type_name("STATS");

@@ -20,8 +20,8 @@ namespace {
 const std::map<std::string, conv::Sums> kSums{{"exact", conv::Sums::Exact}, {"fast", conv::Sums::Fast}};
 const std::map<std::string, vae::Precision> kPrecisions{
     {"fp32", vae::Precision::Fp32}, {"bf16", vae::Precision::Bf16}, {"fp16", vae::Precision::Fp16}};
-const std::map<std::string, vae::LatentScale> kScales{{"normalized", vae::LatentScale::Normalized},
-                                                      {"raw", vae::LatentScale::Raw}};
+const std::map<std::string, vae::LatentScale> kScales{
+    {"auto", vae::LatentScale::Auto}, {"normalized", vae::LatentScale::Normalized}, {"raw", vae::LatentScale::Raw}};
 
 /// "800M" as bytes: a whole number, then a power of 1024 by its letter, "b", both ("Mb", "MiB") or nothing, in either
 /// case. None for any other text, for 0 and for more than 2^64 - 1.
@@ -80,12 +80,21 @@ void add_decode_options(CLI::App& command, DecodeRequest& request) {
         ->required()
         ->check(check_name)
         ->type_name("CHECKPOINT");
+    command.add_option("--family", request.checkpoint.family, "Whose decoder it is, where the file leaves it open")
+        ->type_name("FAMILY");
+    command
+        .add_option("--statistics", request.checkpoint.statistics,
+                    "Mean and deviation of the latents: a family's, none, or those of a JSON file (default: the "
+                    "checkpoint's, else its latent space's)")
+        ->type_name("FAMILY|none|FILE.json");
     add_lane_option(command, request.lane);
     add_precision_option(command, request.model.precision);
     add_sums_option(command, request.model.sums);
     add_preferred_backend_option(command, request.model.preferred_backend);
-    add_choice(command, "--latents", request.model.latents, kScales,
-               "normalized: apply z * std + mean (default); raw: already the decoder's scale");
+    add_choice(
+        command, "--latents", request.model.latents, kScales,
+        "normalized: apply z * std + mean; raw: it is applied already; auto: normalized, unless the file says raw "
+        "(default)");
     command.add_flag_callback(
         "--no-clamp", [&request] { request.model.clamp = false; }, "Leave values outside [-1, 1] as they are");
     command
@@ -97,6 +106,46 @@ void add_decode_options(CLI::App& command, DecodeRequest& request) {
             return text + " is no size; wanted a whole number above 0, of bytes or with K, M, G or T";
         })
         ->type_name("BYTES");
+}
+
+void add_latents_options(CLI::App& command, vae::LatentsChoices& choices) {
+    command
+        .add_option("--tensor", choices.tensor,
+                    "The one with the latents (default: by the usual names, or the only one that fits)")
+        ->check(check_name)
+        ->type_name("NAME");
+    command
+        .add_option_function<std::int64_t>(
+            "--batch-item", [&choices](const std::int64_t& item) { choices.batch_item = item; },
+            "Which clip of a batch, from 0")
+        ->check(CLI::Range(std::int64_t{0}, std::int64_t{1'000'000}).description(""))
+        ->type_name("N");
+    command.add_option("--fps", choices.fps, "Frames a second (default: the file's, else that of the family's videos)")
+        ->check([](const std::string& text) -> std::string {
+            double fps = 0;
+            const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), fps);
+            if (error == std::errc{} && end == text.data() + text.size() && fps >= 0.01 && fps <= 1000) return "";
+            return text + " is no number from 0.01 to 1000";  // a NaN fails both comparisons
+        })
+        ->type_name("FPS");
+}
+
+void log_notes(std::span<const vae::Note> notes) {
+    for (const vae::Note& note : notes)
+        spdlog::log(note.level == LogLevel::Info ? spdlog::level::info : spdlog::level::warn, "{}", note.text);
+}
+
+Result<vae::Checkpoint> open_checkpoint(const DecodeRequest& request) {
+    KG_TRY(auto checkpoint, vae::Checkpoint::open(request.weights, {}, request.checkpoint));
+    log_notes(checkpoint.notes());
+    return checkpoint;
+}
+
+Result<vae::Latents> open_latents(const std::string& path, const DecodeRequest& request,
+                                  const vae::LatentsWanted& wanted) {
+    KG_TRY(auto latents, vae::Latents::open(path, wanted, request.latents));
+    log_notes(latents.notes);
+    return latents;
 }
 
 std::string_view to_string(conv::Sums sums) { return sums == conv::Sums::Exact ? "exact" : "fast"; }
@@ -130,8 +179,9 @@ void state_memory(const vae::StackMemory& memory, const accel::Device& on) {
 }
 
 std::string weights_help() {
-    return fmt::format("safetensors, .pth, .gguf, a diffusers folder, or synthetic:FAMILY[,dim=N] of {}",
-                       families::any_of(&families::Family::name));
+    return fmt::format(
+        "safetensors, .pth, .gguf or a folder; FILE:PREFIX in a file of several; or synthetic:FAMILY[,dim=N] of {}",
+        families::any_of(&families::Family::name));
 }
 
 bool decodes(accel::Device& device) { return nn::Operators::create(device).has_value(); }

@@ -12,7 +12,9 @@ namespace kinetograph::cli {
 struct DecodeRequest {
     std::string weights;
     std::string lane = "auto";  ///< as open_lane() takes it
+    vae::CheckpointChoices checkpoint;
     vae::ModelOptions model;
+    vae::LatentsChoices latents;
     std::uint64_t memory_budget = 0;  ///< most bytes of device memory to hold; 0: no limit
 };
 
@@ -25,9 +27,18 @@ CLI::Option* add_sums_option(CLI::App& command, conv::Sums& sums);
 /// Adds --latent-frames, 1 to 16. `latent_frames` must outlive the parse.
 void add_latent_frames_option(CLI::App& command, std::int64_t& latent_frames);
 
-/// Adds --weights, --lane, --precision, --sums, --backend, --latents, --no-clamp and --memory-budget. `request` must
-/// outlive the parse.
+/// Adds --weights, --family, --statistics, --lane, --precision, --sums, --backend, --latents, --no-clamp and
+/// --memory-budget. `request` must outlive the parse.
 void add_decode_options(CLI::App& command, DecodeRequest& request);
+/// Adds --tensor, --batch-item and --fps. `choices` must outlive the parse.
+void add_latents_options(CLI::App& command, vae::LatentsChoices& choices);
+
+void log_notes(std::span<const vae::Note> notes);
+/// Opens the checkpoint, and the latents for it, and logs what was assumed about them. Errors: those of
+/// vae::Checkpoint::open and vae::Latents::open.
+Result<vae::Checkpoint> open_checkpoint(const DecodeRequest& request);
+Result<vae::Latents> open_latents(const std::string& path, const DecodeRequest& request,
+                                  const vae::LatentsWanted& wanted);
 
 /// The spelling on the command line.
 std::string_view to_string(conv::Sums sums);

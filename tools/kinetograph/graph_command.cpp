@@ -62,7 +62,7 @@ Result<void> run(const GraphArguments& arguments) {
                                        NamedFile{"-o", arguments.out, NamedFile::Use::Written}}));
     KG_TRY(auto out, GuardedText::create(arguments.out));
     KG_TRY(auto device, open_lane(arguments.decode.lane, arguments.decode.memory_budget));
-    KG_TRY(auto checkpoint, vae::Checkpoint::open(arguments.decode.weights));
+    KG_TRY(auto checkpoint, open_checkpoint(arguments.decode));
     KG_TRY(const auto size, arguments.size.latents(checkpoint.family()));
     KG_TRY(auto model, vae::Model::create(*device, checkpoint, arguments.decode.model));
     KG_TRY(const auto* plans, model->plan({.height = size.height, .width = size.width}));

@@ -41,6 +41,8 @@ class GuardedOutputs {
         const auto lock = guard(frames_are_files_);
         return frames_->finish();
     }
+    /// What finish_frames() has written.
+    std::string written() const { return frames_->written(); }
     Result<void> write_text(std::string_view text) {
         const auto lock = guard(text_is_file_);
         return text_->write(text);

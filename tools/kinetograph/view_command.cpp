@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 #include <kinetograph/tools/kinetograph/progress.hpp>
 
+#include <kinetograph/compute/tensor/file_contents.hpp>
 #include <kinetograph/samples/viewer/viewer.hpp>
 #include <kinetograph/tools/kinetograph/command.hpp>
 #include <kinetograph/tools/kinetograph/decode_request.hpp>
@@ -11,6 +12,7 @@
 #include <kinetograph/tools/kinetograph/interrupt.hpp>
 #include <kinetograph/tools/kinetograph/named_files.hpp>
 #include <kinetograph/tools/kinetograph/option_kinds.hpp>
+#include <kinetograph/tools/media/output_kind.hpp>
 
 #include <array>
 #include <charconv>
@@ -46,12 +48,12 @@ struct FramesToShow {
 Result<FramesToShow> frames_to_show(const ViewArguments& arguments) {
     if (live::is_input(arguments.latents))
         return FramesToShow{.count = static_cast<std::int64_t>(arguments.viewer.frames)};
-    KG_TRY(auto clip, vae::Latents::open(arguments.latents));
+    KG_CHECK(tensor::FileContents::open(arguments.latents));
+    KG_TRY(const auto checkpoint, vae::Checkpoint::open(arguments.decode.weights, {}, arguments.decode.checkpoint));
+    const auto wanted = vae::wanted_by(checkpoint, arguments.decode.model.latents);
+    KG_TRY(const auto clip, vae::Latents::open(arguments.latents, wanted, arguments.decode.latents));
     FramesToShow frames{.count = static_cast<std::int64_t>(arguments.viewer.frames), .fps = clip.fps};
-    if (frames.count == 0) {
-        KG_TRY(const auto checkpoint, vae::Checkpoint::open(arguments.decode.weights));
-        frames.count = checkpoint.family().factors.frames_of(clip.frames);
-    }
+    if (frames.count == 0) frames.count = nn::factors(checkpoint.network()).frames_of(clip.frames);
     return frames;
 }
 
@@ -87,6 +89,10 @@ Result<void> run(const ViewArguments& arguments) {
         return fail(ErrorCode::Unsupported,
                     "--preview {}: a decoder that begins later cannot catch up with latents that are being made",
                     arguments.viewer.preview);
+    if (arguments.decode.model.latents == vae::LatentScale::Raw && !arguments.viewer.preview.empty() &&
+        arguments.viewer.preview != kNoPreview)
+        return fail(ErrorCode::Unsupported, "--preview {}: it would take raw latents for normalised ones",
+                    arguments.viewer.preview);
     KG_TRY(auto device, open_lane(arguments.decode.lane, arguments.decode.memory_budget));
     viewer::ViewerOptions options = arguments.viewer;
     options.memory_budget = arguments.decode.memory_budget;
@@ -95,7 +101,10 @@ Result<void> run(const ViewArguments& arguments) {
     options.latents = arguments.latents;
     options.weights = arguments.decode.weights;
     options.preview = preview_of(arguments);
+    options.checkpoint = arguments.decode.checkpoint;
     options.model = arguments.decode.model;
+    options.choices = arguments.decode.latents;
+    options.on_notes = log_notes;
     options.width = static_cast<std::uint32_t>(arguments.size.width);
     options.height = static_cast<std::uint32_t>(arguments.size.height);
 
@@ -124,7 +133,7 @@ Result<void> run(const ViewArguments& arguments) {
     progress.reset();
     KG_TRY(const auto summary, std::move(outcome));
     if (!arguments.record.empty())
-        spdlog::info("{}: what the viewer showed, {}", arguments.record, count_frames(summary.frames_shown));
+        spdlog::info("{}: what the viewer showed, {}", outputs.written(), count_frames(summary.frames_shown));
     if (!options.screenshot.empty()) spdlog::info("{}: the viewer's last picture", options.screenshot.string());
     spdlog::info("{} shown, {} late, {} dropped, the first after {:.2f} s; drawn by {}",
                  count_frames(summary.frames_shown), summary.frames_late, summary.frames_dropped,
@@ -149,11 +158,12 @@ void add_view(CLI::App& app, Action& action) {
     CLI::App* command = app.add_subcommand("view", "Show a latents file while it is being decoded");
     command
         ->add_option("latents-file", arguments->latents,
-                     "Tensor `latents` [C,T,h,w] or [1,C,T,h,w]; - or unix:PATH: as they are made")
+                     "Latents of any format, name and order of axes; - or unix:PATH: as they are made")
         ->required()
         ->check(check_name)
-        ->type_name("LATENTS.safetensors");
+        ->type_name("LATENTS");
     add_decode_options(*command, arguments->decode);
+    add_latents_options(*command, arguments->decode.latents);
     command
         ->add_option("--preview", viewer.preview,
                      "Small checkpoint that shows a file while the large one is opened; auto: the one beside it (the "
@@ -164,9 +174,12 @@ void add_view(CLI::App& app, Action& action) {
         ->check(CLI::Range(1, 1'000'000'000).description(""))
         ->type_name("N");
     command->add_option("--screenshot", viewer.screenshot, "Write the last picture here")
-        ->check([](const std::string& path) { return path.ends_with(".png") ? "" : "must end in .png: " + path; })
+        ->check(
+            [](const std::string& path) { return media::suffix_of(path) == ".png" ? "" : "must end in .png: " + path; })
         ->type_name("F.png");
-    command->add_option("--record", arguments->record, "Write what is shown to OUT.mp4 or f%05d.png; with --headless")
+    command
+        ->add_option("--record", arguments->record,
+                     "Write what is shown to OUT.mp4 (.webm, .gif) or f%05d.png; with --headless")
         ->type_name("OUT")
         ->needs(headless);
     command->add_option("--trace", viewer.trace, "Write every pass here, for Perfetto and `kinetograph trace`")

@@ -1,6 +1,7 @@
 // kinetograph weights: the contents of a checkpoint, and what is wrong with it.
 #include <kinetograph/compute/formats/tensor_source.hpp>
 #include <kinetograph/compute/vae/checkpoint.hpp>
+#include <kinetograph/compute/vae/recognition.hpp>
 #include <kinetograph/tools/kinetograph/command.hpp>
 #include <kinetograph/tools/kinetograph/decode_request.hpp>
 #include <kinetograph/tools/kinetograph/named_files.hpp>
@@ -131,7 +132,7 @@ Result<void> run(const std::string& spec, const std::string& json) {
         rows = rows_of(*checkpoint);
     } else {
         // A file that is not a usable checkpoint is shown anyway: its tensors tell what it is.
-        KG_TRY(auto file, formats::open(spec));
+        KG_TRY(auto file, formats::open(vae::split_prefix(spec).first));
         rows = rows_of(file);
         unreadable = file.unreadable();
     }

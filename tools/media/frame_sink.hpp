@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace kinetograph::media {
@@ -28,13 +29,15 @@ class FrameSink {
 
     /// `hwc` [height, width, 3] float32, nominal range [-1, 1]; 8-bit outputs round as nn::to_unorm8 does.
     virtual Result<void> write(std::span<const float> hwc) = 0;
-    /// Completes the output and replaces an older one. Call once, after the last frame.
+    /// Completes the output and replaces an older one. Call once, after the last frame, of which there may be
+    /// fewer than were announced.
     virtual Result<void> finish() = 0;
+    /// The name of what finish() has written; of several pictures "frames/00000.png to frames/00016.png".
+    virtual std::string written() const = 0;
 };
 
 /// Opens the output, so that an unwritable one fails before any decoding. Errors: InvalidArgument (a name of unknown
-/// kind, a pattern without exactly one number), Io naming the path, Unsupported (no encoder; a .safetensors file for
-/// frames whose number is not known).
+/// kind, a pattern without exactly one number), Io naming the path, Unsupported (no encoder for the kind).
 Result<std::unique_ptr<FrameSink>> create_sink(std::string_view out, const ClipFormat& format);
 
 }  // namespace kinetograph::media

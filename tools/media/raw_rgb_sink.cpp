@@ -27,6 +27,7 @@ class RawRgbSink final : public FrameSink {
     }
 
     Result<void> finish() override { return {}; }
+    std::string written() const override { return "standard output"; }
 
   private:
     int descriptor_;

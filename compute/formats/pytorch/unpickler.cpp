@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstring>
 #include <deque>
 #include <optional>
@@ -17,32 +18,43 @@ namespace {
 
 using tensor::DType;
 
-constexpr std::size_t kMostTensors = 100'000, kDeepest = 16, kLongestName = 1024;
+constexpr std::size_t kMostTensors = 100'000, kDeepest = 64, kLongestName = 1024;
 constexpr std::int64_t kMostDimensions = 32;
 
 // ---- values ---------------------------------------------------------------------------------------------------------
 
-enum class Function : std::uint8_t { RebuildTensor, RebuildParameter, OrderedDict, Size };
+enum class Function : std::uint8_t {
+    RebuildTensor,
+    RebuildTyped,
+    RebuildParameter,
+    RebuildFromType,
+    OrderedDict,
+    Size
+};
 
 struct Nothing {};  // None, booleans, floats, long integers, bytes: values that no tensor's description needs
 struct Mark {};
 struct Storage {
-    DType dtype = DType::F32;
+    std::optional<DType> dtype{};  ///< none: the tensor says it, and `elements` are bytes
     const std::string* key = nullptr;
     std::int64_t elements = 0;
 };
 struct Container;
 struct StorageType {
-    DType dtype = DType::F32;
+    std::optional<DType> dtype{};
+};
+struct Unknown {
+    const std::string* name = nullptr;  ///< "argparse.Namespace"
 };
 
 /// The unpickler owns texts, containers and tensors: a pickle can refer to one any number of times, and make cycles.
-using Value = std::variant<Nothing, Mark, std::int64_t, const std::string*, Storage, StorageType, Function, Container*,
-                           const PickledTensor*>;
+using Value = std::variant<Nothing, Mark, std::int64_t, const std::string*, Storage, StorageType, DType, Function,
+                           Unknown, Container*, const PickledTensor*>;
 
 struct Container {
-    enum class Kind : std::uint8_t { Tuple, List, Dictionary } kind = Kind::Tuple;
-    std::vector<Value> items;  ///< of a dictionary: key, value, key, value...
+    enum class Kind : std::uint8_t { Tuple, List, Dictionary, Object } kind = Kind::Tuple;
+    std::vector<Value> items;              ///< of a dictionary or an object: key, value, key, value...
+    const std::string* made_by = nullptr;  ///< of an object: what is not known
 };
 
 /// A name that a pickle may use, as GLOBAL has it (module and name), and its value.
@@ -51,10 +63,17 @@ struct Known {
     Value value;
 };
 
-const std::array<Known, 16>& known_names() {
-    static const std::array<Known, 16> names{{
+const std::array<Known, 24>& known_names() {
+    static const std::array<Known, 24> names{{
         {"torch._utils", "_rebuild_tensor_v2", Function::RebuildTensor},
+        {"torch._utils", "_rebuild_tensor_v3", Function::RebuildTyped},
         {"torch._utils", "_rebuild_parameter", Function::RebuildParameter},
+        {"torch._utils", "_rebuild_parameter_with_state", Function::RebuildParameter},
+        {"torch._tensor", "_rebuild_from_type_v2", Function::RebuildFromType},
+        {"torch.storage", "UntypedStorage", StorageType{}},
+        {"torch", "UntypedStorage", StorageType{}},
+        {"torch", "float8_e4m3fn", DType::F8E4M3},
+        {"torch", "float8_e5m2", DType::F8E5M2},
         {"collections", "OrderedDict", Function::OrderedDict},
         {"torch", "Size", Function::Size},
         {"torch", "FloatStorage", StorageType{DType::F32}},
@@ -80,7 +99,8 @@ class Unpickler {
     Unpickler(std::span<const std::byte> pickle, const std::string& file, const CallLimits& limits)
         : rest_(pickle), file_(file), limits_(limits) {}
 
-    Result<std::vector<PickledTensor>> run() {
+    Result<Unpickled> run() {
+        const std::size_t size = rest_.size();
         constexpr std::size_t kStepsBetweenLooks = 4096;
         for (std::size_t i = 0; !stopped_; ++i) {
             if (i % kStepsBetweenLooks == 0) KG_CHECK(limits_.check(file_));
@@ -88,8 +108,9 @@ class Unpickler {
         }
         KG_CHECK(limits_.check(file_));
         KG_TRY(const Value root, pop());
-        if (const auto* const* dictionary = std::get_if<Container*>(&root)) KG_CHECK(list_tensors(**dictionary, "", 1));
-        return std::move(listed_);
+        KG_CHECK(list_value(root, "", 0));
+        made_.bytes = size - rest_.size();
+        return std::move(made_);
     }
 
   private:
@@ -170,7 +191,9 @@ class Unpickler {
     /// Adds the items, which were just popped, to the container that is on top of the stack now.
     Result<void> add(Container::Kind kind, std::vector<Value> items) {
         auto* const* target = stack_.empty() ? nullptr : std::get_if<Container*>(&stack_.back());
-        if (target == nullptr || (*target)->kind != kind ||
+        const bool is_object = target != nullptr && (*target)->kind == Container::Kind::Object;
+        if (is_object && kind == Container::Kind::List) return {};  // what an unknown object does with it is unknown
+        if (target == nullptr || ((*target)->kind != kind && !is_object) ||
             (kind == Container::Kind::Dictionary && items.size() % 2 != 0))
             return corrupt("puts items into what is no {}", kind == Container::Kind::List ? "list" : "dictionary");
         auto& into = (*target)->items;
@@ -207,7 +230,32 @@ class Unpickler {
             push(known.value);
             return {};
         }
-        return corrupt("wants {}, which no tensor needs: refused", tensor::quoted_name(module + "." + name));
+        KG_TRY(const std::string* unknown, unknown_name(module + "." + name));
+        push(Unknown{unknown});
+        return {};
+    }
+
+    /// Kept once: a pickle needs few bytes to name what is not known another time.
+    Result<const std::string*> unknown_name(std::string name) {
+        if (name.size() > kLongestName) return corrupt("has a name of {} bytes", name.size());
+        if (unknown_.size() == kMostTensors) return corrupt("wants more than {} different things", kMostTensors);
+        return &*unknown_.insert(std::move(name)).first;
+    }
+
+    /// Pushes what `made_by` would make: an object without a value.
+    void push_object(const std::string* made_by) { make(Container::Kind::Object).made_by = made_by; }
+
+    /// Drops the items down to the mark and pushes an object of the class `name`.
+    Result<void> instantiate(const std::string* name) {
+        KG_CHECK(pop_to_mark());
+        push_object(name);
+        return {};
+    }
+
+    /// NEWOBJ, NEWOBJ_EX: class and arguments. A known class makes what a call of it makes.
+    Result<void> make_new() {
+        if (stack_.size() < 2) return corrupt("takes more than it has made");
+        return call();
     }
 
     Result<void> push_known_from_stack() {
@@ -223,14 +271,35 @@ class Unpickler {
         KG_TRY(const Value arguments, pop());
         KG_TRY(const Value callee, pop());
         const auto* const* given = std::get_if<Container*>(&arguments);
+        if (const auto* unknown = std::get_if<Unknown>(&callee)) {
+            push_object(unknown->name);
+            return {};
+        }
+        if (const auto* const* object = std::get_if<Container*>(&callee);
+            object != nullptr && (*object)->kind == Container::Kind::Object) {
+            push_object((*object)->made_by);
+            return {};
+        }
         const auto* function = std::get_if<Function>(&callee);
         if (given == nullptr || (*given)->kind != Container::Kind::Tuple || function == nullptr)
             return corrupt("calls what is no function: refused");
         const std::vector<Value>& items = (*given)->items;
         switch (*function) {
             case Function::RebuildTensor:
-                return rebuild_tensor(items);
+                return rebuild_tensor(items, nullptr);
+            case Function::RebuildTyped:  // the same, and behind the hooks the dtype
+                return rebuild_tensor(items, items.size() >= 7 ? std::get_if<DType>(&items[6]) : nullptr);
+            case Function::RebuildFromType:  // (function, type, arguments, state)
+                if (items.size() < 3 || is_from_type(items[0]))
+                    return corrupt("describes a tensor without its arguments");
+                push(items[0]);
+                push(items[2]);
+                return call();
             case Function::RebuildParameter:
+                if (!items.empty() && unknown_in(items.front()) != nullptr) {
+                    push_object(unknown_in(items.front()));
+                    return {};
+                }
                 if (items.empty() || !std::holds_alternative<const PickledTensor*>(items.front()))
                     return corrupt("describes a parameter without a tensor");
                 push(items.front());
@@ -250,6 +319,10 @@ class Unpickler {
     /// ("storage", type, key, location, elements)
     Result<void> push_storage() {
         KG_TRY(const Value id, pop());
+        if (unknown_in(id) != nullptr) {
+            push_object(unknown_in(id));
+            return {};
+        }
         const auto* const* tuple = std::get_if<Container*>(&id);
         const std::vector<Value>* items = tuple != nullptr ? &(*tuple)->items : nullptr;
         if (items == nullptr || items->size() < 5) return corrupt("refers to what is no storage of a tensor");
@@ -257,12 +330,31 @@ class Unpickler {
         const auto* const* key = std::get_if<const std::string*>(&(*items)[2]);
         const auto* type = std::get_if<StorageType>(&(*items)[1]);
         const auto* elements = std::get_if<std::int64_t>(&(*items)[4]);
+        if (const std::string* unknown = unknown_in((*items)[1]); unknown != nullptr) {
+            push_object(unknown);
+            return {};
+        }
+        // Of PyTorch before 1.6: a part of another storage, as no release since 0.4 writes it.
+        if (items->size() > 5 && !std::holds_alternative<Nothing>((*items)[5]))
+            return corrupt("refers to a part of a storage");
         if (kind == nullptr || **kind != "storage" || type == nullptr || key == nullptr || elements == nullptr ||
             *elements < 0)
             return corrupt("refers to what is no storage of a tensor");
         if ((*key)->size() > kLongestName) return corrupt("has a storage with a name of {} bytes", (*key)->size());
         push(Storage{type->dtype, *key, *elements});
         return {};
+    }
+
+    static bool is_from_type(const Value& value) {
+        const auto* function = std::get_if<Function>(&value);
+        return function != nullptr && *function == Function::RebuildFromType;
+    }
+
+    /// The name of what is not known, if the value is that or was made by it; else null.
+    static const std::string* unknown_in(const Value& value) {
+        if (const auto* unknown = std::get_if<Unknown>(&value)) return unknown->name;
+        const auto* const* object = std::get_if<Container*>(&value);
+        return object != nullptr ? (*object)->made_by : nullptr;
     }
 
     /// Numbers of 0 or more.
@@ -279,19 +371,37 @@ class Unpickler {
         return result;
     }
 
-    /// (storage, offset, shape, strides, ...)
-    Result<void> rebuild_tensor(const std::vector<Value>& items) {
+    /// (storage, offset, shape, strides, ...); `typed` is the dtype of elements in an untyped storage.
+    Result<void> rebuild_tensor(const std::vector<Value>& items, const DType* typed) {
+        for (const Value& item : items) {
+            if (const std::string* unknown = unknown_in(item); unknown != nullptr) {
+                push_object(unknown);
+                return {};
+            }
+            if (&item == items.data() + 3) break;  // what follows tells nothing of the elements
+        }
         const auto* storage = items.size() >= 4 ? std::get_if<Storage>(items.data()) : nullptr;
         const auto* offset = storage != nullptr ? std::get_if<std::int64_t>(&items[1]) : nullptr;
         if (offset == nullptr || *offset < 0) return corrupt("describes a tensor without a storage");
         auto shape = numbers(items[2]), strides = numbers(items[3]);
         if (!shape || !strides || shape->size() != strides->size())
             return corrupt("describes a tensor without a shape");
+        const std::optional<DType> dtype = typed != nullptr ? *typed : storage->dtype;
+        if (!dtype) return push_untyped(items);
+        const std::int64_t size = storage->dtype ? 1 : tensor::bytes_per_element(*dtype);
         // Each copies key, shape and strides, and a pickle needs only three bytes to describe another one: hence a
         // limit.
         if (tensors_.size() == kMostTensors) return corrupt("describes more than {} tensors", kMostTensors);
-        push(&tensors_.emplace_back(PickledTensor{"", *storage->key, storage->dtype, storage->elements, *offset,
+        push(&tensors_.emplace_back(PickledTensor{"", *storage->key, *dtype, storage->elements / size, *offset,
                                                   std::move(*shape), std::move(*strides)}));
+        return {};
+    }
+
+    /// A tensor of a dtype that is not known.
+    Result<void> push_untyped(const std::vector<Value>& items) {
+        const std::string* unknown = items.size() >= 7 ? unknown_in(items[6]) : nullptr;
+        if (unknown == nullptr) return corrupt("describes a tensor without a type");
+        push_object(unknown);
         return {};
     }
 
@@ -377,14 +487,78 @@ class Unpickler {
                 return push_known_from_stack();
             case 'R':  // REDUCE
                 return call();
+            case '\x81':  // NEWOBJ
+                return make_new();
+            case '\x92': {  // NEWOBJ_EX: arguments with names, which are dropped
+                KG_CHECK(pop());
+                return make_new();
+            }
+            case 'i': {  // INST
+                KG_TRY(const auto module, take_line());
+                KG_TRY(const auto name, take_line());
+                KG_TRY(const std::string* unknown, unknown_name(module + "." + name));
+                return instantiate(unknown);
+            }
+            case 'o':  // OBJ
+            {
+                KG_TRY(const std::string* unknown, unknown_name("an object"));
+                return instantiate(unknown);
+            }
             case 'Q':  // BINPERSID
                 return push_storage();
-            case 'b':  // BUILD: attributes of a dictionary (state_dict's _metadata)
-            {
-                KG_CHECK(pop());
-                const auto* const* target = stack_.empty() ? nullptr : std::get_if<Container*>(&stack_.back());
-                if (target == nullptr) return corrupt("sets attributes of what is no dictionary: refused");
+            case 'b':  // BUILD: attributes, of an object or of a dictionary (state_dict's _metadata)
+                return set_attributes();
+            default:
+                return step_of_sets(code, opcode);
+        }
+    }
+
+    /// Keeps an object's attributes, and drops what else is set.
+    Result<void> set_attributes() {
+        KG_TRY(const Value state, pop());
+        if (stack_.empty()) return corrupt("takes more than it has made");
+        auto* const* target = std::get_if<Container*>(&stack_.back());
+        const auto* const* attributes = std::get_if<Container*>(&state);
+        if (target != nullptr && (*target)->kind == Container::Kind::Object && attributes != nullptr &&
+            (*attributes)->kind == Container::Kind::Dictionary && *attributes != *target) {
+            // Each of them is kept by one object, so that a short pickle cannot make many copies.
+            auto& from = (*attributes)->items;
+            if (std::exchange(taken_[*attributes], true)) return {};
+            (*target)->items.insert((*target)->items.end(), from.begin(), from.end());
+        }
+        return {};
+    }
+
+    /// Sets have no order: what is in them is dropped.
+    Result<void> step_of_sets(char code, std::byte opcode) {
+        switch (code) {
+            case '\x8f':  // EMPTY_SET
+                push(Nothing{});
                 return {};
+            case '\x90':  // ADDITEMS
+                return drop(pop_to_mark());
+            case '\x91':  // FROZENSET
+                KG_CHECK(pop_to_mark());
+                push(Nothing{});
+                return {};
+            case '2':  // DUP
+                if (stack_.empty()) return corrupt("takes more than it has made");
+                push(Value(stack_.back()));
+                return {};
+            case 'l':  // LIST
+            case 'd':  // DICT
+            {
+                KG_TRY(auto items, pop_to_mark());
+                if (code == 'd' && items.size() % 2 != 0) return corrupt("puts items into what is no dictionary");
+                make(code == 'l' ? Container::Kind::List : Container::Kind::Dictionary, std::move(items));
+                return {};
+            }
+            case 'p':  // PUT, GET
+            case 'g': {
+                KG_TRY(const auto line, take_line());
+                KG_TRY(const auto index, number_in(line));
+                return code == 'p' ? remember(static_cast<std::uint64_t>(index))
+                                   : recall(static_cast<std::uint64_t>(index));
             }
             default:
                 return corrupt("has opcode {:#04x}, which no checkpoint of tensors has: refused",
@@ -395,6 +569,29 @@ class Unpickler {
     /// Pushes the value of an opcode that makes a number, a text or Nothing. False for any other opcode.
     Result<bool> push_plain_value(char code) {
         switch (code) {
+            case 'I':  // INT, LONG: digits; of a truth value 00 or 01
+            case 'L': {
+                KG_TRY(auto line, take_line());
+                if (code == 'I' && (line == "00" || line == "01")) {
+                    push(Nothing{});
+                    return true;
+                }
+                if (line.ends_with('L')) line.pop_back();
+                KG_TRY(const auto number, number_in(line));
+                push(number);
+                return true;
+            }
+            case 'F':  // FLOAT
+                KG_CHECK(take_line());
+                push(Nothing{});
+                return true;
+            case 'S':  // STRING, in quotes; UNICODE
+            case 'V': {
+                KG_TRY(auto line, take_line());
+                if (code == 'S' && line.size() >= 2) line = line.substr(1, line.size() - 2);
+                push(&texts_.emplace_back(std::move(line)));
+                return true;
+            }
             case 'N':     // NONE
             case '\x88':  // NEWTRUE, NEWFALSE
             case '\x89':
@@ -416,8 +613,9 @@ class Unpickler {
                 push(static_cast<std::int64_t>(number));
                 return true;
             }
-            case '\x8a':  // LONG1
-                return push_long();
+            case '\x8a':  // LONG1, LONG4
+            case '\x8b':
+                return push_long(code == '\x8a' ? 1 : 4);
             case 'X':  // BINUNICODE, SHORT_BINUNICODE, BINUNICODE8
             case '\x8c':
             case '\x8d': {
@@ -425,11 +623,17 @@ class Unpickler {
                 push(&texts_.emplace_back(std::move(text)));
                 return true;
             }
-            case 'B':  // BINBYTES, BINSTRING, SHORT_BINBYTES, SHORT_BINSTRING
-            case 'T':
+            case 'T':  // BINSTRING, SHORT_BINSTRING: Python 2's text
+            case 'U': {
+                KG_TRY(auto text, take_text(code == 'T' ? 4 : 1));
+                push(&texts_.emplace_back(std::move(text)));
+                return true;
+            }
+            case 'B':  // BINBYTES, SHORT_BINBYTES, BINBYTES8, BYTEARRAY8
             case 'C':
-            case 'U':
-                KG_CHECK(take_text(code == 'B' || code == 'T' ? 4 : 1));
+            case '\x8e':
+            case '\x96':
+                KG_CHECK(take_text(code == 'B' ? 4 : code == 'C' ? 1 : 8));
                 push(Nothing{});
                 return true;
             default:
@@ -438,8 +642,8 @@ class Unpickler {
     }
 
     /// Two's complement. One of more than 64 bits describes no tensor.
-    Result<bool> push_long() {
-        KG_TRY(const auto length, take_number(1));
+    Result<bool> push_long(std::size_t length_bytes) {
+        KG_TRY(const auto length, take_number(length_bytes));
         if (length > 8) {
             KG_CHECK(skip(length));
             push(Nothing{});
@@ -452,6 +656,13 @@ class Unpickler {
         return true;
     }
 
+    Result<std::int64_t> number_in(std::string_view line) const {
+        std::int64_t number = 0;
+        const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), number);
+        if (error != std::errc() || end != line.data() + line.size()) return corrupt("has a number that is none");
+        return number;
+    }
+
     Result<void> skip(std::uint64_t count) { return drop(take(count)); }
 
     template <class T>
@@ -462,30 +673,46 @@ class Unpickler {
 
     // ---- what was made ----------------------------------------------------------------------------------------------
 
-    /// Lists the tensors in `dictionary` and in the dictionaries within it. One that occurs several times is listed
-    /// where it is met first.
-    Result<void> list_tensors(const Container& dictionary, const std::string& prefix, std::size_t depth) {
-        if (dictionary.kind != Container::Kind::Dictionary || !met_.insert(&dictionary).second) return {};
-        if (depth > kDeepest) return corrupt("has dictionaries more than {} deep", kDeepest);
-        for (std::size_t i = 0; i + 1 < dictionary.items.size(); i += 2) {
-            const auto* const* text = std::get_if<const std::string*>(&dictionary.items[i]);
-            const auto* number = std::get_if<std::int64_t>(&dictionary.items[i]);
-            if (text == nullptr && number == nullptr) continue;
-            const std::string name = prefix + (text != nullptr ? **text : std::to_string(*number));
-            if (name.size() > kLongestName) return corrupt("has a name of {} bytes", name.size());
-            const Value& item = dictionary.items[i + 1];
-            if (const auto* const* inner = std::get_if<Container*>(&item))
-                KG_CHECK(list_tensors(**inner, name + ".", depth + 1));
-            if (const auto* const* found = std::get_if<const PickledTensor*>(&item)) KG_CHECK(list(**found, name));
+    /// Lists the tensors in `value`, whose name is `name`, and in what it contains. One that occurs several times is
+    /// listed where it is met first.
+    Result<void> list_value(const Value& value, const std::string& name, std::size_t depth) {
+        if (const auto* const* found = std::get_if<const PickledTensor*>(&value))
+            return list(**found, name.empty() ? "tensor" : name);
+        const auto* const* container = std::get_if<Container*>(&value);
+        if (container == nullptr || !met_.insert(*container).second) return {};
+        if (depth == kDeepest) return corrupt("has containers more than {} deep", kDeepest);
+        const Container& in = **container;
+        const bool has_keys = in.kind == Container::Kind::Dictionary || in.kind == Container::Kind::Object;
+        if (in.made_by != nullptr && in.made_by->starts_with("torch.") && in.items.empty() && !name.empty() &&
+            names_.insert(name).second)
+            made_.unreadable.emplace(name, *in.made_by);
+        for (std::size_t i = 0; i + (has_keys ? 1 : 0) < in.items.size(); i += has_keys ? 2 : 1) {
+            const Value& item = in.items[i + (has_keys ? 1 : 0)];
+            const bool may_hold =
+                std::holds_alternative<Container*>(item) || std::holds_alternative<const PickledTensor*>(item);
+            if (const auto* const* text = std::get_if<const std::string*>(&item);
+                text != nullptr && name.empty() && !has_keys)
+                made_.texts.push_back(**text);
+            const auto key = has_keys ? key_of(in.items[i]) : std::optional(std::to_string(i));
+            if (!key || !may_hold) continue;
+            const std::string inner = name.empty() ? *key : name + "." + *key;
+            if (inner.size() > kLongestName) return corrupt("has a name of {} bytes", inner.size());
+            KG_CHECK(list_value(item, inner, depth + 1));
         }
         return {};
     }
 
+    static std::optional<std::string> key_of(const Value& value) {
+        if (const auto* const* text = std::get_if<const std::string*>(&value)) return **text;
+        if (const auto* number = std::get_if<std::int64_t>(&value)) return std::to_string(*number);
+        return std::nullopt;
+    }
+
     Result<void> list(const PickledTensor& tensor, const std::string& name) {
         if (!names_.insert(name).second) return corrupt("has two tensors {}", tensor::quoted_name(name));
-        if (listed_.size() == kMostTensors) return corrupt("has more than {} tensors", kMostTensors);
-        listed_.push_back(tensor);
-        listed_.back().name = name;
+        if (made_.tensors.size() == kMostTensors) return corrupt("has more than {} tensors", kMostTensors);
+        made_.tensors.push_back(tensor);
+        made_.tensors.back().name = name;
         return {};
     }
 
@@ -500,13 +727,14 @@ class Unpickler {
     std::deque<PickledTensor> tensors_;
     std::unordered_set<const Container*> met_;
     std::unordered_set<std::string> names_;
-    std::vector<PickledTensor> listed_;
+    std::unordered_map<const Container*, bool> taken_;
+    std::unordered_set<std::string> unknown_;
+    Unpickled made_;
 };
 
 }  // namespace
 
-Result<std::vector<PickledTensor>> unpickle(std::span<const std::byte> pickle, const std::string& file,
-                                            const CallLimits& limits) {
+Result<Unpickled> unpickle(std::span<const std::byte> pickle, const std::string& file, const CallLimits& limits) {
     return Unpickler(pickle, file, limits).run();
 }
 

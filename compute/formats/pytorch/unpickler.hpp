@@ -2,13 +2,15 @@
 //
 // A pickle is a program for a stack machine, which in Python may call any function. Here a name is only compared with
 // those that a checkpoint of tensors needs (torch._utils._rebuild_tensor_v2, collections.OrderedDict,
-// torch.FloatStorage and the like); any other is refused, by name. Sources: Python's pickletools (the opcodes),
-// torch/_utils.py and torch/serialization.py (what they are used for).
+// torch.FloatStorage and the like). Any other stands for nothing: what it would make is an object without a value, of
+// which only the attributes and items are kept, and a tensor that needs one is listed as unreadable. Sources: Python's
+// pickletools (the opcodes), torch/_utils.py and torch/serialization.py (what they are used for).
 #pragma once
 
 #include <kinetograph/compute/tensor/tensor.hpp>
 #include <kinetograph/engine/base/call_limits.hpp>
 
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -26,11 +28,18 @@ struct PickledTensor {
     std::vector<std::int64_t> strides;  ///< elements, as many as dimensions, 0 or more
 };
 
-/// The tensors in the dictionaries that the pickle holds, in its order. Time and memory are bounded by its length.
-/// Errors: Corrupt, with what is wrong: a name that no checkpoint of tensors needs, an opcode that none has, a pickle
-/// that ends early or contradicts itself, two tensors of one name, dictionaries more than 16 deep, more than 100,000
-/// tensors described or listed, a name or a storage's key above 1,024 bytes; Cancelled.
-Result<std::vector<PickledTensor>> unpickle(std::span<const std::byte> pickle, const std::string& file,
-                                            const CallLimits& limits = {});
+struct Unpickled {
+    std::vector<PickledTensor> tensors;             ///< no name twice
+    std::map<std::string, std::string> unreadable;  ///< tensors that need what is not known -> its name
+    std::vector<std::string> texts;                 ///< the items, if the pickle is a list of texts
+    std::size_t bytes = 0;                          ///< of the pickle, which may end before the bytes given
+};
+
+/// The tensors in the dictionaries, lists and objects that the pickle holds, in its order; an item of a list is named
+/// by its number, a tensor that is all of the pickle "tensor". Time and memory are bounded by its length. Errors:
+/// Corrupt, with what is wrong: an opcode that no pickle of protocol 0 to 5 has, a pickle that ends early or
+/// contradicts itself, two tensors of one name, containers more than 64 deep, more than 100,000 tensors described or
+/// listed, a name or a storage's key above 1,024 bytes; Cancelled.
+Result<Unpickled> unpickle(std::span<const std::byte> pickle, const std::string& file, const CallLimits& limits = {});
 
 }  // namespace kinetograph::formats::torch_file

@@ -92,6 +92,8 @@ Result<ClipOptions> ClipOptions::of(const kg_clip_desc& desc) {
     options.stream.loop = desc.loop != 0;
     options.stream.limits = limits_of(desc.stop);
     if (desc.fps > 0.0) options.stream.fps = desc.fps;
+    if (desc.tensor != nullptr) options.stream.latents.tensor = desc.tensor;
+    if (desc.batch_item > 0) options.stream.latents.batch_item = desc.batch_item - 1;
     return options;
 }
 
@@ -134,6 +136,9 @@ Outcome Clip::push(const kg_latents& latents, Nanoseconds timeout, std::uint32_t
 Result<bool> Clip::push_frame(const LatentView& latents, std::int64_t t, Nanoseconds timeout) {
     if (!latents.on_device) {
         gather(latents, t, gathered_);
+        if (!std::exchange(is_judged_, true))
+            if (const auto doubt = vae::doubt_scale("latents", gathered_, model_->session->wanted()))
+                model_->root->log.warn("{}", *doubt);
         return latents_->push(gathered_, timeout);
     }
     if (latents.ready.kind == KG_MOMENT_STREAM) return push_copied(latents, t, timeout);

@@ -91,6 +91,7 @@ class Clip {
     Staging staging_;       ///< of the thread that pushes
     CallersStreams streams_;
     std::vector<float> gathered_;  ///< of the thread that pushes
+    bool is_judged_ = false;       ///< the same thread's: whether the scale of a latent frame was looked at
     std::atomic<bool> pushing_{false};
     std::atomic<bool> cancelled_{false};  ///< until reset()
     mutable Mutex mutex_;

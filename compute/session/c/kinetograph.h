@@ -183,8 +183,30 @@ typedef struct kg_weights_info {
     const float* latents_std;
 } kg_weights_info;
 
-/* A checkpoint (docs/families.md: files of any format, folders) or "synthetic:FAMILY[,dim=N]". Errors: NOT_FOUND (file,
- * tensors), CORRUPT, INVALID_ARGUMENT (another VAE, wrong shapes or types, values that are not finite). */
+typedef struct kg_weights_desc {
+    uint32_t size;
+    uint32_t unused;
+    /* A checkpoint (docs/families.md: files of any format, folders), "FILE:PREFIX" for the decoder whose keys begin
+     * with "PREFIX." in a file of several, or "synthetic:FAMILY[,dim=N]". */
+    const char* path;
+    const char* family; /* "lighttaew2.1"; NULL: by tensors, class, name and widths */
+    /* Of latents: "none", the name of a family, or a JSON file with latents_mean and latents_std. NULL: the
+     * checkpoint's, else its latent space's. */
+    const char* statistics;
+    kg_stop* stop; /* NULL: none */
+    /* Instead of the file, its contents in memory, `bytes` of them; `path` is then a name for messages. They must stay
+     * unchanged until `release` is called with `user`: when nothing uses them any more, or before the call returns an
+     * error. `release` may be NULL. */
+    const void* contents;
+    uint64_t bytes;
+    void (*release)(void* user);
+    void* user;
+} kg_weights_desc;
+
+/* Opens a checkpoint; the log gets what was assumed about it. Errors: NOT_FOUND (file, tensors), CORRUPT,
+ * INVALID_ARGUMENT (another VAE, several decoders, wrong shapes or types, values that are not finite), CANCELLED. */
+KG_API kg_result kg_weights_create(kg_instance* instance, const kg_weights_desc* desc, kg_weights** weights);
+/* The same for a path. */
 KG_API kg_result kg_weights_open(kg_instance* instance, const char* path, kg_weights** weights);
 /* The same with a stop, which may be NULL. */
 KG_API kg_result kg_weights_open_until(kg_instance* instance, const char* path, kg_stop* stop, kg_weights** weights);
@@ -205,8 +227,9 @@ typedef enum kg_precision {
 } kg_precision;
 typedef enum kg_sums { KG_SUMS_EXACT = 0, KG_SUMS_FAST = 1 } kg_sums;
 typedef enum kg_latent_scale {
-    KG_LATENTS_NORMALIZED = 0, /* as a diffusion model makes them: z * std + mean is applied */
-    KG_LATENTS_RAW = 1         /* already what the decoder takes */
+    KG_LATENTS_AUTO = 0,      /* normalised, but a file that says that it is raw is read as raw */
+    KG_LATENTS_RAW = 1,       /* already what the decoder takes */
+    KG_LATENTS_NORMALIZED = 2 /* as a diffusion model makes them: z * std + mean is applied */
 } kg_latent_scale;
 
 typedef struct kg_model_desc {
@@ -295,11 +318,12 @@ typedef struct kg_clip_desc {
     uint32_t size;
     uint32_t storage;
     uint32_t format;
-    uint32_t slots; /* the most frames that are ready or acquired at a time; 0: 12, three steps of four */
-    uint32_t loop;  /* 1: the clip of a file starts over at its end */
-    uint32_t unused;
-    double fps;    /* of latents that are pushed, for kg_frame.presentation_ns; 0: 24 */
-    kg_stop* stop; /* of kg_clip_create and kg_clip_open; NULL: none */
+    uint32_t slots;      /* the most frames that are ready or acquired at a time; 0: 12, three steps of four */
+    uint32_t loop;       /* 1: the clip of a file starts over at its end */
+    uint32_t batch_item; /* of a file with a batch of clips, the one to decode, from 1; 0: there is one */
+    double fps;          /* for kg_frame.presentation_ns; 0: the file's, else that of the family's videos */
+    kg_stop* stop;       /* of kg_clip_create and kg_clip_open; NULL: none */
+    const char* tensor;  /* of a file, the one with the latents; NULL: by the usual names, or the only one that fits */
 } kg_clip_desc;
 
 /* A clip whose latents the application pushes: frames of latent_height x latent_width latent pixels. Errors:
@@ -307,8 +331,8 @@ typedef struct kg_clip_desc {
  * UNSUPPORTED (images, and frames cannot reach the model's Vulkan device, or it has none), CANCELLED. */
 KG_API kg_result kg_clip_create(kg_model* model, uint32_t latent_height, uint32_t latent_width,
                                 const kg_clip_desc* desc, kg_clip** clip);
-/* The clip of a latents file, which is decoded ahead of its reader on a thread of the library. Errors also: those of
- * the file. */
+/* The clip of a latents file (docs/latents.md: any format, name and order of axes), which is decoded ahead of its
+ * reader on a thread of the library. The log gets what was assumed about it. Errors also: those of the file. */
 KG_API kg_result kg_clip_open(kg_model* model, const char* path, const kg_clip_desc* desc, kg_clip** clip);
 /* Cancels the clip for good, and waits up to `timeout_ns` for the steps that are being decoded and for the moments with
  * which frames were released. KG_OK: kg_clip_destroy has nothing to wait for; KG_TIMEOUT: it would wait. Errors: BUSY

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::array kPrecisions{vae::Precision::Bf16, vae::Precision::Fp16, vae::Precision::Fp32};
 constexpr std::array kSums{conv::Sums::Exact, conv::Sums::Fast};
-constexpr std::array kScales{vae::LatentScale::Normalized, vae::LatentScale::Raw};
+constexpr std::array kScales{vae::LatentScale::Auto, vae::LatentScale::Raw, vae::LatentScale::Normalized};
 
 Result<vae::ModelOptions> options_of(const kg_model_desc& desc) {
     if (desc.precision == KG_PRECISION_FP8) return fail(ErrorCode::Unsupported, "precision fp8: no lane decodes in it");
@@ -55,6 +55,34 @@ Result<std::shared_ptr<const Model>> create(const kg_weights& weights, const kg_
     return made;
 }
 
+Result<vae::Checkpoint> open_checkpoint(const Root& root, const kg_weights_desc& desc,
+                                        std::shared_ptr<const void> owner) {
+    const auto text = [](const char* given) { return std::string(given == nullptr ? "" : given); };
+    const vae::CheckpointChoices choices{.family = text(desc.family), .statistics = text(desc.statistics)};
+    const tensor::ReadOptions options{.allocator = root.host, .limits = limits_of(desc.stop)};
+    if (desc.contents == nullptr) return vae::Checkpoint::open(desc.path, options, choices);
+    return vae::Checkpoint::parse({{static_cast<const std::byte*>(desc.contents), desc.bytes}, std::move(owner)},
+                                  desc.path == nullptr ? "weights in memory" : desc.path, options, choices);
+}
+
+kg_result create_weights(const char* call, kg_instance* instance, const kg_weights_desc& desc, kg_weights** weights) {
+    bool is_owned = false;
+    const kg_result result = with_loops(call, instance, [&]() -> Outcome {
+        is_owned = true;
+        std::shared_ptr<const void> owner(desc.contents, [release = desc.release, user = desc.user](const void*) {
+            if (release != nullptr) release(user);
+        });
+        if (desc.contents == nullptr) KG_CHECK(check_given(desc.path, "path"));
+        KG_CHECK(check_given(weights, "weights"));
+        KG_TRY(auto checkpoint, open_checkpoint(*instance->root, desc, std::move(owner)));
+        vae::write_notes(instance->root->log, checkpoint.notes());
+        *weights = new kg_weights{instance->root, std::move(checkpoint)};
+        return KG_OK;
+    });
+    if (!is_owned && desc.release != nullptr) desc.release(desc.user);
+    return result;
+}
+
 kg_weights_info info_of(const vae::Checkpoint& checkpoint) {
     kg_weights_info info{};
     info.channels = static_cast<std::uint32_t>(checkpoint.z_dim());
@@ -86,39 +114,36 @@ kg_model_info info_of(const Model& model) {
 using namespace kinetograph;
 using namespace kinetograph::c;
 
+kg_result kg_weights_create(kg_instance* instance, const kg_weights_desc* desc, kg_weights** weights) {
+    const auto known = read(desc, "kg_weights_desc");
+    if (!known) return report(known.error());
+    return create_weights("kg_weights_create", instance, *known, weights);
+}
+
 kg_result kg_weights_open(kg_instance* instance, const char* path, kg_weights** weights) {
     return kg_weights_open_until(instance, path, nullptr, weights);
 }
 
 kg_result kg_weights_open_until(kg_instance* instance, const char* path, kg_stop* stop, kg_weights** weights) {
-    return with_loops("kg_weights_open", instance, [&]() -> Outcome {
-        KG_CHECK(check_given(path, "path"));
-        KG_CHECK(check_given(weights, "weights"));
-        KG_TRY(auto checkpoint,
-               vae::Checkpoint::open(path, {.allocator = instance->root->host, .limits = limits_of(stop)}));
-        *weights = new kg_weights{instance->root, std::move(checkpoint)};
-        return KG_OK;
-    });
+    kg_weights_desc desc{};
+    desc.path = path;
+    desc.stop = stop;
+    return create_weights("kg_weights_open", instance, desc, weights);
 }
 
 kg_result kg_weights_parse(kg_instance* instance, const void* contents, uint64_t bytes, const char* name,
                            void (*release)(void* user), void* user, kg_weights** weights) {
-    bool is_owned = false;
-    const kg_result result = with_loops("kg_weights_parse", instance, [&]() -> Outcome {
-        is_owned = true;
-        const std::shared_ptr<const void> owner(contents, [release, user](const void*) {
-            if (release != nullptr) release(user);
-        });
-        KG_CHECK(check_given(contents, "contents"));
-        KG_CHECK(check_given(weights, "weights"));
-        KG_TRY(auto checkpoint, vae::Checkpoint::parse({{static_cast<const std::byte*>(contents), bytes}, owner},
-                                                       name == nullptr ? "weights in memory" : name,
-                                                       {.allocator = instance->root->host, .limits = {}}));
-        *weights = new kg_weights{instance->root, std::move(checkpoint)};
-        return KG_OK;
-    });
-    if (!is_owned && release != nullptr) release(user);
-    return result;
+    if (contents == nullptr) {
+        if (release != nullptr) release(user);
+        return report(KG_ERROR_INVALID_ARGUMENT, "kg_weights_parse: contents is NULL");
+    }
+    kg_weights_desc desc{};
+    desc.path = name;
+    desc.contents = contents;
+    desc.bytes = bytes;
+    desc.release = release;
+    desc.user = user;
+    return create_weights("kg_weights_parse", instance, desc, weights);
 }
 
 kg_result kg_weights_describe(kg_weights* weights, kg_weights_info* info) {

@@ -17,6 +17,8 @@ TEST(Families, SayOfTheirNetworksWhatIsTrue) {
         EXPECT_EQ(family.statistics.std.size(), static_cast<std::size_t>(family.published.z_dim)) << family.name;
         std::set<std::string> parameters;
         for (const nn::Parameter& parameter : nn::parameters(network)) parameters.insert(parameter.name);
+        EXPECT_TRUE(parameters.contains(family.end + ".weight")) << family.name;
+        EXPECT_EQ(family.raw.mean.size(), family.raw.std.size()) << family.name;
         for (const WidthIn& width : {family.dim, family.z_dim})
             EXPECT_TRUE(parameters.contains(width.tensor)) << family.name << ": " << width.tensor;
     }
@@ -39,12 +41,32 @@ TEST(Families, AreToldApartByKeysByClassByNameOrByWidth) {
     }
 }
 
-TEST(Families, OfTheSameLatentsTakeAsManyChannels) {
+TEST(Families, OfTheSameLatentsAgreeAboutThem) {
+    const auto raw = [](const Family& family) {
+        return family.raw.std.empty() ? family.statistics.std : family.raw.std;
+    };
     for (const Family& family : all()) {
         for (const Family& other : all()) {
             if (family.latents != other.latents) continue;
             EXPECT_EQ(family.published.z_dim, other.published.z_dim) << family.name << ", " << other.name;
+            EXPECT_EQ(raw(family), raw(other)) << family.name << ", " << other.name;
+            if (!family.one_latent_frame && !other.one_latent_frame) {
+                EXPECT_EQ(family.fps, other.fps) << family.name << ", " << other.name;
+            }
         }
+    }
+    EXPECT_EQ(find("wan2.1")->fps, 16);
+    EXPECT_EQ(find("wan2.2")->fps, 24);
+}
+
+TEST(Families, EnlargeTwiceAsMuchByALastLayerOfFourTimesTheChannels) {
+    for (const Family& family : all()) {
+        Widths widths = family.published;
+        widths.dim = 4;
+        const std::int64_t own = nn::factors(family.decoder(widths)).space;
+        EXPECT_EQ(own, family.factors.space) << family.name;
+        widths.end = own == 8 ? 12 : 3;
+        EXPECT_EQ(nn::factors(family.decoder(widths)).space, own == 8 ? 16 : 8) << family.name;
     }
 }
 

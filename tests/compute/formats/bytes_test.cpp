@@ -70,7 +70,7 @@ TEST_F(CheckpointBytes, OfAnIndexAreNotACheckpoint) {
     const auto index = vae::Checkpoint::parse(owned(), "vae.safetensors.index.json");
     ASSERT_FALSE(index);
     EXPECT_EQ(index.error().message,
-              "vae.safetensors.index.json: a *.safetensors.index.json names several files: it is opened by its path");
+              "vae.safetensors.index.json: a *.index.json names several files: it is opened by its path");
 }
 
 }  // namespace

@@ -62,10 +62,49 @@ TEST_F(DiffusersFolder, StandsForTheCheckpointInIt) {
     const auto empty = vae::Checkpoint::open(pipeline.string());
     ASSERT_FALSE(empty);
     EXPECT_EQ(empty.error().message,
-              pipeline.string() + ": a folder without diffusion_pytorch_model.safetensors, here or in vae/");
+              pipeline.string() +
+                  ": a folder without the checkpoint of a VAE: neither diffusion_pytorch_model.safetensors, here or in "
+                  "vae/, nor a file with vae in its name");
     for (const char* name : {kFile, "config.json"})
         std::filesystem::rename(folder_.path() / name, pipeline / "vae" / name);
     EXPECT_EQ(vae::Checkpoint::open(pipeline.string())->family().name, "qwen-image");
+}
+
+class AuthorsFolder : public DiffusersFolder {
+  protected:
+    void write(const std::string& name) { test::CheckpointFile::synthetic(2).write(folder_.path() / name); }
+    std::string opened() {
+        const auto checkpoint = vae::Checkpoint::open(folder_.path().string());
+        const std::string text = checkpoint ? checkpoint->name() : checkpoint.error().message;
+        return text.starts_with(folder_.path().string()) ? text.substr(folder_.path().string().size()) : text;
+    }
+};
+
+TEST_F(AuthorsFolder, StandsForTheFileThatItsAuthorsCallTheVae) {
+    write("Wan2.1_VAE.safetensors");
+    folder_.write("models_t5.safetensors", "another model's");
+    EXPECT_EQ(opened(), "/Wan2.1_VAE.safetensors");
+    folder_.write("config.json", R"({"_class_name": "WanModel"})");
+    folder_.write(kFile, "the transformer");
+    EXPECT_EQ(opened(), "/Wan2.1_VAE.safetensors") << "config.json is the transformer's";
+    write("lightvae.safetensors");
+    EXPECT_EQ(opened(),
+              ": a folder with several checkpoints (Wan2.1_VAE.safetensors, lightvae.safetensors): name the "
+              "one that is meant");
+}
+
+TEST_F(AuthorsFolder, StandsForItsOnlyCheckpointWhateverItIsCalled) {
+    write("decoder.safetensors");
+    EXPECT_EQ(opened(), "/decoder.safetensors");
+}
+
+TEST_F(AuthorsFolder, StandsForShardsUnderAnyName) {
+    write("vae-00001-of-00001.safetensors");
+    std::string map;
+    for (const auto& tensor : test::CheckpointFile::synthetic(2).tensors)
+        map += (map.empty() ? "\"" : ",\"") + tensor.name + R"(": "vae-00001-of-00001.safetensors")";
+    folder_.write("vae.safetensors.index.json", R"({"weight_map": {)" + map + "}}");
+    EXPECT_EQ(opened(), "/vae.safetensors.index.json");
 }
 
 TEST_F(DiffusersFolder, WhoseConfigIsOfAnotherDecoderIsRefused) {

@@ -90,24 +90,32 @@ TEST(Safetensors, RefusesATruncatedFileWhereverItWasCut) {
 }
 
 TEST(Safetensors, RefusesAnOversizedHeader) {
-    EXPECT_EQ(refusal(test::little_endian(100'000'001) + "{}"),
-              "clip.safetensors: of no known format: neither zip, GGUF nor safetensors, whose header of 100000001 "
-              "bytes would "
-              "be above the limit of 100000000");
-    EXPECT_EQ(
-        refusal(test::little_endian(~std::uint64_t{0}) + "{}"),
-        "clip.safetensors: of no known format: neither zip, GGUF nor safetensors, whose header of 18446744073709551615 "
-        "bytes would be above the limit of 100000000");
+    const std::string sentence =
+        "clip.safetensors: of no known format (safetensors, PyTorch, gguf, NumPy): it begins with the bytes ";
+    EXPECT_EQ(refusal(test::little_endian(100'000'001) + "{}"), sentence + "01 e1 f5 05 00 00 00 00");
+    EXPECT_EQ(refusal(test::little_endian(~std::uint64_t{0}) + "{}"), sentence + "ff ff ff ff ff ff ff ff");
 }
 
 TEST(Safetensors, RecognisesWhatPeopleOpenByMistake) {
+    const std::string web_page =
+        "a web page (HTML), not the file itself: download it again, signed in if the site asks for it";
     const std::pair<std::string, std::string> files[] = {
-        {std::string("PK\x03\x04\x00\x00\x08\x08", 8),
-         "a zip archive, as PyTorch's .pt and .pth are: save its tensors as safetensors first"},
+        {std::string("PK\x03\x04\x00\x00\x08\x08", 8), "a zip archive, as PyTorch's .pt and .pth are"},
         {std::string("GGUF\x03\x00\x00\x00", 8), "a GGUF file"},
         {"version https://git-lfs.github.com/spec/v1\noid sha256:0",
-         "a Git LFS pointer, not the file itself: git lfs pull"},
-        {"<!DOCTYPE html>", "a web page, not the file that was to be downloaded"}};
+         "a Git LFS pointer, not the file itself: git lfs pull fetches it"},
+        {"<!DOCTYPE html>", web_page},
+        {"\xef\xbb\xbf\n  <HTML lang=en>", web_page},
+        {"<?xml version=\"1.0\"?><Error/>",
+         "an XML document, as servers send errors, not the file itself: download it again"},
+        {"{\"error\": \"Unauthorized\"}", "JSON text, not the file itself: a server's answer or a configuration"},
+        {"these are words", "text, not the file itself"},
+        {"", "an empty file, truncated? Download or save it again"},
+        {"\x1f\x8b\x08" + std::string(8, '\0'), "compressed by gzip: unpack it first"},
+        {std::string(4, '\0') + "ftypisom", "an MP4 or MOV video"},
+        {std::string(257, 'x') + "ustar", "a tar archive: unpack it first"},
+        {std::string("\x80\x04\x95\x10\0\0\0\0", 8),
+         "a Python pickle: save its tensors with torch.save or as safetensors"}};
     for (const auto& [contents, what] : files) EXPECT_TRUE(refusal(contents).ends_with(": this is " + what)) << what;
 }
 
@@ -340,7 +348,7 @@ TEST(Safetensors, SaysWhyAPathCannotBeOpened) {
 
     const auto empty = folder.write("empty.safetensors", "");
     EXPECT_EQ(SafetensorsFile::open(empty).error().message,
-              empty.string() + ": truncated: 0 bytes, a safetensors file starts with 8 of header length");
+              empty.string() + ": this is an empty file, truncated? Download or save it again");
 }
 
 }  // namespace

@@ -72,6 +72,9 @@ TEST_F(CheckpointTest, ReadsAnotherNumberOfLatentChannels) {
     ASSERT_TRUE(checkpoint) << checkpoint.error().message;
     EXPECT_EQ(checkpoint->z_dim(), 4);
     EXPECT_EQ(checkpoint->latents_std(), std::vector<float>(4, 1.0F));
+    ASSERT_EQ(checkpoint->notes().size(), 1U);
+    EXPECT_EQ(checkpoint->notes().front().level, LogLevel::Warning);
+    EXPECT_NE(checkpoint->notes().front().text.find("no statistics of 4 latent channels are known"), std::string::npos);
 }
 
 TEST_F(CheckpointTest, HoldsTheSameValuesUnderDiffusersNames) {
@@ -105,7 +108,15 @@ TEST_F(CheckpointTest, AsksWhichDecoderIsMeantWhenThereAreTwo) {
     CheckpointFile twice = file_;
     twice.rename([](const auto& name) { return "ema." + name; });
     std::ranges::copy(file_.tensors, std::back_inserter(twice.tensors));
-    EXPECT_EQ(refusal(twice), "two whole decoders, \"conv2.weight\" and \"ema.conv2.weight\": which one is meant?");
+    EXPECT_EQ(refusal(twice), "two whole decoders, \"conv2.weight\" and \"ema.conv2.weight\": --weights " + path_ +
+                                  ": or " + path_ + ":ema takes one of them");
+    for (auto& tensor : twice.tensors)
+        if (tensor.name == "ema.conv2.bias") std::ranges::fill(tensor.bytes, std::byte{});
+    twice.write(path_);
+    EXPECT_EQ(Checkpoint::open(path_ + ":ema")->load("conv2.bias"), std::vector<float>(16, 0.0F));
+    EXPECT_NE(Checkpoint::open(path_ + ":")->load("conv2.bias"), std::vector<float>(16, 0.0F));
+    EXPECT_EQ(Checkpoint::open(path_ + ":vae").error().message,
+              path_ + ": no tensor of a decoder begins with \"vae\"; there are \"\", \"ema\"");
     twice.remove("ema.decoder.head.2.bias");
     EXPECT_TRUE(open(twice));
 }
@@ -182,11 +193,13 @@ TEST_F(CheckpointTest, SaysWhatAFileHoldsThatHasNothingOfADecoder) {
 }
 
 TEST_F(CheckpointTest, RefusesTensorsOfTheWrongShape) {
-    file_.at("decoder.middle.1.proj.weight").shape = {8, 8};
-    file_.at("decoder.head.2.bias").shape = {3, 1};
+    file_.at("decoder.middle.1.proj.weight").shape = {4, 16};
+    file_.at("conv2.bias").shape = {16, 1};
     EXPECT_EQ(refusal(file_),
-              "tensors of the wrong shape for dim 2, z_dim 16: \"decoder.middle.1.proj.weight\" [8, 8], wanted "
-              "[8, 8, 1, 1], \"decoder.head.2.bias\" [3, 1], wanted [3]");
+              "tensors of the wrong shape for dim 2, z_dim 16: \"decoder.middle.1.proj.weight\" [4, 16], wanted "
+              "[8, 8, 1, 1]");
+    file_.at("decoder.middle.1.proj.weight").shape = {8, 8};  // an axis of 1 more or less changes no element
+    EXPECT_EQ(refusal(file_), "accepted");
 }
 
 TEST_F(CheckpointTest, RefusesShapesThatGiveNoWidth) {
@@ -203,12 +216,138 @@ TEST_F(CheckpointTest, RefusesShapesThatGiveNoWidth) {
 }
 
 TEST_F(CheckpointTest, RefusesParametersOfAWrongDtype) {
-    auto& bias = file_.at("decoder.head.2.bias");
-    bias.dtype = DType::I32;
-    file_.at("conv2.bias").dtype = DType::F8E4M3;
-    file_.at("conv2.bias").bytes.resize(16);
-    EXPECT_EQ(refusal(file_),
-              "tensors of a dtype other than F32, F16 and BF16: \"conv2.bias\" F8_E4M3, \"decoder.head.2.bias\" I32");
+    file_.at("decoder.head.2.bias").dtype = DType::I32;
+    EXPECT_EQ(refusal(file_), "tensors of a dtype that is not floating-point: \"decoder.head.2.bias\" I32");
+}
+
+TEST_F(CheckpointTest, WidensDoublesAndEightBitsWithTheirFactors) {
+    const std::string weight = "decoder.middle.1.proj.weight";  // [8, 8, 1, 1]
+    auto& stored = file_.at(weight);
+    stored.dtype = DType::F8E4M3;
+    stored.bytes.assign(64, std::byte{0x38});  // 1
+    std::vector<double> doubles(16, 0.25);
+    file_.at("conv2.bias") = test::StoredTensor::of("conv2.bias", DType::F64, {16}, std::span<const double>(doubles));
+    const auto values = [&](const std::string& name, const tensor::Shape& shape, const std::vector<float>& factors) {
+        CheckpointFile file = file_;
+        if (!factors.empty()) file.tensors.push_back(test::stored(name, DType::F32, shape, factors));
+        const auto checkpoint = open(file);
+        EXPECT_TRUE(checkpoint) << checkpoint.error().message;
+        if (!checkpoint) return std::vector<float>{};
+        EXPECT_EQ(*checkpoint->load("conv2.bias"), std::vector<float>(16, 0.25F));
+        return *checkpoint->load(weight);
+    };
+    EXPECT_EQ(values("", {}, {}), std::vector<float>(64, 1.0F));
+    const std::string module = "decoder.middle.1.proj.";
+    for (const char* name : {"scale_weight", "weight_scale", "weight_scale_inv", "weight.scale"})
+        EXPECT_EQ(values(module + name, {}, {3}), std::vector<float>(64, 3.0F)) << name;
+    std::vector<float> by_row, by_block;
+    for (int row = 0; row < 8; ++row)
+        for (int column = 0; column < 8; ++column) {
+            by_row.push_back(static_cast<float>(row));
+            by_block.push_back(row < 4 ? 2.0F : column < 4 ? 3.0F : 5.0F);
+        }
+    EXPECT_EQ(values(module + "weight_scale", {8, 1}, {0, 1, 2, 3, 4, 5, 6, 7}), by_row);
+    EXPECT_EQ(values(module + "weight_scale_inv", {2, 2}, {2, 2, 3, 5}), by_block);
+    CheckpointFile wrong = file_;
+    wrong.tensors.push_back(test::stored(module + "scale_weight", DType::F32, {3}, {1, 2, 3}));
+    EXPECT_EQ(refusal(wrong),
+              "the factors \"" + module + "scale_weight\" F32 [3] are not of \"" + weight + "\" [8, 8, 1, 1]");
+}
+
+TEST_F(CheckpointTest, SkipsThePartsOfNamesThatWrappersPutIn) {
+    const auto wanted = *Checkpoint::open("synthetic:wan2.1,dim=2");
+    for (const std::string part : {"_orig_mod", "module", "_fsdp_wrapped_module", "_checkpoint_wrapped_module"}) {
+        CheckpointFile wrapped = file_;
+        wrapped.rename([&](const std::string& name) {
+            const std::size_t dot = name.find('.');
+            return "vae." + name.substr(0, dot) + "." + part + name.substr(dot);
+        });
+        const auto checkpoint = open(wrapped);
+        ASSERT_TRUE(checkpoint) << checkpoint.error().message;
+        expect_same_values(*checkpoint, wanted);
+    }
+}
+
+/// The checkpoint's tensors with filters and norms without a time axis: the newest tap counts for a single picture.
+CheckpointFile without_time(CheckpointFile file, std::size_t last_axes_of_ones) {
+    std::erase_if(file.tensors, [](const auto& tensor) { return tensor.name.find("time_conv") != std::string::npos; });
+    for (auto& tensor : file.tensors) {
+        if (tensor.shape.size() != 5) continue;
+        const auto taps = static_cast<std::size_t>(tensor.shape[2]);
+        const std::size_t plane = sizeof(float) * static_cast<std::size_t>(tensor.shape[3] * tensor.shape[4]);
+        std::vector<std::byte> kept;
+        for (std::size_t at = (taps - 1) * plane; at < tensor.bytes.size(); at += taps * plane)
+            kept.insert(kept.end(), tensor.bytes.begin() + static_cast<std::ptrdiff_t>(at),
+                        tensor.bytes.begin() + static_cast<std::ptrdiff_t>(at + plane));
+        tensor.bytes = std::move(kept);
+        tensor.shape.erase(tensor.shape.begin() + 2);
+        if (last_axes_of_ones != 0) tensor.shape.insert(tensor.shape.begin() + 2, 1);
+    }
+    return file;
+}
+
+TEST_F(CheckpointTest, RecognisesFiltersWithoutATimeAxisAndWithOneTap) {
+    for (const std::size_t ones : {0U, 1U}) {
+        const auto pictures = open(without_time(file_, ones));
+        ASSERT_TRUE(pictures) << pictures.error().message;
+        EXPECT_TRUE(pictures->one_latent_frame());
+        EXPECT_EQ(nn::factors(pictures->network()), (nn::Factors{.time = 1, .space = 8}));
+        EXPECT_EQ(pictures->shape("decoder.conv1.weight"), (tensor::Shape{8, 16, 3, 3}));
+    }
+    EXPECT_FALSE(open(file_)->one_latent_frame());
+}
+
+/// Gives the last layer `channels` channels, the first three of which are as before.
+void widen_end(CheckpointFile& file, std::int64_t channels) {
+    for (const char* name : {"decoder.head.2.weight", "decoder.head.2.bias"}) {
+        auto& tensor = file.at(name);
+        tensor.bytes.resize(tensor.bytes.size() / 3 * static_cast<std::size_t>(channels));
+        tensor.shape.front() = channels;
+    }
+}
+
+TEST_F(CheckpointTest, RecognisesAnEndThatEnlargesAndAFourthChannel) {
+    const auto three = *open(file_)->load("decoder.head.2.weight");
+    widen_end(file_, 12);
+    const auto larger = open(file_);
+    ASSERT_TRUE(larger) << larger.error().message;
+    EXPECT_EQ(nn::factors(larger->network()), (nn::Factors{.time = 4, .space = 16}));
+    file_ = CheckpointFile::synthetic(kDim);
+    widen_end(file_, 4);
+    const auto alpha = open(file_);
+    ASSERT_TRUE(alpha) << alpha.error().message;
+    EXPECT_EQ(nn::factors(alpha->network()), (nn::Factors{.time = 4, .space = 8}));
+    EXPECT_EQ(*alpha->load("decoder.head.2.weight"), three);
+    ASSERT_FALSE(alpha->notes().empty());
+    EXPECT_NE(alpha->notes().back().text.find("its alpha is not"), std::string::npos);
+    file_ = CheckpointFile::synthetic(kDim);
+    widen_end(file_, 5);
+    EXPECT_TRUE(refusal(file_).ends_with("wanted [3]")) << refusal(file_);
+}
+
+TEST_F(CheckpointTest, SaysWhatIsThereInPlaceOfWhatIsMissing) {
+    file_.at("decoder.head.0.gamma").name = "decoder.head.0.scale";
+    EXPECT_EQ(refusal(file_, ErrorCode::NotFound),
+              "1 of the Wan 2.1 decoder's 108 tensors are missing: \"decoder.head.0.gamma\"; in their place there are "
+              "\"decoder.head.0.scale\" [2, 1, 1, 1]");
+}
+
+TEST_F(CheckpointTest, IsTakenForTheFamilyThatIsChosenAndSaysWhatItGuessed) {
+    const std::string path = (folder_.path() / "lighttaew2_1.safetensors").string();
+    CheckpointFile::synthetic(kDim, DType::F32, "taew2.1").write(path);
+    const auto guessed = Checkpoint::open(path);
+    ASSERT_TRUE(guessed) << guessed.error().message;
+    EXPECT_EQ(guessed->family().name, "lighttaew2.1");
+    ASSERT_EQ(guessed->notes().size(), 1U);
+    EXPECT_EQ(guessed->notes().front().text,
+              path +
+                  ": taken for LightTAE for Wan 2.1 (lighttaew2.1) by the file's name alone; --family taehv or taew2.1 "
+                  "takes the same tensors for another's");
+    const auto chosen = Checkpoint::open(path, {}, {.family = "taehv"});
+    EXPECT_EQ(chosen->family().name, "taehv");
+    EXPECT_TRUE(chosen->notes().empty());
+    EXPECT_EQ(Checkpoint::open(path, {}, {.family = "taew9"}).error().message.substr(0, path.size() + 24),
+              path + ": family taew9: wanted l");
 }
 
 TEST_F(CheckpointTest, RefusesValuesThatAreNotFiniteAndSaysWhere) {
@@ -301,10 +440,32 @@ TEST_F(CheckpointTest, RefusesLatentStatisticsThatAreNotOnePositiveNumberAChanne
     EXPECT_EQ(refusal(file_), "metadata has latents_std but not latents_mean");
 }
 
-TEST_F(CheckpointTest, LeavesLatentsAsTheyAreWhenASmallCheckpointSaysNothing) {
-    const auto checkpoint = open(file_);
-    EXPECT_EQ(checkpoint->latents_mean(), std::vector<float>(16, 0.0F));
-    EXPECT_EQ(checkpoint->latents_std(), std::vector<float>(16, 1.0F));
+TEST_F(CheckpointTest, HasTheStatisticsOfItsLatentSpaceWhateverItsWidth) {
+    for (const auto& [family, dim] : {std::pair("wan2.1", 2), {"wan2.1", 24}, {"wan2.2", 4}}) {
+        const auto checkpoint = open(CheckpointFile::synthetic(dim, DType::BF16, family));
+        EXPECT_EQ(checkpoint->latents_mean(), families::find(family)->statistics.mean) << family << " " << dim;
+        EXPECT_EQ(checkpoint->latents_std(), families::find(family)->statistics.std) << family << " " << dim;
+        EXPECT_TRUE(checkpoint->notes().empty());
+    }
+    EXPECT_EQ(Checkpoint::open("synthetic:wan2.1,dim=2")->latents_std(), std::vector<float>(16, 1.0F));
+}
+
+TEST_F(CheckpointTest, TakesTheStatisticsThatAreChosen) {
+    file_.write(path_);
+    const auto std_of = [&](const std::string& choice) {
+        const auto checkpoint = Checkpoint::open(path_, {}, {.statistics = choice});
+        return checkpoint ? fmt::format("{:g}", checkpoint->latents_std().front()) : checkpoint.error().message;
+    };
+    EXPECT_EQ(std_of("none"), "1");
+    EXPECT_EQ(std_of("wan2.1"), "2.8184");
+    EXPECT_EQ(std_of("wan2.2"), "statistics wan2.2: of 48 latent channels, the decoder has 16");
+    const std::string list = "[0.5, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]";
+    const std::string json =
+        folder_.write("config.json", R"({"latents_mean": )" + list + R"(, "latents_std": )" + list + "}");
+    EXPECT_EQ(std_of(json), "0.5");
+    const std::string empty = folder_.write("empty.json", "{}");
+    EXPECT_EQ(std_of(empty), empty + ": neither latents_mean nor latents_std is in it");
+    EXPECT_TRUE(std_of("nothing").starts_with("statistics nothing: wanted none, a JSON file"));
 }
 
 TEST_F(CheckpointTest, KnowsThePublishedStatisticsOfTheRealDecoder) {

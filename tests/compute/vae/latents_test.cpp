@@ -24,9 +24,22 @@ class LatentsTest : public testing::Test {
         return values;
     }
 
-    Result<Latents> open(test::StoredTensor tensor, std::map<std::string, std::string> metadata = {}) {
-        test::CheckpointFile{{std::move(tensor)}, std::move(metadata)}.write(path_);
-        return Latents::open(path_);
+    Result<Latents> open(test::StoredTensor tensor, std::map<std::string, std::string> metadata = {},
+                         const LatentsWanted& wanted = {}, const LatentsChoices& choices = {}) {
+        return open_all({std::move(tensor)}, std::move(metadata), wanted, choices);
+    }
+
+    Result<Latents> open_all(std::vector<test::StoredTensor> tensors, std::map<std::string, std::string> metadata = {},
+                             const LatentsWanted& wanted = {}, const LatentsChoices& choices = {}) {
+        test::CheckpointFile{std::move(tensors), std::move(metadata)}.write(path_);
+        return Latents::open(path_, wanted, choices);
+    }
+
+    static std::string texts(const Result<Latents>& latents) {
+        std::string all;
+        for (const Note& note : latents.value().notes)
+            all += std::string(to_string(note.level)) + " " + note.text.substr(note.text.find(": ") + 2) + "\n";
+        return all;
     }
 
     /// The sentence a person reads, without the path that it starts with.
@@ -75,8 +88,148 @@ TEST_F(LatentsTest, TakesTheFrameRateFromTheMetadata) {
     EXPECT_EQ(fps("16")->fps, 16.0);
     EXPECT_EQ(fps("23.976")->fps, 23.976);
     for (const std::string text : {"", "0", "-24", "1001", "nan", "inf", "24fps", "0x18", "1e999", "1e-300"}) {
-        EXPECT_EQ(refusal(fps(text)), "metadata fps: \"" + text + "\" is not a number from 0.01 to 1000");
+        const auto latents = fps(text);
+        ASSERT_TRUE(latents) << "a hint that cannot be read is no reason to refuse the clip";
+        EXPECT_EQ(latents->fps, 24.0);
+        EXPECT_EQ(texts(latents), "warning metadata fps: \"" + text + "\" is not a number from 0.01 to 1000\n");
     }
+}
+
+TEST_F(LatentsTest, HasTheRateThatIsChosenElseTheFilesElseTheFamilys) {
+    const LatentsWanted wanted{.fps = 16, .latents = "Wan 2.1"};
+    const auto fps = [&](std::map<std::string, std::string> metadata, double chosen) {
+        return open(test::stored("latents", DType::F32, {1, 2, 1, 1}, {1.0F, 2.0F}), std::move(metadata), wanted,
+                    {.fps = chosen});
+    };
+    EXPECT_EQ(fps({{"fps", "12"}}, 30)->fps, 30.0);
+    EXPECT_EQ(fps({{"fps", "12"}}, 0)->fps, 12.0);
+    EXPECT_EQ(fps({}, 0)->fps, 16.0);
+    EXPECT_EQ(texts(fps({}, 0)), "info 16 frames a second are assumed, as for Wan 2.1; --fps sets another rate\n");
+    EXPECT_EQ(texts(fps({}, 30)), "");
+    EXPECT_EQ(fps({}, 1001).error().message, "1001 frames a second: wanted 0.01 to 1000");
+}
+
+TEST_F(LatentsTest, FindsTheTensorUnderTheNamesOfTools) {
+    for (const std::string name : {"latents", "latent", "latent_tensor", "samples", "z", "model.output.latents",
+                                   "latents_5x16x16_bfloat16", "latent_1x2x2_float32"}) {
+        const auto latents = open_all({test::stored("mask", DType::F32, {1, 1, 1, 1, 1}, {5.0F}),
+                                       test::stored(name, DType::F32, {1, 1, 1, 1}, {7.0F})});
+        ASSERT_TRUE(latents) << name << ": " << latents.error().message;
+        EXPECT_EQ(latents->values, std::vector<float>{7}) << name;
+    }
+}
+
+TEST_F(LatentsTest, TakesTheOnlyTensorThatFitsAndAsksBetweenSeveral) {
+    const auto scalar = test::stored("scale", DType::F32, {1}, {1.0F});
+    const auto one = test::stored("output", DType::F32, {2, 1, 1, 1}, {7.0F, 8.0F});
+    const auto other = test::stored("control", DType::F32, {3, 1, 1, 1}, {1.0F, 2.0F, 3.0F});
+    const auto alone = open_all({scalar, one});
+    ASSERT_TRUE(alone) << alone.error().message;
+    EXPECT_EQ(texts(alone), "info the latents are its tensor \"output\"\n");
+    EXPECT_EQ(refusal(open_all({scalar, one, other})),
+              "several tensors could be the latents, \"output\" [2, 1, 1, 1], \"control\" [3, 1, 1, 1]: --tensor names "
+              "the one");
+    EXPECT_TRUE(open_all({scalar, one, other}, {}, {.channels = 2})) << "only one has two channels";
+    EXPECT_EQ(open_all({scalar, one, other}, {}, {}, {.tensor = "control"})->channels, 3);
+    EXPECT_EQ(refusal(open_all({scalar, one}, {}, {}, {.tensor = "control"}), ErrorCode::NotFound),
+              "no tensor \"control\" in it, but \"scale\", \"output\"");
+    EXPECT_EQ(refusal(open_all({test::stored("latents_1x1", DType::F32, {2, 1, 1, 1}, {7.0F, 8.0F}),
+                                test::stored("latents_2x2", DType::F32, {2, 1, 1, 1}, {7.0F, 8.0F})})),
+              "several tensors could be the latents, \"latents_1x1\" [2, 1, 1, 1], \"latents_2x2\" [2, 1, 1, 1]: "
+              "--tensor names the one");
+}
+
+TEST_F(LatentsTest, AreReadInTheOrderOfAxesThatHasTheChannels) {
+    const LatentsWanted wanted{.channels = 2, .decoder = "vae is a Wan 2.1 VAE"};
+    const auto values_of = [&](const tensor::Shape& shape, const LatentsChoices& choices = {}) {
+        const auto latents = open(test::stored("latents", DType::F32, shape, counted(shape)), {}, wanted, choices);
+        EXPECT_TRUE(latents) << latents.error().message;
+        return latents ? std::tuple(tensor::Shape{latents->channels, latents->frames, latents->height, latents->width},
+                                    latents->values)
+                       : std::tuple(tensor::Shape{}, std::vector<float>{});
+    };
+    using Read = std::tuple<tensor::Shape, std::vector<float>>;
+    const tensor::Shape shape{2, 3, 1, 1};
+    for (const tensor::Shape& usual :
+         {tensor::Shape{2, 3, 1, 1}, tensor::Shape{1, 2, 3, 1, 1}, tensor::Shape{1, 1, 2, 3, 1, 1}})
+        EXPECT_EQ(values_of(usual), Read(shape, {0, 1, 2, 3, 4, 5}));
+    for (const tensor::Shape& other : {tensor::Shape{3, 2, 1, 1}, tensor::Shape{1, 3, 2, 1, 1},
+                                       tensor::Shape{3, 1, 1, 2}, tensor::Shape{1, 3, 1, 1, 2}})
+        EXPECT_EQ(values_of(other), Read(shape, {0, 2, 4, 1, 3, 5}));
+    EXPECT_EQ(values_of({2, 1, 3}), Read(tensor::Shape({2, 1, 1, 3}), {0, 1, 2, 3, 4, 5}));
+    EXPECT_EQ(values_of({1, 3, 2}), Read(tensor::Shape({2, 1, 1, 3}), {0, 2, 4, 1, 3, 5}));
+    EXPECT_EQ(values_of({3, 2, 1, 1}, {.batch_item = 1}), Read(tensor::Shape({2, 1, 1, 1}), {2, 3}));
+    EXPECT_EQ(texts(open(test::stored("latents", DType::F32, {1, 3, 2, 1, 1}, counted({6})), {{"fps", "24"}}, wanted)),
+              "info latents [1, 3, 2, 1, 1] are read as [B, T, C, h, w], by the 2 channels\n");
+    EXPECT_EQ(open(test::stored("latents", DType::F32, {1, 5, 7, 1, 1}, counted({35})), {}, wanted).error().message,
+              path_ +
+                  " has 5 latent channels, vae is a Wan 2.1 VAE and takes 2; its shape [1, 5, 7, 1, 1] is read as "
+                  "[B, C, T, h, w]; it would have as [B, T, C, h, w] 7, as [B, T, h, w, C] 1 channels");
+}
+
+TEST_F(LatentsTest, OfADecoderOfPicturesAreABatchOfThem) {
+    const LatentsWanted wanted{.channels = 2, .pictures = true};
+    const auto read = [&](std::optional<std::int64_t> item) {
+        return open(test::stored("latents", DType::F32, {3, 2, 1, 1}, counted({6})), {}, wanted, {.batch_item = item});
+    };
+    EXPECT_EQ(read(2)->values, (std::vector<float>{4, 5}));
+    EXPECT_EQ(read(2)->frames, 1);
+    EXPECT_EQ(refusal(read({})),
+              "latents [3, 2, 1, 1] are a batch of 3: --batch-item, a number from 0 to 2, chooses the one to decode");
+    EXPECT_EQ(refusal(read(3)), "batch item 3: latents [3, 2, 1, 1] are a batch of 3, numbered from 0");
+}
+
+/// A clip of 16 channels whose means and deviations are `of` each channel's, with some noise.
+std::vector<float> drawn(const families::LatentStatistics& of, std::int64_t pixels, std::uint64_t seed) {
+    std::vector<float> values;
+    const std::vector<float> noise =
+        synthetic_tensor("latents", {16, pixels}).value();  // uniform in +-1.7: deviation 0.98
+    for (std::size_t i = 0; i < noise.size(); ++i) {
+        const std::size_t c = i / static_cast<std::size_t>(pixels);
+        // What a clip is like: means off by up to half a deviation, deviations by a third.
+        const float off = 0.5F * std::sin(static_cast<float>(seed + 7 * c)),
+                    wide = 1 + 0.33F * std::cos(static_cast<float>(seed + 3 * c));
+        values.push_back((noise[i] * wide + off) * of.std[c] + of.mean[c]);
+    }
+    return values;
+}
+
+class RawLatents : public LatentsTest {
+  protected:
+    static constexpr std::int64_t kPixels = 64;
+    const families::LatentStatistics raw_ = families::find("wan2.1")->statistics;
+    const families::LatentStatistics unit_{std::vector<float>(16, 0.0F), std::vector<float>(16, 1.0F)};
+    const LatentsWanted wanted_{.channels = 16, .raw = raw_, .latents = "Wan 2.1"};
+    test::StoredTensor latents(const std::vector<float>& values) {
+        return test::stored("latents", DType::F32, {16, 1, 8, 8}, values);
+    }
+};
+
+TEST_F(RawLatents, AreNormalisedIfTheFileSaysThatTheyAreRaw) {
+    const auto marker = test::stored("latent_format_version_0", DType::F32, {0}, {});
+    const auto read = open_all({latents(drawn(raw_, kPixels, 1)), marker}, {}, wanted_);
+    const std::vector<float> wanted = drawn(unit_, kPixels, 1);
+    ASSERT_EQ(read->values.size(), wanted.size());
+    for (std::size_t i = 0; i < wanted.size(); ++i) ASSERT_NEAR(read->values[i], wanted[i], 1e-5F);
+    EXPECT_NE(texts(read).find("info raw latents by its tensor latent_format_version"), std::string::npos);
+    LatentsWanted decided = wanted_;
+    decided.scale = LatentScale::Normalized;
+    EXPECT_EQ(open_all({latents(drawn(raw_, kPixels, 1)), marker}, {}, decided)->values, drawn(raw_, kPixels, 1));
+}
+
+TEST_F(RawLatents, AreDoubtedIfOnlyTheirValuesSaySo) {
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+        const auto doubted = open(latents(drawn(raw_, kPixels, seed)), {}, wanted_);
+        EXPECT_EQ(texts(doubted),
+                  "warning its channels have the means and deviations of raw Wan 2.1 latents, and are decoded as "
+                  "normalised ones: if the colours are wrong, --latents raw\n");
+        EXPECT_EQ(doubted->values, drawn(raw_, kPixels, seed)) << "a doubt changes nothing";
+        EXPECT_EQ(texts(open(latents(drawn(unit_, kPixels, seed)), {}, wanted_)), "") << seed;
+    }
+    LatentsWanted decided = wanted_;
+    decided.scale = LatentScale::Normalized;
+    EXPECT_EQ(texts(open(latents(drawn(raw_, kPixels, 1)), {}, decided)), "");
+    EXPECT_EQ(texts(open(latents(std::vector<float>(16 * kPixels, 0.0F)), {}, wanted_)), "") << "no deviation at all";
 }
 
 TEST_F(LatentsTest, SaysWhatIsThereWhenTheTensorIsAbsent) {
@@ -85,22 +238,25 @@ TEST_F(LatentsTest, SaysWhatIsThereWhenTheTensorIsAbsent) {
     test::CheckpointFile{}.write(path_);
     EXPECT_EQ(refusal(Latents::open(path_), ErrorCode::NotFound), "no tensor \"latents\" in it, but nothing");
     test::CheckpointFile::synthetic(2).write(path_);
-    EXPECT_TRUE(refusal(Latents::open(path_), ErrorCode::NotFound).ends_with(", 98 more"));
+    EXPECT_TRUE(refusal(Latents::open(path_), ErrorCode::NotFound).ends_with(", 98 more"))
+        << "a checkpoint has many tensors of five dimensions";
 }
 
 TEST_F(LatentsTest, RefusesAWrongRank) {
     EXPECT_EQ(refusal_of_shape({2, 3, 4}),
-              "latents [2, 3, 4] have 3 dimensions, wanted [C, T, h, w] or [1, C, T, h, w]");
-    EXPECT_EQ(refusal_of_shape({}), "latents [] have 0 dimensions, wanted [C, T, h, w] or [1, C, T, h, w]");
-    EXPECT_EQ(refusal_of_shape({1, 1, 2, 3, 4, 5}),
-              "latents [1, 1, 2, 3, 4, 5] have 6 dimensions, wanted [C, T, h, w] or [1, C, T, h, w]");
+              "latents [2, 3, 4] have 3 dimensions, wanted [C, T, h, w] or [B, C, T, h, w]");
+    EXPECT_EQ(refusal_of_shape({}), "latents [] have 0 dimensions, wanted [C, T, h, w] or [B, C, T, h, w]");
+    EXPECT_EQ(refusal_of_shape({1, 2, 1, 2, 3, 4, 5}),
+              "latents [1, 2, 1, 2, 3, 4, 5] have 7 dimensions, wanted [C, T, h, w] or [B, C, T, h, w]");
 }
 
-TEST_F(LatentsTest, RefusesABatch) {
-    EXPECT_EQ(refusal_of_shape({2, 3, 1, 4, 5}),
-              "latents [2, 3, 1, 4, 5] are a batch of 2: only one clip can be decoded");
-    EXPECT_EQ(refusal_of_shape({0, 3, 1, 4, 5}),
-              "latents [0, 3, 1, 4, 5] are a batch of 0: only one clip can be decoded");
+TEST_F(LatentsTest, RefusesABatchOfWhichNoItemIsChosen) {
+    EXPECT_EQ(
+        refusal_of_shape({2, 3, 1, 4, 5}),
+        "latents [2, 3, 1, 4, 5] are a batch of 2: --batch-item, a number from 0 to 1, chooses the one to decode");
+    EXPECT_EQ(refusal_of_shape({0, 3, 1, 4, 5}), "latents [0, 3, 1, 4, 5] are a batch of 0 clips");
+    const auto batch = test::stored("latents", DType::F32, {2, 1, 1, 1, 2}, counted({4}));
+    EXPECT_EQ(open(batch, {}, {}, {.batch_item = 1})->values, (std::vector<float>{2, 3}));
 }
 
 TEST_F(LatentsTest, RefusesClipsWithoutFramesChannelsOrPixels) {
@@ -130,7 +286,11 @@ TEST_F(LatentsTest, RefusesOtherTypes) {
     const std::vector<std::int32_t> numbers(4);
     EXPECT_EQ(refusal(open(
                   test::StoredTensor::of("latents", DType::I32, {1, 1, 2, 2}, std::span<const std::int32_t>(numbers)))),
-              "latents are I32, wanted F32, F16 or BF16");
+              "latents are I32, wanted a floating-point type");
+    const std::vector<double> doubles{1.5, -2};
+    EXPECT_EQ(
+        open(test::StoredTensor::of("latents", DType::F64, {1, 1, 1, 2}, std::span<const double>(doubles)))->values,
+        (std::vector<float>{1.5F, -2}));
 }
 
 TEST_F(LatentsTest, SaysWhereAValueIsNotFinite) {

@@ -128,9 +128,9 @@ TEST(FailedDecode, IntoAFolderThatIsMissingNamesTheOutputForEveryKind) {
                    {"/nowhere/f0.png: cannot create: there is no folder " + nowhere.string()});
 }
 
-TEST(FailedDecode, WithATextFileAsCheckpointOrLatentsSaysThatItIsOfNoKnownFormat) {
+TEST(FailedDecode, WithATextFileAsCheckpointOrLatentsSaysThatItIsText) {
     const TemporaryFolder folder;
-    const std::string sentence = "words.txt: of no known format: neither zip, GGUF nor safetensors";
+    const std::string sentence = "words.txt: this is text, not the file itself";
     const auto words = folder.write("words.txt", "these are words");
     expect_failure(folder, decode(words, folder.path() / "out.mp4"), {sentence});
     std::filesystem::remove(words);

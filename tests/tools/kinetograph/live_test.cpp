@@ -82,9 +82,47 @@ void expect_failure(const std::vector<std::string>& arguments, const std::filesy
         << "wanted: " << sentence << "\nsaid: " << result.messages;
 }
 
+TEST(LiveProgram, KeepsWhatWasDecodedOfAnInputThatBreaks) {
+    const TemporaryFolder folder;
+    const std::string clip = write_latents(folder, "clip.safetensors", 2);
+    Bytes bytes;
+    live::Writer writer(bytes);
+    add_stream(writer, clip);
+    const auto cut = write(folder, Bytes(bytes.begin(), bytes.end() - 20));
+    const std::string broken =
+        "standard input: stream 0 \"clip\", chunk 1: the input ends after 1532 of 1536 bytes of a latent frame; ";
+    const auto video = folder.path() / "out.mp4", picture = folder.path() / "out.png", shot = folder.path() / "s.png";
+    expect_failure(decode_on_cpu("-", video), cut, broken + "the 1 frame before that is in " + video.string());
+    EXPECT_EQ(read_video(video).frames, 1);
+    expect_failure(decode_on_cpu("-", picture), cut, broken + "the 1 frame before that is in " + picture.string());
+    EXPECT_TRUE(present::read_png(picture));
+    expect_failure({"view", "-", "--weights", kSmallWeights, "--lane", "cpu", "--headless", "--screenshot", shot}, cut,
+                   broken + shot.string() + " is the last picture before that");
+    EXPECT_TRUE(present::read_png(shot));
+
+    add_stream(writer, write_latents(folder, "wider.safetensors", 1, 16, 4, 8));
+    const auto sizes = write(folder, bytes);
+    auto whole = decode_on_cpu("-", folder.path() / "5.safetensors");
+    const auto kept = run_program(whole, {.input = sizes});
+    EXPECT_EQ(kept.exit_code, 1);
+    EXPECT_NE(kept.messages.find("the 5 frames before that are in " + whole[5]), std::string::npos) << kept.messages;
+    const auto frames = tensor::SafetensorsFile::open(whole[5]);
+    ASSERT_TRUE(frames) << frames.error().message;
+    EXPECT_EQ(frames->find("frames")->shape, (tensor::Shape{3, 5, 32, 48}));
+    whole[5] = folder.path() / "none.mp4";
+    whole.emplace_back("--no-partial");
+    expect_failure(whole, sizes, "standard input: stream 1 \"clip\": width, height and fps: ");
+    EXPECT_FALSE(std::filesystem::exists(whole[5]));
+}
+
 TEST(LiveProgram, NamesWhatIsWrongWithItsInputAndLeavesNoOutput) {
     const TemporaryFolder folder;
     const std::string clip = write_latents(folder, "clip.safetensors", 2), out = folder.path() / "out.mp4";
+    const auto without_partial = [](const std::string& to) {
+        auto words = decode_on_cpu("-", to);
+        words.emplace_back("--no-partial");
+        return words;
+    };
     const std::string wider = write_latents(folder, "wider.safetensors", 1, 16, 4, 8);
     expect_failure(decode_on_cpu("-", out), "/dev/null", "standard input: it ends before a stream of latents begins");
     expect_failure(decode_on_cpu("-", out), clip, "standard input: stream 0: tag: ");
@@ -93,15 +131,13 @@ TEST(LiveProgram, NamesWhatIsWrongWithItsInputAndLeavesNoOutput) {
     add_stream(writer, clip);
     const Bytes cut(bytes.begin(), bytes.end() - 20);
     expect_failure(
-        decode_on_cpu("-", out), write(folder, cut),
+        without_partial(out), write(folder, cut),
         "standard input: stream 0 \"clip\", chunk 1: the input ends after 1532 of 1536 bytes of a latent frame");
     add_stream(writer, wider);
     expect_failure(
-        decode_on_cpu("-", out), write(folder, bytes),
+        without_partial(out), write(folder, bytes),
         "standard input: stream 1 \"clip\": width, height and fps: 8 x 4 at 12, but 6 x 4 at 12 of the stream "
         "that the output began with");
-    expect_failure(decode_on_cpu("-", folder.path() / "out.safetensors"), write(folder, bytes),
-                   (folder.path() / "out.safetensors").string() + ": its header states the number of frames");
     expect_failure({"view", "-", "--weights", kSmallWeights, "--lane", "cpu", "--headless", "--record", out},
                    "/dev/null",
                    "--record " + out + ": the rate of latents that are being made is not known beforehand");

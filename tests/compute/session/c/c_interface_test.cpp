@@ -179,6 +179,75 @@ TEST_F(CInterface, DecodesALatentsFileToItsEnd) {
     EXPECT_SENTENCE(kg_clip_push(opened, &latents, 0, nullptr), KG_ERROR_INVALID_ARGUMENT, "the stream decodes a clip");
 }
 
+TEST_F(CInterface, OpensWeightsOfAFamilyWithStatisticsThatAreChosen) {
+    auto desc = sized<kg_weights_desc>();
+    desc.path = kWeights;
+    desc.statistics = "wan2.1";
+    kg_weights* opened = nullptr;
+    ASSERT_EQ(kg_weights_create(instance_.get(), &desc, &opened), KG_OK) << kg_last_error();
+    const Owned<kg_weights> weights(opened);
+    auto info = sized<kg_weights_info>();
+    ASSERT_EQ(kg_weights_describe(opened, &info), KG_OK);
+    EXPECT_EQ(info.latents_std[0], 2.8184F);
+    desc.statistics = "wan2.2";
+    EXPECT_SENTENCE(kg_weights_create(instance_.get(), &desc, &opened), KG_ERROR_INVALID_ARGUMENT,
+                    "statistics wan2.2: of 48 latent channels, the decoder has 16");
+    desc = sized<kg_weights_desc>();
+    EXPECT_SENTENCE(kg_weights_create(instance_.get(), &desc, &opened), KG_ERROR_INVALID_ARGUMENT, "path is NULL");
+    desc.path = KINETOGRAPH_ASSETS "/demo_tiny.safetensors";
+    desc.family = "wan2.1";
+    EXPECT_SENTENCE(kg_weights_create(instance_.get(), &desc, &opened), KG_ERROR_NOT_FOUND, "no tensor of any decoder");
+}
+
+TEST_F(CInterface, OpensATensorOfABatchAtARateAndSaysWhatItAssumed) {
+    ASSERT_NO_FATAL_FAILURE(open());
+    const auto values = latents_of(2);
+    const std::string path = ::testing::TempDir() + "c_batch_" + std::to_string(::getpid()) + ".safetensors";
+    std::string header = R"({"other":{"dtype":"F32","shape":[16,2,1,2],"data_offsets":[0,256]},)"
+                         R"("mine":{"dtype":"F32","shape":[2,1,16,1,2],"data_offsets":[0,256]}})";
+    header.replace(header.rfind("[0,256]"), 7, "[256,512]");
+    header.resize((header.size() + 7) / 8 * 8, ' ');
+    const std::uint64_t bytes = header.size();
+    std::ofstream file(path, std::ios::binary);
+    file.write(reinterpret_cast<const char*>(&bytes), sizeof(bytes));
+    file.write(header.data(), static_cast<std::streamsize>(header.size()));
+    for (int i = 0; i < 2; ++i) file.write(reinterpret_cast<const char*>(values.data()), 256);
+    file.close();
+    auto desc = sized<kg_clip_desc>();
+    kg_clip* opened = nullptr;
+    EXPECT_SENTENCE(kg_clip_open(model_.get(), path.c_str(), &desc, &opened), KG_ERROR_INVALID_ARGUMENT,
+                    "several tensors could be the latents");
+    desc.tensor = "mine";
+    EXPECT_SENTENCE(kg_clip_open(model_.get(), path.c_str(), &desc, &opened), KG_ERROR_INVALID_ARGUMENT,
+                    "are a batch of 2");
+    desc.batch_item = 3;
+    EXPECT_SENTENCE(kg_clip_open(model_.get(), path.c_str(), &desc, &opened), KG_ERROR_INVALID_ARGUMENT,
+                    "batch item 2: latents [2, 1, 16, 1, 2] are a batch of 2");
+    desc.batch_item = 2;
+    desc.fps = 30;
+    log_.clear();
+    ASSERT_EQ(kg_clip_open(model_.get(), path.c_str(), &desc, &opened), KG_OK) << kg_last_error();
+    const Owned<kg_clip> clip(opened);
+    EXPECT_EQ(std::remove(path.c_str()), 0);
+    auto info = sized<kg_clip_info>();
+    ASSERT_EQ(kg_clip_describe(opened, &info), KG_OK);
+    EXPECT_EQ(info.frames, 1);
+    EXPECT_EQ(info.fps, 30.0);
+    ASSERT_FALSE(log_.empty());
+    EXPECT_NE(log_.front().find("are read as [B, T, C, h, w], by the 16 channels"), std::string::npos) << log_.front();
+}
+
+TEST_F(CInterface, HasTheRateOfTheFamilysVideosWhereNothingSaysOtherwise) {
+    ASSERT_NO_FATAL_FAILURE(open());
+    auto desc = sized<kg_clip_desc>();
+    kg_clip* made = nullptr;
+    ASSERT_EQ(kg_clip_create(model_.get(), kHeight, kWidth, &desc, &made), KG_OK) << kg_last_error();
+    const Owned<kg_clip> clip(made);
+    auto info = sized<kg_clip_info>();
+    ASSERT_EQ(kg_clip_describe(made, &info), KG_OK);
+    EXPECT_EQ(info.fps, 16.0);
+}
+
 TEST_F(CInterface, StructuresOfOtherVersionsAreTaken) {
     struct Newer {
         kg_clip_desc known;

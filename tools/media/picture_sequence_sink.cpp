@@ -1,8 +1,10 @@
 #include <kinetograph/compute/nn/frame_conversion.hpp>
 #include <kinetograph/engine/present/png.hpp>
+#include <kinetograph/tools/media/jpeg.hpp>
 #include <kinetograph/tools/media/pending_folder.hpp>
-#include <kinetograph/tools/media/png_names.hpp>
-#include <kinetograph/tools/media/png_sequence_sink.hpp>
+#include <kinetograph/tools/media/picture_names.hpp>
+#include <kinetograph/tools/media/picture_sequence_sink.hpp>
+#include <kinetograph/tools/media/rgb24.hpp>
 
 #include <string>
 #include <system_error>
@@ -19,8 +21,9 @@ Result<void> move(const std::filesystem::path& from, const std::filesystem::path
 }
 
 /// Fails if an existing file would continue the sequence after its `frames` pictures. `frames` 0: not known beforehand,
-/// and picture 0 must not exist.
-Result<void> check_end(const PngNames& names, std::int64_t frames) {
+/// and picture 0 must not exist. The one picture of a plain name is no sequence.
+Result<void> check_end(const PictureNames& names, std::int64_t frames) {
+    if (frames == 1 && names.is_plain()) return {};
     const std::filesystem::path next = names.path(frames);
     std::error_code ignored;
     if (std::filesystem::symlink_status(next, ignored).type() == std::filesystem::file_type::not_found) return {};
@@ -43,17 +46,22 @@ void to_rgba8(std::span<const float> rgb, std::span<std::uint8_t> rgba) {
     }
 }
 
-class PngSequenceSink final : public FrameSink {
+class PictureSequenceSink final : public FrameSink {
   public:
-    PngSequenceSink(PngNames names, PendingFolder folder, const ClipFormat& format)
-        : names_(std::move(names)),
+    PictureSequenceSink(PictureNames names, PendingFolder folder, const ClipFormat& format, bool is_jpeg)
+        : is_jpeg_(is_jpeg),
+          names_(std::move(names)),
           folder_(std::move(folder)),
           format_(format),
           rgba_(static_cast<std::size_t>(4 * format.width * format.height)) {}
 
     Result<void> write(std::span<const float> hwc) override {
-        to_rgba8(hwc, rgba_);
         const std::filesystem::path path = pending(written_++);
+        if (is_jpeg_) {
+            to_rgb24(hwc, rgb_);
+            return write_jpeg(path, format_.width, format_.height, rgb_);
+        }
+        to_rgba8(hwc, rgba_);
         return present::write_png(
             path, {static_cast<std::uint32_t>(format_.width), static_cast<std::uint32_t>(format_.height), rgba_});
     }
@@ -72,13 +80,22 @@ class PngSequenceSink final : public FrameSink {
         return done;
     }
 
+    std::string written() const override {
+        if (written_ == 1) return names_.only().string();
+        return names_.path(0).string() + " to " + names_.path(written_ - 1).string();
+    }
+
   private:
+    /// Of picture `index` once all are written.
+    std::filesystem::path target_of(std::int64_t index) const {
+        return written_ == 1 ? names_.only() : names_.path(index);
+    }
     std::filesystem::path pending(std::int64_t index) const { return folder_.path() / fmt::format("{}.png", index); }
     std::filesystem::path older(std::int64_t index) const { return folder_.path() / fmt::format("{}.older", index); }
 
     /// If it fails, the older picture is restored, or counted in stranded_.
     Result<void> put_in_place(std::int64_t index) {
-        const std::filesystem::path target = names_.path(index);
+        const std::filesystem::path target = target_of(index);
         std::error_code ignored;
         const auto type = std::filesystem::symlink_status(target, ignored).type();
         if (type == std::filesystem::file_type::directory)
@@ -103,30 +120,34 @@ class PngSequenceSink final : public FrameSink {
         std::error_code ignored;
         const auto type = std::filesystem::symlink_status(older(index), ignored).type();
         if (type == std::filesystem::file_type::not_found)
-            std::filesystem::remove(names_.path(index), ignored);
+            std::filesystem::remove(target_of(index), ignored);
         else
             restore(index);
     }
 
     void restore(std::int64_t index) {
-        if (!move(older(index), names_.path(index))) ++stranded_;
+        if (!move(older(index), target_of(index))) ++stranded_;
     }
 
-    PngNames names_;
+    bool is_jpeg_;
+    PictureNames names_;
     PendingFolder folder_;
     ClipFormat format_;
     std::int64_t written_ = 0;
     std::int64_t stranded_ = 0;       // older pictures that exist only in the folder
     std::vector<std::uint8_t> rgba_;  // [height, width, 4]
+    std::vector<std::uint8_t> rgb_;   // [height, width, 3]
 };
 
 }  // namespace
 
-Result<std::unique_ptr<FrameSink>> create_png_sequence_sink(std::string_view pattern, const ClipFormat& format) {
-    KG_TRY(auto names, PngNames::parse(pattern));
+Result<std::unique_ptr<FrameSink>> create_picture_sequence_sink(std::string_view pattern, const ClipFormat& format) {
+    KG_TRY(auto names, PictureNames::parse(pattern));
     KG_CHECK(check_end(names, format.frames));
     KG_TRY(auto folder, PendingFolder::create_beside(names.path(0)));
-    return std::make_unique<PngSequenceSink>(std::move(names), std::move(folder), format);
+    const bool is_jpeg = suffix_of(pattern) != ".png";
+    if (is_jpeg) KG_CHECK_IN(std::string(pattern), check_jpeg());
+    return std::make_unique<PictureSequenceSink>(std::move(names), std::move(folder), format, is_jpeg);
 }
 
 }  // namespace kinetograph::media

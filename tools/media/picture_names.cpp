@@ -1,14 +1,15 @@
-#include <kinetograph/tools/media/png_names.hpp>
+#include <kinetograph/tools/media/picture_names.hpp>
 
 #include <charconv>
 
 namespace kinetograph::media {
 
-Result<PngNames> PngNames::parse(std::string_view pattern) {
+Result<PictureNames> PictureNames::parse(std::string_view pattern) {
     const std::filesystem::path path(pattern);
     std::string name = path.filename().string();
     const bool has_extension = path.has_extension();  // ".png" has none: it is a stem
-    if (name.find('%') == std::string::npos) name = path.stem().string() + "-%05d" + path.extension().string();
+    const std::string plain = name.find('%') == std::string::npos ? name : "";
+    if (!plain.empty()) name = path.stem().string() + "-%05d" + path.extension().string();
     const std::size_t begin = name.find('%');
     const bool padded =
         name.size() > begin + 3 && name[begin + 1] == '0' && name[begin + 2] >= '1' && name[begin + 2] <= '9';
@@ -18,19 +19,20 @@ Result<PngNames> PngNames::parse(std::string_view pattern) {
         return fail(ErrorCode::InvalidArgument,
                     "output {}: the file name must hold one number, as in frames/%05d.png, and no other %", pattern);
     }
-    PngNames names;
+    PictureNames names;
     names.folder_ = path.parent_path();
     names.prefix_ = name.substr(0, begin);
     names.suffix_ = name.substr(end + 1);
+    names.plain_ = plain;
     names.digits_ = padded ? name[begin + 2] - '0' : 1;
     return names;
 }
 
-std::filesystem::path PngNames::path(std::int64_t index) const {
+std::filesystem::path PictureNames::path(std::int64_t index) const {
     return folder_ / fmt::format("{}{:0{}}{}", prefix_, index, digits_, suffix_);
 }
 
-std::optional<std::int64_t> PngNames::index_of(std::string_view name) const {
+std::optional<std::int64_t> PictureNames::index_of(std::string_view name) const {
     if (name.size() <= prefix_.size() + suffix_.size() || !name.starts_with(prefix_) || !name.ends_with(suffix_))
         return std::nullopt;
     const std::string_view number = name.substr(prefix_.size(), name.size() - prefix_.size() - suffix_.size());

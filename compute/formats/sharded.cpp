@@ -1,6 +1,7 @@
-// A checkpoint in several safetensors files, with an index beside them: {"weight_map": {"tensor": "file", ...}, ...}.
-// Source: Transformers, "Sharded checkpoints" (huggingface.co/docs/transformers/big_models).
+// A checkpoint in several files, safetensors or PyTorch's, with an index beside them: {"weight_map": {"tensor": "file",
+// ...}, ...}. Source: Transformers, "Sharded checkpoints" (huggingface.co/docs/transformers/big_models).
 #include <kinetograph/compute/formats/tensor_source.hpp>
+#include <kinetograph/compute/tensor/content_guess.hpp>
 #include <kinetograph/compute/tensor/quoted_name.hpp>
 
 #include <algorithm>
@@ -12,7 +13,7 @@ namespace kinetograph::formats {
 
 namespace {
 
-using File = std::shared_ptr<const tensor::SafetensorsFile>;
+using File = std::shared_ptr<const TensorSource>;
 
 constexpr std::string_view kMap = "weight_map";
 constexpr std::size_t kLongestFileName = 255;
@@ -21,8 +22,8 @@ constexpr std::size_t kLongestFileName = 255;
 /// of the machine.
 bool is_plain_name(std::string_view name) {
     const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; };
-    return !name.empty() && name.size() <= kLongestFileName && name != "." && name != ".." &&
-           name.find('/') == std::string_view::npos && std::ranges::none_of(name, is_control);
+    return !name.empty() && !name.ends_with(".json") && name.size() <= kLongestFileName && name != "." &&
+           name != ".." && name.find('/') == std::string_view::npos && std::ranges::none_of(name, is_control);
 }
 
 /// Receives the JSON parser's events. Outside the map only the depth is kept, so that deep nesting takes no memory.
@@ -111,6 +112,9 @@ Result<TensorSource> open_index(const std::filesystem::path& path, const tensor:
     const std::string name = path.string();
     KG_TRY(auto read, read_text(path, options.limits));
     const auto text = std::make_shared<const std::string>(std::move(read));
+    if (!text->empty() && !text->starts_with('{') && !text->starts_with('['))
+        if (const std::string what = tensor::guess_content(std::as_bytes(std::span(*text))); !what.empty())
+            return fail(ErrorCode::Corrupt, "{}: this is {}", name, what);
     KG_TRY(const auto shard_of, parse_index(*text, name));
 
     TensorSource::Contents contents{.name = name, .tensors = {}, .metadata = {}, .files = {}};
@@ -120,8 +124,8 @@ Result<TensorSource> open_index(const std::filesystem::path& path, const tensor:
     for (const auto& [tensor, shard] : shard_of) {
         File& file = shards[shard];
         if (!file) {
-            KG_TRY_IN(name, auto opened, tensor::SafetensorsFile::open(path.parent_path() / shard, options));
-            file = std::make_shared<const tensor::SafetensorsFile>(std::move(opened));
+            KG_TRY_IN(name, auto opened, open(path.parent_path() / shard, options));
+            file = std::make_shared<const TensorSource>(std::move(opened));
         }
         if (const auto unreadable = file->unreadable().find(tensor); unreadable != file->unreadable().end()) {
             contents.unreadable.insert(*unreadable);
@@ -135,7 +139,7 @@ Result<TensorSource> open_index(const std::filesystem::path& path, const tensor:
     }
     for (const auto& [shard, file] : shards) {
         contents.metadata.insert(file->metadata().begin(), file->metadata().end());
-        contents.files.push_back(file->bytes());
+        contents.files.insert(contents.files.end(), file->files().begin(), file->files().end());
         contents.owners.push_back(file);
     }
     return TensorSource(std::move(contents));
@@ -143,6 +147,6 @@ Result<TensorSource> open_index(const std::filesystem::path& path, const tensor:
 
 }  // namespace
 
-Format sharded_safetensors() { return {.suffix = ".safetensors.index.json", .open = open_index}; }
+Format sharded() { return {.suffix = ".index.json", .open = open_index}; }
 
 }  // namespace kinetograph::formats

@@ -1,0 +1,156 @@
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <kinetograph/engine/present/png.hpp>
+#include <kinetograph/tests/compute/tensor/temporary_folder.hpp>
+#include <kinetograph/tools/media/picture_names.hpp>
+#include <kinetograph/tools/media/picture_sequence_sink.hpp>
+
+#include "read_video.hpp"
+
+namespace kinetograph::test {
+namespace {
+
+TEST(PictureNames, PutTheNumberWhereThePatternSaysAndWithThatManyDigits) {
+    EXPECT_EQ(media::PictureNames::parse("out/f%05d.png")->path(7), "out/f00007.png");
+    EXPECT_EQ(media::PictureNames::parse("out/f%d.png")->path(12), "out/f12.png");
+    EXPECT_EQ(media::PictureNames::parse("%02d.png")->path(123), "123.png");
+}
+
+TEST(PictureNames, GiveAPlainNameFiveDigitsInFrontOfItsExtension) {
+    EXPECT_EQ(media::PictureNames::parse("out/clip.png")->path(3), "out/clip-00003.png");
+}
+
+TEST(PictureNames, RefuseEveryOtherUseOfAPercentSignAndANameThatIsAnExtension) {
+    for (const char* pattern :
+         {"%d%d.png", "%s.png", "100%.png", "a%5d.png", "dir%d/a%d.png", "dir%d/a.png", ".png", "frames/.png", "", "%"})
+        EXPECT_FALSE(media::PictureNames::parse(pattern)) << pattern;
+}
+
+TEST(PictureNames, KnowTheirOwnFilesByName) {
+    const auto names = *media::PictureNames::parse("out/f%02d.png");
+    EXPECT_EQ(names.index_of("f07.png"), 7);
+    EXPECT_EQ(names.index_of("f123.png"), 123);
+    for (const char* other : {"f7.png", "f007.png", "f-1.png", "f.png", "g07.png", "f07.jpg", "f07.png.png", ""})
+        EXPECT_FALSE(names.index_of(other)) << other;
+}
+
+TEST(PictureSequenceSink, ShowsNoFileUntilTheClipIsComplete) {
+    const TemporaryFolder folder;
+    const auto pattern = (folder.path() / "%d.png").string();
+    auto sink = media::create_picture_sequence_sink(pattern, {.width = 2, .height = 2, .frames = 2});
+    ASSERT_TRUE(sink) << sink.error().message;
+    const std::vector<float> grey(12, 0.0F);
+    ASSERT_TRUE((*sink)->write(grey));
+    ASSERT_TRUE((*sink)->write(grey));
+    EXPECT_FALSE(std::filesystem::exists(folder.path() / "0.png"));
+    ASSERT_TRUE((*sink)->finish());
+    sink->reset();
+    EXPECT_EQ(folder.count_entries(), 2U);
+    EXPECT_EQ(present::read_png(folder.path() / "1.png")->rgba[0], 128);
+}
+
+TEST(PictureSequenceSink, GivesAnOnlyPictureItsPlainName) {
+    for (const char* name : {"pic.png", "pic.JPG"}) {
+        for (const std::int64_t announced : {1, 0}) {  // 0: not known beforehand
+            const TemporaryFolder folder;
+            auto sink = media::create_picture_sequence_sink((folder.path() / name).string(),
+                                                            {.width = 16, .height = 16, .frames = announced});
+            ASSERT_TRUE(sink) << sink.error().message;
+            ASSERT_TRUE((*sink)->write(std::vector<float>(3 * 16 * 16, 0.0F)));
+            ASSERT_TRUE((*sink)->finish());
+            EXPECT_EQ((*sink)->written(), (folder.path() / name).string());
+            sink->reset();
+            EXPECT_EQ(folder.count_entries(), 1U);
+            EXPECT_TRUE(std::filesystem::exists(folder.path() / name));
+        }
+    }
+}
+
+TEST(PictureSequenceSink, SaysTheNamesOfSeveralPictures) {
+    const TemporaryFolder folder;
+    auto sink = media::create_picture_sequence_sink((folder.path() / "many.png").string(),
+                                                    {.width = 2, .height = 2, .frames = 5});
+    for (int i = 0; i < 3; ++i) ASSERT_TRUE((*sink)->write(std::vector<float>(12, 0.0F)));  // fewer than announced
+    ASSERT_TRUE((*sink)->finish());
+    EXPECT_EQ((*sink)->written(),
+              (folder.path() / "many-00000.png").string() + " to " + (folder.path() / "many-00002.png").string());
+    EXPECT_TRUE(std::filesystem::exists(folder.path() / "many-00002.png"));
+}
+
+TEST(PictureSequenceSink, WritesJpegWithTheSameColours) {
+    const TemporaryFolder folder;
+    std::vector<float> red;
+    for (int i = 0; i < 256; ++i) red.insert(red.end(), {0.9F, -0.9F, -0.5F});
+    auto sink = media::create_picture_sequence_sink((folder.path() / "%d.jpeg").string(),
+                                                    {.width = 16, .height = 16, .frames = 1});
+    ASSERT_TRUE(sink) << sink.error().message;
+    ASSERT_TRUE((*sink)->write(red));
+    ASSERT_TRUE((*sink)->finish());
+    const Video picture = read_video(folder.path() / "0.jpeg");
+    for (std::size_t c = 0; c < 3; ++c) EXPECT_NEAR(picture.first_rgb[3 * 136 + c], 127.5 * (red[c] + 1), 3) << c;
+}
+
+TEST(PictureSequenceSink, LeavesNothingBehindWhenItIsDestroyedUnfinished) {
+    const TemporaryFolder folder;
+    {
+        auto sink = media::create_picture_sequence_sink((folder.path() / "%d.png").string(),
+                                                        {.width = 2, .height = 2, .frames = 2});
+        ASSERT_TRUE(sink) << sink.error().message;
+        ASSERT_TRUE((*sink)->write(std::vector<float>(12, 0.0F)));
+    }
+    EXPECT_EQ(folder.count_entries(), 0U);
+}
+
+/// The result of finish() for `frames` grey pictures to `pattern`.
+Result<void> write_sequence(const std::filesystem::path& pattern, std::int64_t frames) {
+    KG_TRY(const auto sink,
+           media::create_picture_sequence_sink(pattern.string(), {.width = 2, .height = 2, .frames = frames}));
+    for (std::int64_t i = 0; i < frames; ++i) EXPECT_TRUE(sink->write(std::vector<float>(12, 0.0F)));
+    return sink->finish();
+}
+
+std::string contents(const std::filesystem::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST(PictureSequenceSink, PutsOlderPicturesBackWhenOneOfItsOwnCannotBePutInPlace) {
+    const TemporaryFolder folder;
+    folder.write("0.png", "an older picture");
+    std::filesystem::create_directories(folder.path() / "2.png" / "occupied");  // a folder has the name of frame 2
+    const auto finished = write_sequence(folder.path() / "%d.png", 3);
+    ASSERT_FALSE(finished);
+    EXPECT_EQ(finished.error().message,
+              (folder.path() / "2.png").string() + ": cannot be put in place: a folder is there");
+    EXPECT_EQ(contents(folder.path() / "0.png"), "an older picture");
+    EXPECT_FALSE(std::filesystem::exists(folder.path() / "1.png"));
+    EXPECT_EQ(folder.count_entries(), 2U);
+}
+
+TEST(PictureSequenceSink, ReplacesOlderPicturesAndKeepsTheirModes) {
+    const TemporaryFolder folder;
+    const auto older = folder.write("0.png", "an older picture");
+    std::filesystem::permissions(older, std::filesystem::perms{0600});
+    const auto finished = write_sequence(folder.path() / "%d.png", 2);
+    ASSERT_TRUE(finished) << finished.error().message;
+    EXPECT_TRUE(present::read_png(older));
+    EXPECT_EQ(std::filesystem::status(older).permissions(), std::filesystem::perms{0600});
+    EXPECT_EQ(folder.count_entries(), 2U);
+}
+
+TEST(PictureSequenceSink, RefusesToEndWhereOlderPicturesGoOn) {
+    const TemporaryFolder folder;
+    const auto next = folder.write("2.png", "an older picture");
+    const auto finished = write_sequence(folder.path() / "%d.png", 2);
+    ASSERT_FALSE(finished);
+    EXPECT_EQ(finished.error().message,
+              next.string() +
+                  " is there: it would go on after this clip, 2 frames long; remove the older pictures or "
+                  "choose another name");
+    EXPECT_EQ(folder.count_entries(), 1U);
+}
+
+}  // namespace
+}  // namespace kinetograph::test
