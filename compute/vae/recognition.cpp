@@ -180,6 +180,10 @@ Result<KeyScheme> recognise(const formats::TensorSource& file) {
     };
     Fit best;
     const std::string said = class_of(file);
+    if (!said.empty() &&
+        std::ranges::find(families::all(), said, &families::Family::diffusers_class) == families::all().end()) {
+        return fail(not_ours(file, "an " + said + " by its metadata"));
+    }
     for (const families::Family& family : families::all()) {
         if (said.empty() ? !family.relative_of.empty() : family.diffusers_class != said) continue;
         Fit fit{&family, nn::parameters(family.decoder(family.published)), {}, 0, false};
@@ -198,7 +202,6 @@ Result<KeyScheme> recognise(const formats::TensorSource& file) {
         scheme.family = &relative_in(file, scheme);
         return scheme;
     }
-    if (!said.empty()) return fail(not_ours(file, "an " + said + " by its metadata"));
     return fail(
         ErrorCode::NotFound,
         "{}: no tensor of any decoder is in it ({} tensor{}, the first {}); `kinetograph families` lists what can "
