@@ -31,7 +31,10 @@ def replace_vae(pipe: Any, *, precision: str | None = None) -> Replacement:
         sample = torch.stack([made.clip(clip) for clip in z]).to(z.dtype)
         return DecoderOutput(sample=sample) if return_dict else (sample,)
 
-    made.patch(vae, "decode", decode)
+    # A subclass may have a decode() around diffusers' own, which does its part by _decode().
+    base = _class_of(vae)
+    around = base is not None and type(vae).decode is not base.decode
+    made.patch(vae, "_decode" if around else "decode", decode)
     return made
 
 
@@ -46,14 +49,18 @@ def _vae_in(given: Any) -> Any:
     return found[0]
 
 
-def _metadata(vae: Any) -> dict[str, str]:
-    """The class that the module is of, as config.json states it; nothing where only its structure tells.
+def _class_of(vae: Any) -> Any:
+    """diffusers' own class that the module is of, or derived from; None for a module that only has the structure."""
+    return next((kind for kind in type(vae).__mro__ if kind.__module__.startswith("diffusers.")
+                 and any(base.__name__ == "ModelMixin" for base in kind.__mro__[1:])), None)
 
-    diffusers' own class decides, for a subclass of it too, else the module's configuration. Qwen-Image's is left to the
-    structure, which is that of Wan 2.1: a checkpoint of that class decodes one latent frame, the module any number.
+
+def _metadata(vae: Any) -> dict[str, str]:
+    """The module's class as config.json states it: diffusers' own, else the one that its configuration names.
+
+    Qwen-Image's is left to the structure, which is that of Wan 2.1: a checkpoint of that class decodes one latent
+    frame, the module any number.
     """
-    classes = [kind.__name__ for kind in type(vae).__mro__ if kind.__module__.startswith("diffusers.")
-               and any(base.__name__ == "ModelMixin" for base in kind.__mro__[1:])]
-    stated = dict(getattr(vae, "config", {})).get("_class_name")
-    name = next(iter(classes), stated)
+    base = _class_of(vae)
+    name = base.__name__ if base is not None else dict(getattr(vae, "config", {})).get("_class_name")
     return {} if name in (None, "AutoencoderKLQwenImage") else {"_class_name": name}

@@ -211,7 +211,24 @@ def test_what_holds_the_structure_of_a_vae_is_one(vae, made):
     assert torch.equal(decoded(decodes), wanted)
 
 
-def test_a_subclass_is_what_its_base_is(tmp_path):
+class Around(diffusers.AutoencoderKLWan):
+    """With something around diffusers' decode()."""
+
+    def decode(self, z, return_dict=True):
+        return super().decode(z * 0.5, return_dict)
+
+
+def test_what_a_subclass_has_around_decode_stays():
+    vae = vae_of(Around)
+    wanted = own(vae)
+    replaced = kinetograph.diffusers.replace_vae(vae)
+    frames = decoded(vae)
+    assert not torch.equal(frames, wanted) and not differs(frames, wanted)
+    replaced.restore()
+    assert torch.equal(decoded(vae), wanted)
+
+
+def test_a_subclass_is_what_its_base_is():
     vae = vae_of(Subclass)
     wanted = own(vae)
     kinetograph.diffusers.replace_vae(vae)
