@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
+from ._library import InvalidArgument
 from ._replacement import Replacement, offload_previous
+
+_PARTS = ("decoder", "post_quant_conv")
 
 
 def replace_vae(pipe: Any, *, precision: str | None = None) -> Replacement:
     """Makes ``pipe.vae`` decode with Kinetograph, on the VAE's device, or on the GPU that its latents are on.
 
-    `pipe` is a pipeline, or a VAE itself. Encoding, configuration and the pipeline's latent statistics stay as they
-    are; decode() takes what it took and gives a DecoderOutput, or a tuple with return_dict=False. In an offloaded
-    pipeline it first moves the previous model off the GPU, as the VAE's own decode() does. `precision` is that of
-    Decoder; by default the VAE's on the CPU, bf16 or fp16 on a GPU. restore() of the result undoes the replacement.
+    `pipe` is a pipeline, or a VAE itself, also of a subclass, in a wrapper or compiled by torch.compile(). Encoding,
+    configuration and the pipeline's latent statistics stay as they are; decode() takes what it took and gives a
+    DecoderOutput, or a tuple with return_dict=False. In an offloaded pipeline it first moves the previous model off the
+    GPU, as the VAE's own decode() does. `precision` is that of Decoder; by default the VAE's on the CPU, bf16 or fp16
+    on a GPU. restore() of the result undoes the replacement.
     """
     from diffusers.models.autoencoders.vae import DecoderOutput
 
-    vae = getattr(pipe, "vae", pipe)
-    made = Replacement(vae, ("decoder.", "post_quant_conv."), {"_class_name": type(vae).__name__}, precision)
+    vae = _vae_in(getattr(pipe, "vae", pipe))
+    made = Replacement(vae, tuple(f"{part}." for part in _PARTS), _metadata(vae), precision)
 
     def decode(z: Any, return_dict: bool = True) -> Any:
         import torch
@@ -27,5 +31,36 @@ def replace_vae(pipe: Any, *, precision: str | None = None) -> Replacement:
         sample = torch.stack([made.clip(clip) for clip in z]).to(z.dtype)
         return DecoderOutput(sample=sample) if return_dict else (sample,)
 
-    made.patch(vae, "decode", decode)
+    # A subclass may have a decode() around diffusers' own, which does its part by _decode().
+    base = _class_of(vae)
+    around = base is not None and type(vae).decode is not base.decode
+    made.patch(vae, "_decode" if around else "decode", decode)
     return made
+
+
+def _vae_in(given: Any) -> Any:
+    """The module with the parts of a VAE: the one that is given, or the one within it."""
+    roots = [given] if hasattr(given, "modules") else vars(given).values()
+    modules = [module for root in roots if hasattr(root, "modules") for module in root.modules()]
+    found = [module for module in modules if set(_PARTS) <= {name for name, _ in module.named_children()}]
+    if len(found) != 1:
+        raise InvalidArgument(f"a {type(given).__name__} has {len(found) or 'no'} module{'s' * (len(found) > 1)} with "
+                              f"a {' and a '.join(_PARTS)}: replace_vae() takes a pipeline or VAE with one")
+    return found[0]
+
+
+def _class_of(vae: Any) -> Any:
+    """diffusers' own class that the module is of, or derived from; None for a module that only has the structure."""
+    return next((kind for kind in type(vae).__mro__ if kind.__module__.startswith("diffusers.")
+                 and any(base.__name__ == "ModelMixin" for base in kind.__mro__[1:])), None)
+
+
+def _metadata(vae: Any) -> dict[str, str]:
+    """The module's class as config.json states it: diffusers' own, else the one that its configuration names.
+
+    Qwen-Image's is left to the structure, which is that of Wan 2.1: a checkpoint of that class decodes one latent
+    frame, the module any number.
+    """
+    base = _class_of(vae)
+    name = base.__name__ if base is not None else dict(getattr(vae, "config", {})).get("_class_name")
+    return {} if name in (None, "AutoencoderKLQwenImage") else {"_class_name": name}

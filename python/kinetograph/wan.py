@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from ._library import InvalidArgument
-from ._replacement import Replacement
+from ._replacement import Replacement, uncompiled
 
 
 def replace_vae(vae: Any, *, precision: str | None = None) -> Replacement:
@@ -21,7 +21,7 @@ def replace_vae(vae: Any, *, precision: str | None = None) -> Replacement:
     """
     import torch
 
-    network = vae.model
+    network = uncompiled(vae.model)
     _statistics(vae)  # checked now, not with the first clip
     made = Replacement(network, ("decoder.", "conv2."), {}, precision)
 

@@ -1,6 +1,9 @@
 """What the drop-ins do around the decoder, with stand-ins for torch and for the modules: the packages are not
 needed."""
 
+import copy
+import itertools
+import pickle
 import sys
 import types
 
@@ -18,15 +21,24 @@ class Device:
 class Tensor:
     """Weights, latents and frames: what they are on, and nothing else."""
 
-    is_meta, dtype = False, "float32"
+    is_meta, dtype, _version = False, "float32", 0
 
-    def __init__(self, device):
-        self.device = device
+    def __init__(self, device, dtype="float32"):
+        self.device, self.dtype = device, dtype
 
     def detach(self):
         return self
 
     cpu = contiguous = detach
+
+    def float(self):
+        return Tensor(self.device)
+
+    def data_ptr(self):
+        return id(self)
+
+    def is_inference(self):
+        return False
 
 
 class Module:
@@ -35,6 +47,15 @@ class Module:
 
     def parameters(self):
         return iter([self.weight])
+
+    def modules(self):
+        return iter([self])
+
+    def named_children(self):
+        return iter([("decoder", None), ("post_quant_conv", None)])
+
+    def decode(self, z):
+        return "its own"
 
     def state_dict(self):
         return {"decoder.weight": self.weight, "encoder.weight": self.weight}
@@ -77,8 +98,8 @@ class Latents:
 
     dtype = "float32"
 
-    def __init__(self, device):
-        self.device = device
+    def __init__(self, device, requires_grad=False):
+        self.device, self.requires_grad = device, requires_grad
 
     def __iter__(self):
         return iter([self])
@@ -97,11 +118,15 @@ class Hook:
 @pytest.fixture
 def torch(monkeypatch):
     """What the drop-ins ask of it, and of safetensors."""
-    stood_in = types.SimpleNamespace(version=types.SimpleNamespace(hip=None), float16="float16", float32="float32",
-                                     Tensor=Tensor, stack=lambda frames: frames[0], device=lambda device: device)
+    stood_in = types.SimpleNamespace(version=types.SimpleNamespace(hip=None), Tensor=Tensor,
+                                     float16="float16", float32="float32", bfloat16="bfloat16",
+                                     stack=lambda frames: frames[0], device=lambda device: device,
+                                     is_grad_enabled=lambda: stood_in.gradients, gradients=True,
+                                     compiler=types.SimpleNamespace(disable=lambda function, reason: function))
     monkeypatch.setitem(sys.modules, "torch", stood_in)
     monkeypatch.setitem(sys.modules, "safetensors", types.ModuleType("safetensors"))
-    saved = types.SimpleNamespace(save=lambda tensors, metadata: sorted(tensors))
+    saved = types.SimpleNamespace(save=lambda tensors, metadata: [
+        (name, tensor.dtype, tensor._version) for name, tensor in sorted(tensors.items())])
     monkeypatch.setitem(sys.modules, "safetensors.torch", saved)
     monkeypatch.setattr(_replacement, "Decoder", Opened)
     return stood_in
@@ -144,13 +169,13 @@ def test_the_decoder_follows_a_pipeline_that_was_moved_after_its_vae_was_replace
     module = Module(Device("cpu"))
     replaced = _replacement.Replacement(module, ("decoder.",), {}, None)
     first = replaced.decoder
-    assert (first.device, first.precision, first.weights) == ("cpu:0", "fp32", ["decoder.weight"])
+    assert (first.device, first.precision, first.weights) == ("cpu:0", "fp32", [("decoder.weight", "float32", 0)])
     replaced.clip(Latents(Device("cpu")))
     assert replaced.decoder is first
     for _ in range(2):
         replaced.clip(Latents(Device("cuda", 1)))
     second = replaced.decoder
-    assert (second.device, second.precision, second.weights) == ("cuda:1", "bf16", ["decoder.weight"])
+    assert (second.device, second.precision, second.weights) == ("cuda:1", "bf16", [("decoder.weight", "float32", 0)])
     assert first.closed and not second.closed
     replaced.clip(Latents(Device("cpu")))  # of the host's memory come to any decoder
     assert replaced.decoder is second
@@ -169,3 +194,76 @@ def test_a_clip_that_was_begun_stays_where_it_is(torch):
     replaced.reset()
     replaced.chunk(Latents(Device("cuda", 0)))
     assert replaced.decoder.device == "cuda:0" and first.states[0].closed
+
+
+def test_weights_that_torch_has_written_to_are_read_again(torch):
+    module = Module(Device("cpu"))
+    replaced = _replacement.Replacement(module, ("decoder.",), {}, None)
+    first = replaced.decoder
+    module.weight = Tensor(Device("cpu"))  # of the same values
+    replaced.clip(Latents(Device("cpu")))
+    assert replaced.decoder is first
+    module.weight._version = 1
+    replaced.clip(Latents(Device("cpu")))
+    assert replaced.decoder.weights == [("decoder.weight", "float32", 1)] and first.closed
+    module.weight.is_meta = True  # they were offloaded layer by layer
+    second = replaced.decoder
+    replaced.clip(Latents(Device("cpu")))
+    replaced.clip(Latents(Device("cuda", 0)))
+    assert replaced.decoder.weights == second.weights and replaced.decoder.device == "cuda:0"
+
+
+def test_a_clip_that_was_begun_is_of_the_weights_it_was_begun_with(torch):
+    module = Module(Device("cpu"))
+    replaced = _replacement.Replacement(module, ("decoder.",), {}, None)
+    replaced.chunk(Latents(Device("cpu")))
+    module.weight._version = 1
+    for _ in range(2):
+        with pytest.raises(kg.InvalidArgument, match="was begun on cpu:0, and the module's weights have been changed"):
+            replaced.chunk(Latents(Device("cpu")))
+    replaced.reset()
+    replaced.chunk(Latents(Device("cpu")))
+    assert replaced.decoder.weights == [("decoder.weight", "float32", 1)]
+
+
+def test_weights_of_types_that_checkpoints_rarely_have_are_widened(torch):
+    module = Module(Device("cpu"))
+    module.weight = Tensor(Device("cpu"), "float8_e4m3fn")
+    replaced = _replacement.Replacement(module, ("decoder.",), {}, None)
+    assert replaced.decoder.weights == [("decoder.weight", "float32", 0)] and replaced.decoder.precision == "bf16"
+
+
+def test_a_gradient_is_refused_where_it_would_be_lost(torch):
+    replaced = _replacement.Replacement(Module(Device("cpu")), ("decoder.",), {}, None)
+    latents = Latents(Device("cpu"), requires_grad=True)
+    for decode in (replaced.clip, replaced.chunk):
+        with pytest.raises(kg.InvalidArgument, match="the latents require gradients"):
+            decode(latents)
+    torch.gradients = False
+    replaced.clip(latents)
+
+
+@pytest.mark.parametrize("of_users", [False, True])
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+def test_methods_are_restored_in_any_order(torch, order, of_users):
+    module = Module(Device("cpu"))
+    if of_users:
+        module.decode = lambda z: "the user's"
+    before, wanted = dict(vars(module)), module.decode(None)
+    replaced = [_replacement.Replacement(module, ("decoder.",), {}, None) for _ in range(3)]
+    for index, each in enumerate(replaced):
+        each.patch(module, "decode", lambda z, index=index: index)
+    held = module.decode
+    for count, index in enumerate(order):
+        replaced[index].restore()
+        left = set(range(3)) - set(order[:count + 1])
+        assert module.decode(None) == (max(left) if left else wanted)
+    assert vars(module) == before and held(None) == wanted
+
+
+def test_copies_have_what_a_replacement_hides(torch):
+    module = Module(Device("cpu"))
+    _replacement.Replacement(module, ("decoder.",), {}, None).patch(module, "decode", lambda z: "replaced")
+    for copied in (copy.deepcopy(module), pickle.loads(pickle.dumps(module))):
+        assert copied.decode(None) == "its own" and copied.decode.__self__ is copied
+    assert module.decode(None) == "replaced"

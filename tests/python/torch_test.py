@@ -1,5 +1,6 @@
 """torch in and out, and the drop-ins against the packages that they replace."""
 
+import copy
 import sys
 
 import numpy
@@ -47,27 +48,6 @@ def test_latents_on_another_device_are_refused(decoder):
             decoder.decode(torch.empty(16, 1, 2, 3, device="meta"))
         except (BufferError, ValueError, RuntimeError) as error:
             raise kg.InvalidArgument(str(error)) from None
-
-
-def test_replaces_the_vae_of_diffusers():
-    diffusers = pytest.importorskip("diffusers", reason="diffusers is not installed")
-    import kinetograph.diffusers
-    torch.manual_seed(0)
-    vae = diffusers.AutoencoderKLWan(base_dim=8, z_dim=16).eval()
-    pipe = type("Pipe", (), {"vae": vae})()
-    latents = torch.randn(2, 16, 3, 4, 6)
-    with torch.no_grad():
-        wanted = vae.decode(latents).sample
-        replaced = kinetograph.diffusers.replace_vae(pipe)
-        got = pipe.vae.decode(latents)
-        assert type(got) is type(vae.__class__.decode(vae, latents))
-        assert got.sample.dtype == wanted.dtype
-        assert torch.allclose(got.sample, wanted, atol=2e-4)
-        (in_tuple,) = vae.decode(latents, return_dict=False)
-        assert (in_tuple == got.sample).all()
-        assert vae.config.latents_mean[0] == pytest.approx(-0.7571)
-        replaced.restore()
-        assert (vae.decode(latents).sample == wanted).all()
 
 
 def test_an_offloaded_vae_decodes_where_its_hook_moves_it(monkeypatch):
@@ -141,3 +121,56 @@ def test_replaces_the_wrapper_that_keeps_a_cache(tensors):
         assert torch.allclose(chunks(), wanted, atol=2e-4)
     with pytest.raises(ValueError, match="one clip"):
         vae.decode_to_pixel(torch.cat([batch, batch]), use_cache=True)
+
+
+def test_replacements_of_a_wrapper_are_restored_in_any_order(tensors):
+    import kinetograph.wan
+    vae, batch = WanVAEWrapper(tensors), torch.from_numpy(latents_of(2)).permute(1, 0, 2, 3)[None]
+    wanted, attributes = vae.decode_to_pixel(batch), set(vars(vae))
+    first, second = kinetograph.wan.replace_vae(vae), kinetograph.wan.replace_vae(vae)
+    first.restore()
+    replaced = vae.decode_to_pixel(batch, use_cache=True)
+    assert torch.allclose(replaced, wanted, atol=2e-4) and not torch.equal(replaced, wanted)
+    second.restore()
+    assert set(vars(vae)) == attributes and "clear_cache" not in vars(vae.model)
+    vae.model.clear_cache()
+    assert torch.equal(vae.decode_to_pixel(batch), wanted)
+
+
+def test_the_network_of_a_wrapper_may_be_compiled(tensors):
+    import kinetograph.wan
+    vae, latents = WanVAE(tensors), [torch.from_numpy(latents_of(2))]
+    (wanted,) = vae.decode(latents)
+    vae.model = torch.compile(vae.model)
+    kinetograph.wan.replace_vae(vae)
+    assert torch.allclose(vae.decode(latents)[0], wanted, atol=2e-4)
+
+
+def test_weights_that_change_are_read_again_with_the_next_clip(tensors):
+    import kinetograph.wan
+    vae, batch = WanVAEWrapper(tensors), torch.from_numpy(latents_of(2)).permute(1, 0, 2, 3)[None]
+    kinetograph.wan.replace_vae(vae)
+    begun = vae.decode_to_pixel(batch[:, :1], use_cache=True)
+    tensors["conv2.weight"].mul_(1.5)
+    with pytest.raises(kg.InvalidArgument, match="the module's weights have been changed: clear_cache\\(\\) begins"):
+        vae.decode_to_pixel(batch[:, 1:], use_cache=True)
+    vae.model.clear_cache()
+    wanted = WanVAEWrapper(tensors).decode_to_pixel(batch)
+    changed = vae.decode_to_pixel(batch, use_cache=True)
+    assert torch.allclose(changed, wanted, atol=2e-4) and not torch.allclose(changed[:, :1], begun, atol=2e-4)
+
+
+def test_latents_that_require_gradients_are_refused_by_the_reference_vae(tensors):
+    import kinetograph.wan
+    vae, latents = WanVAE(tensors), torch.from_numpy(latents_of(1)).requires_grad_()
+    kinetograph.wan.replace_vae(vae)
+    with pytest.raises(kg.InvalidArgument, match="the latents require gradients"):
+        vae.decode([latents])
+
+
+def test_a_copy_of_the_reference_vae_is_the_vae_itself(tensors):
+    import kinetograph.wan
+    vae, latents = WanVAE(tensors), [torch.from_numpy(latents_of(2))]
+    (wanted,) = vae.decode(latents)
+    kinetograph.wan.replace_vae(vae)
+    assert torch.equal(copy.deepcopy(vae).decode(latents)[0], wanted)

@@ -46,6 +46,18 @@ TEST_F(DiffusersFolder, NamesAClassThatCannotBeDecoded) {
         << checkpoint.error().message;
 }
 
+TEST_F(DiffusersFolder, NamesTheClassOfAVaeWhoseTensorsAreNamedAsThoseOfImageVaes) {
+    folder_.write("config.json", R"({"_class_name": "AutoencoderKLHunyuanVideo"})");
+    test::CheckpointFile file;
+    file.tensors.push_back(test::stored("decoder.mid_block.attentions.0.to_q.weight", tensor::DType::F32, {1}, {1.0F}));
+    file.write((folder_.path() / kFile).string());
+    const auto checkpoint = vae::Checkpoint::open((folder_.path() / kFile).string());
+    ASSERT_FALSE(checkpoint);
+    EXPECT_TRUE(checkpoint.error().message.ends_with(
+        ": this is an AutoencoderKLHunyuanVideo by its metadata; `kinetograph families` lists what can be decoded"))
+        << checkpoint.error().message;
+}
+
 TEST_F(DiffusersFolder, DoesNotSpeakForFilesOfOtherNames) {
     EXPECT_EQ(open(R"({"_class_name": "AutoencoderKLMochi"})", "vae.safetensors")->family().name, "wan2.1");
 }
