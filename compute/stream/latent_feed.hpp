@@ -44,6 +44,8 @@ class LatentFeed {
 
     /// From now on `loop` takes the latents; null: it has ended.
     virtual void attach(StepLoop* loop) { static_cast<void>(loop); }
+    /// Its steps have ended too: no latents are read any more.
+    virtual void free_memory() {}
     /// Whether a reader cannot begin the clip again: only who makes the latents can.
     virtual bool is_live() const { return false; }
     /// Forgets the latents that are not taken yet; more are taken, also after refuse().

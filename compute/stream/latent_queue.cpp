@@ -55,6 +55,11 @@ void LatentQueue::attach(StepLoop* loop) {
     loop_ = loop;
 }
 
+void LatentQueue::free_memory() {
+    const Lock lock(mutex_);
+    buffers_.clear();
+}
+
 Result<void> LatentQueue::check_open() const {
     if (refusal_) return kinetograph::fail(*refusal_);
     if (loop_ == nullptr) return kinetograph::fail(ErrorCode::Cancelled, "the stream has ended");

@@ -45,6 +45,7 @@ class LatentQueue : public LatentFeed {
     void taken() override;
     void begin_clip() override;
     void attach(StepLoop* loop) override;
+    void free_memory() override;
     void restart() override;
     void refuse(const Error& reason) override;
 

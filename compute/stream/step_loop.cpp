@@ -131,10 +131,13 @@ StepLoop::~StepLoop() {
     const vulkan::Device* display = bridge_->display();
     const bool stands_still = display != nullptr && display->losses().gave_up();  // what it reads it may read for ever
     const auto is_read = [&](const interop::TimelinePoint& read) { return is_over(read, graph::kPatience); };
-    if (!stands_still && std::ranges::all_of(stepper_->ring().reusable(), is_read)) return;
-    bridge_->accelerator().log().error(
-        "at the end of a stream: what reads its frames does not end, and their memory is never released");
-    stepper_->output().leak_frames();
+    if (stands_still || !std::ranges::all_of(stepper_->ring().reusable(), is_read)) {
+        bridge_->accelerator().log().error(
+            "at the end of a stream: what reads its frames does not end, and their memory is never released");
+        stepper_->output().leak_frames();
+    }
+    stepper_.reset();
+    feed_->free_memory();
 }
 
 // ---- who steps -----------------------------------------------------------------------------------------------------

@@ -161,10 +161,12 @@ class Stream:
 
     def _lend(self, batch: Batch) -> None:
         """Keeps latents alive until they are read, at the latest by the step after the newest one, for which a push
-        that timed out may have begun a copy. No more wait than there are slots, and two steps may be reading."""
+        that timed out may have begun a copy. Those whose frames the slots hold may wait, and two steps may be
+        reading."""
+        waiting = 1 + (self._slots - 1) // self._decoder.frames_per_latent
         if self._lent and self._lent[-1][1] is batch:
             self._lent.pop()
-        while self._lent and self._lent[0][0] + self._slots + 2 <= self._steps:
+        while self._lent and self._lent[0][0] + waiting + 2 <= self._steps:
             self._lent.popleft()
         self._lent.append((self._steps + 1, batch))
 

@@ -23,17 +23,20 @@ pytestmark = pytest.mark.skipif(not STANDIN, reason="KINETOGRAPH_TEST_CUDA_IDLE 
 
 
 def test_latents_are_held_until_they_were_read_unless_their_package_orders_reuse(application, on_gpu, monkeypatch):
-    arrays = [application.array(latents_of(1, 1, 2)) for _ in range(5)]
-    with on_gpu.stream(chunk=5) as stream:
-        for array in arrays[:4]:
+    arrays = [application.array(latents_of(1, 1, 2)) for _ in range(11)]
+    with on_gpu.stream(chunk=1) as stream:  # of 12 slots, which hold the frames of three
+        for array in arrays[:10]:
             stream.push(array, stream=application.stream.value)
-        assert [array.given_back for array in arrays[:4]] == [1, 0, 0, 0]  # two steps may not have read theirs
+            for _ in range(1 if array is arrays[0] else 4):
+                stream.take().release()
+        # Three may wait, two steps may be reading, and one more may have been begun.
+        assert [array.given_back for array in arrays[:10]] == [1] * 4 + [0] * 6
         current = types.SimpleNamespace(ptr=application.stream.value)
         cupy = types.SimpleNamespace(ndarray=Array, cuda=types.SimpleNamespace(get_current_stream=lambda: current))
         monkeypatch.setitem(sys.modules, "cupy", cupy)
-        stream.push(arrays[4])
-        assert arrays[4].given_back == 1
-    assert [array.given_back for array in arrays] == [1] * 5
+        stream.push(arrays[10])
+        assert arrays[10].given_back == 1
+    assert [array.given_back for array in arrays] == [1] * 11
 
 
 def test_what_failed_to_read_frames_tells_so_once():

@@ -121,7 +121,8 @@ TEST_F(LiveViewing, EndsOffscreenWithTheSentenceOfABrokenStream) {
     ASSERT_FALSE(summary);
     EXPECT_EQ(summary.error().message, "unix:" + socket() +
                                            ": stream 0 \"orbit\", chunk 0: the input ends after 124 of 128 bytes of a "
-                                           "latent frame");
+                                           "latent frame; " +
+                                           options_.screenshot.string() + " is the last picture before that");
 }
 
 TEST_F(LiveViewing, InAWindowGoesOnAfterGeneratorsThatAreBrokenOrOfAnotherVae) {

@@ -41,7 +41,7 @@ class CudaStreams : public testing::StreamTest, public ::testing::WithParamInter
         latents_ = accelerator_->allocate("latents of the test", kLatents * kLatentBytes).value();
         for (std::int64_t t = 0; t < kLatents; ++t) write(t, clip_.frame(t));
         auto decoder = Stepper::create(*bridge_, small_model(*accelerator_), {testing::kHeight, kWidth},
-                                       {.storage = GetParam(), .slots = 8, .recorder = &recorder_});
+                                       {.storage = GetParam(), .slots = 8, .copies = vae::Copies::Ahead, .recorder = &recorder_});
         ASSERT_TRUE(decoder) << decoder.error().message;
         decoder_ = std::move(*decoder);
     }

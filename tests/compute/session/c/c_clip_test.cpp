@@ -119,25 +119,25 @@ TEST_F(CInterface, AFrameIsReleasedOnceAndByItsOwnClip) {
 TEST_F(CInterface, AReaderThatHoldsAllFramesMakesPushingTimeOutWithoutLoss) {
     ASSERT_NO_FATAL_FAILURE(open());
     const auto made = clip(KG_STORAGE_HOST, KG_FORMAT_RGBA8, 5);
-    const auto values = latents_of(3);
+    const auto values = latents_of(6);
     const auto wanted = decode(clip().get(), values);
     const kg_latents latents = view_of(values);
     std::uint32_t pushed = 9;
-    EXPECT_EQ(kg_clip_push(made.get(), &latents, 1'000'000, &pushed), KG_TIMEOUT);
-    EXPECT_EQ(pushed, 2U);  // five frames of five slots
+    EXPECT_EQ(kg_clip_push(made.get(), &latents, 500'000'000, &pushed), KG_TIMEOUT);
+    EXPECT_EQ(pushed, 5U);  // the five slots hold the frames of two, one is next, two wait
     auto frame = sized<kg_frame>();
-    for (std::size_t i = 0; i < 5; ++i) {
+    for (std::size_t i = 0; i < 17; ++i) {
         ASSERT_EQ(kg_clip_acquire(made.get(), 0, kLong, &frame), KG_OK);
         EXPECT_EQ(bytes_of(frame), wanted[i]);
         ASSERT_EQ(kg_clip_release(made.get(), frame.id, nullptr), KG_OK);
     }
     kg_latents last = latents;
-    last.data = values.data() + 2 * kHeight * kWidth;
+    last.data = values.data() + 5 * kHeight * kWidth;
     last.shape[1] = 1;
-    const std::int64_t strides[] = {3 * kHeight * kWidth, kHeight * kWidth, kWidth, 1};
+    const std::int64_t strides[] = {6 * kHeight * kWidth, kHeight * kWidth, kWidth, 1};
     std::memcpy(last.strides, strides, sizeof(strides));
     ASSERT_EQ(kg_clip_push(made.get(), &last, kLong, nullptr), KG_OK) << kg_last_error();
-    for (std::size_t i = 5; i < 9; ++i) {
+    for (std::size_t i = 17; i < 21; ++i) {
         ASSERT_EQ(kg_clip_acquire(made.get(), 0, kLong, &frame), KG_OK);
         EXPECT_EQ(bytes_of(frame), wanted[i]);
         ASSERT_EQ(kg_clip_release(made.get(), frame.id, nullptr), KG_OK);
@@ -147,9 +147,9 @@ TEST_F(CInterface, AReaderThatHoldsAllFramesMakesPushingTimeOutWithoutLoss) {
 TEST_F(CInterface, ASecondThreadThatPushesIsToldSo) {
     ASSERT_NO_FATAL_FAILURE(open());
     const auto made = clip(KG_STORAGE_HOST, KG_FORMAT_RGBA8, 5);
-    const auto values = latents_of(3);
+    const auto values = latents_of(8);
     const kg_latents latents = view_of(values);
-    std::thread other([&] {  // two latent frames fill the slots: it waits with the third until it is cancelled
+    std::thread other([&] {  // there is room for five: it waits with the sixth until it is cancelled
         EXPECT_EQ(kg_clip_push(made.get(), &latents, KG_FOREVER, nullptr), KG_ERROR_CANCELLED);
     });
     for (auto info = sized<kg_clip_info>(); info.frames_waiting < 5; std::this_thread::yield())

@@ -176,7 +176,7 @@ TEST_F(CInterface, DecodesALatentsFileToItsEnd) {
     }
     EXPECT_EQ(index, wanted.size());
     const kg_latents latents = view_of(values);
-    EXPECT_SENTENCE(kg_clip_push(opened, &latents, 0, nullptr), KG_ERROR_INVALID_ARGUMENT, "the stream decodes a clip");
+    EXPECT_SENTENCE(kg_clip_push(opened, &latents, 0, nullptr), KG_ERROR_INVALID_ARGUMENT, "the clip is a file's");
 }
 
 TEST_F(CInterface, OpensWeightsOfAFamilyWithStatisticsThatAreChosen) {
