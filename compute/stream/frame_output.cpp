@@ -97,6 +97,7 @@ Result<void> FrameOutput::check_shown(std::uint32_t slots) const {
 /// step, and one for the next step.
 Result<void> FrameOutput::make(const vae::StepFrames& frames, const vae::StepOptions& options) {
     accel::Device& device = bridge_.accelerator();
+    if (storage_ == Storage::Host) domain_ = options.placement.memory;
     KG_TRY(ring_, FrameRing::create(bridge_, {.width = static_cast<std::uint32_t>(frames.width),
                                               .height = static_cast<std::uint32_t>(frames.height),
                                               .format = pixel_format(options.format),
@@ -183,10 +184,6 @@ graph::Physical FrameOutput::place(std::size_t frame) const {
 graph::Point FrameOutput::free_at(std::size_t frame) const {
     if (copying_) return copied_;
     return host_copies_ ? graph::Point{} : reusable(frame);
-}
-
-graph::MemoryDomain FrameOutput::domain() const {
-    return storage_ == Storage::Host ? graph::MemoryDomain::Accelerator : graph::MemoryDomain::Shared;
 }
 
 graph::Physical FrameOutput::flag(std::size_t index) const {

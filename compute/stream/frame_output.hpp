@@ -55,7 +55,7 @@ class FrameOutput {
     /// Where the next step's kernels write a frame, and from when on.
     graph::Physical place(std::size_t frame) const;
     graph::Point free_at(std::size_t frame) const;
-    graph::MemoryDomain domain() const;  ///< of the places
+    graph::MemoryDomain domain() const { return domain_; }  ///< of the places
     /// 4 bytes that the step sets to 1 if it makes a value that is not finite.
     graph::Physical flag() const { return flag(newest_flag_); }
     /// Enqueues the copies of a step's frames, where there are any, which start once `written` is reached. Returns when
@@ -102,6 +102,7 @@ class FrameOutput {
     const interop::FrameRingDesc::Storage storage_;
     const graph::Lane copy_lane_;
     const std::uint64_t shown_bytes_;
+    graph::MemoryDomain domain_ = graph::MemoryDomain::Shared;
     std::unique_ptr<interop::FrameRing> ring_;
     std::unique_ptr<vulkan::VulkanLane> copying_;                 ///< null unless slots are images
     std::vector<std::unique_ptr<interop::SharedBuffer>> pixels_;  ///< of a step, before they are copied to images

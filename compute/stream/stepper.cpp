@@ -133,7 +133,7 @@ void Stepper::bind(StepGraph& step, const LatentFrame& latent) {
 
 Result<void> Stepper::wait_until_decoded(const vae::EnqueuedStep& step) {
     constexpr Nanoseconds kPoll = std::chrono::milliseconds(20);
-    const std::uint64_t done = step.execution.done[graph::Lane::Accelerator.index()];
+    const std::uint64_t done = step.execution.done[clip_->placement().lane.index()];
     for (bool reached = false; !reached;) {
         KG_TRY(reached, runner_->lane().wait(done, kPoll));
         if (reached || !gives_up_ || !gives_up_()) continue;

@@ -6,7 +6,7 @@ Result<std::unique_ptr<Clip>> Clip::create(std::shared_ptr<Model> model, LatentS
     const StackSize steps{size.height, size.width, options.latent_frames, options.bands};
     KG_TRY(const auto* plans,
            options.bands.count == 1 ? model->plan_to_fit(steps, options.limits) : model->plan(steps, options.limits));
-    std::unique_ptr<Clip> clip(new Clip(std::move(model), *plans));
+    std::unique_ptr<Clip> clip(new Clip(std::move(model), *plans, options.placement));
     for (const auto& [key, bytes] : plans->kept_bytes) {
         KG_TRY(auto kept, clip->model().device().allocate(key.empty() ? "zeros" : key + ".kept", bytes));
         clip->kept_.emplace(key, std::move(kept));
@@ -31,7 +31,7 @@ std::uint64_t Clip::latent_bytes(tensor::DType dtype) const {
 graph::Buffer Clip::import_latents(graph::FrameGraph& graph, const graph::Physical& memory, std::int64_t latent_frames,
                                    tensor::DType dtype) const {
     const std::uint64_t bytes = input_bytes(model_->network(), plans_->size, latent_frames, dtype);
-    return graph.import_buffer("latents", {bytes, 16, graph::MemoryDomain::Accelerator}, memory);
+    return graph.import_buffer("latents", {bytes, 16, placement_.memory}, memory);
 }
 
 graph::BufferDesc Clip::frame_desc(FrameFormat format, graph::MemoryDomain domain) const {
@@ -46,7 +46,7 @@ Result<std::vector<graph::Buffer>> Clip::declare(graph::FrameGraph& graph, const
     const FindKept find_kept = [this](const std::string& key, std::uint64_t bytes) {
         return graph::Physical{reinterpret_cast<std::uintptr_t>(kept_.at(key)->data()), 0, bytes};
     };
-    return model_->declare(graph, plans_->size, kind, find_kept, latents, frames);
+    return model_->declare(graph, plans_->size, kind, placement_, find_kept, latents, frames);
 }
 
 FrameRange Clip::advance(std::int64_t latent_frames) {

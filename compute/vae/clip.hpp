@@ -33,8 +33,8 @@ struct FrameRange {
 class Clip {
   public:
     /// Plans the size and packs the parameters, unless the model has done that before, then allocates what the clip
-    /// keeps from step to step. Of `options`: bands, latent_frames and limits. Errors: those of Model::plan_to_fit;
-    /// Cancelled.
+    /// keeps from step to step. Of `options`: placement, bands, latent_frames and limits. Errors: those of
+    /// Model::plan_to_fit; Cancelled.
     static Result<std::unique_ptr<Clip>> create(std::shared_ptr<Model> model, LatentSize size,
                                                 const StepOptions& options = {});
     Clip(const Clip&) = delete;
@@ -48,8 +48,8 @@ class Clip {
     graph::Buffer import_latents(graph::FrameGraph& graph, const graph::Physical& memory,
                                  std::int64_t latent_frames = 1, tensor::DType dtype = tensor::DType::F32) const;
     /// The buffer of one frame, for ClipFrames::places.
-    graph::BufferDesc frame_desc(FrameFormat format,
-                                 graph::MemoryDomain domain = graph::MemoryDomain::Accelerator) const;
+    graph::BufferDesc frame_desc(FrameFormat format) const { return frame_desc(format, placement_.memory); }
+    graph::BufferDesc frame_desc(FrameFormat format, graph::MemoryDomain domain) const;
     /// Adds the passes of the next step to `graph`: they decode `latents`, read the frames kept and keep new ones.
     /// Returns the contents of the frames, one buffer each. Call advance() after the execution, or reset() if that
     /// failed. Errors: those of next() and declare_step().
@@ -66,6 +66,7 @@ class Clip {
     Result<void> status() const;
 
     Model& model() const { return *model_; }
+    const Placement& placement() const { return placement_; }
     const StepPlans& plans() const { return *plans_; }
     LatentSize latent_size() const { return {plans_->size.height, plans_->size.width}; }
     std::uint64_t latent_bytes(tensor::DType dtype = tensor::DType::F32) const;  ///< of one latent frame
@@ -77,11 +78,12 @@ class Clip {
     StackMemory memory() const { return model_->memory(*plans_); }
 
   private:
-    Clip(std::shared_ptr<Model> model, const StepPlans& plans)
-        : model_(std::move(model)), plans_(&plans), factors_(model_->factors()) {}
+    Clip(std::shared_ptr<Model> model, const StepPlans& plans, const Placement& placement)
+        : model_(std::move(model)), plans_(&plans), placement_(placement), factors_(model_->factors()) {}
 
     std::shared_ptr<Model> model_;
     const StepPlans* plans_;
+    Placement placement_;
     nn::Factors factors_;
     std::int64_t next_latent_ = 0, next_frame_ = 0;
     std::map<std::string, std::unique_ptr<accel::Memory>> kept_;  ///< by key, as in StepPlans::kept_bytes

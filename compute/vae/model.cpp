@@ -323,11 +323,11 @@ StackMemory Model::memory_locked(const StepPlans& plans) const {
 }
 
 Result<std::vector<graph::Buffer>> Model::declare(graph::FrameGraph& graph, const StackSize& size, StepKind kind,
-                                                  const FindKept& find_kept, const LatentBuffer& latents,
-                                                  const ClipFrames& output) {
+                                                  const Placement& placement, const FindKept& find_kept,
+                                                  const LatentBuffer& latents, const ClipFrames& output) {
     const Lock lock(mutex_);
-    KG_TRY(auto declared,
-           declare_step(graph, network_, size, kind, {parameters_, *operators_, find_kept}, latents, output));
+    KG_TRY(auto declared, declare_step(graph, network_, size, kind, {parameters_, *operators_, find_kept, placement},
+                                       latents, output));
     KG_CHECK(parameters_.pack());  // all is packed already, except for a trace, whose passes are different
     return declared;
 }

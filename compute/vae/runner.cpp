@@ -8,14 +8,14 @@ Result<std::unique_ptr<Runner>> Runner::create(Clip& clip, const StepOptions& op
                                                const graph::LaneTopology& topology) {
     accel::Device& device = clip.model().device();
     std::unique_ptr<Runner> runner(new Runner);
-    KG_TRY(runner->lane_, accel::AcceleratorLane::create(device, options.recorder, options.batches));
+    KG_TRY(runner->lane_,
+           accel::AcceleratorLane::create(device, options.recorder, options.batches, clip.placement().lane));
     runner->arena_ = std::make_unique<accel::AcceleratorMemory>(device);
     KG_CHECK(runner->arena_->reserve(clip.plans().transients));
-    KG_TRY(runner->executor_,
-           graph::Executor::create({.lanes = {runner->lane_.get()},
-                                    .memory = {{graph::MemoryDomain::Accelerator, runner->arena_.get()}},
-                                    .compile = {.topology = topology},
-                                    .log = device.log()}));
+    KG_TRY(runner->executor_, graph::Executor::create({.lanes = {runner->lane_.get()},
+                                                       .memory = {{clip.placement().memory, runner->arena_.get()}},
+                                                       .compile = {.topology = topology},
+                                                       .log = device.log()}));
     KG_CHECK(runner->reset(clip));
     return runner;
 }

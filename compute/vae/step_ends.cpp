@@ -7,7 +7,6 @@ namespace kinetograph::vae {
 namespace {
 
 using graph::Access;
-using graph::Lane;
 
 float limit_of(const NetworkDesc& network) { return network.clamp ? 1.0F : std::numeric_limits<float>::infinity(); }
 
@@ -37,10 +36,10 @@ Result<Tensor> unpack_latents(const StepContext& step, const LatentBuffer& laten
         Tensor out;
     };
     const Data& data = step.frame.add_pass<Data>(
-        "unpack_latents", Lane::Accelerator,
+        "unpack_latents", step.placement.lane,
         [&](graph::PassBuilder& pass, Data& d) {
             d.in = pass.read(latents.buffer, Access::KernelRead);
-            d.out = create(pass, "unpack_latents", out);
+            d.out = create(pass, "unpack_latents", out, step.placement.memory);
             pass.run_anew();
         },
         [op, map, frame_bytes](const Data& d, accel::PassContext& lane) {
@@ -76,7 +75,7 @@ Result<void> write_output(const StepContext& step, const Tensor& x, PictureRows 
         Written out;
     };
     const Data& data = step.frame.add_pass<Data>(
-        step.named("write_frames"), Lane::Accelerator,
+        step.named("write_frames"), step.placement.lane,
         [&](graph::PassBuilder& pass, Data& d) {
             d.in = read(pass, x);
             for (std::size_t i = 0; i < static_cast<std::size_t>(x.frames); ++i)
@@ -87,8 +86,7 @@ Result<void> write_output(const StepContext& step, const Tensor& x, PictureRows 
             pass.run_anew();
         },
         [op, together = frames.format == FrameFormat::Rgba8,
-         before = static_cast<std::uint64_t>(rows.first) * row_bytes](
-            const Data& d, accel::PassContext& lane) {
+         before = static_cast<std::uint64_t>(rows.first) * row_bytes](const Data& d, accel::PassContext& lane) {
             const auto input = read_only(addresses(lane, d.in));
             std::vector<std::byte*> outputs;
             outputs.reserve(d.out.frames.size());
@@ -136,7 +134,7 @@ Result<void> write_trace(const StepContext& step, const Tensor& x, PictureRows r
         Tensor in;
     };
     step.frame.add_pass<Data>(
-        step.named("trace " + trace.module), Lane::Accelerator,
+        step.named("trace " + trace.module), step.placement.lane,
         [&](graph::PassBuilder& pass, Data& d) {
             d.in = read(pass, x);
             pass.has_side_effect();

@@ -12,7 +12,6 @@ namespace kinetograph::vae {
 namespace {
 
 using graph::Access;
-using graph::Lane;
 
 /// Which frames of its values a pass works on: all, all but the last tail_frames, or these (network_end.hpp).
 enum class Part : std::uint8_t { Whole, Head, Tail };
@@ -25,6 +24,7 @@ class StepDeclaration {
           network_(network),
           size_(size),
           kind_(kind),
+          placement_(resources.placement),
           parameters_(resources.parameters),
           operators_(resources.operators),
           find_kept_(resources.find_kept),
@@ -136,7 +136,7 @@ class StepDeclaration {
             Tensor in, out;
         };
         const Data& data = frame_.add_pass<Data>(
-            name, Lane::Accelerator,
+            name, placement_.lane,
             [&](graph::PassBuilder& pass, Data& d) {
                 d.in = read(pass, x);
                 d.out = create(pass, name, x);
@@ -171,7 +171,7 @@ class StepDeclaration {
             graph::Buffer workspace;
         };
         const Data& data = frame_.add_pass<Data>(
-            part == Part::Tail ? key + ".tail" : key, Lane::Accelerator,
+            part == Part::Tail ? key + ".tail" : key, placement_.lane,
             [&](graph::PassBuilder& pass, Data& d) {
                 d.in = read(pass, x);
                 if (before.buffer) d.before = read(pass, before);
@@ -231,7 +231,7 @@ class StepDeclaration {
             graph::Buffer workspace;
         };
         const Data& data = frame_.add_pass<Data>(
-            key, Lane::Accelerator,
+            key, placement_.lane,
             [&](graph::PassBuilder& pass, Data& d) {
                 d.in = read(pass, x);
                 if (tail.buffer) d.tail = read(pass, tail);
@@ -310,7 +310,7 @@ class StepDeclaration {
             graph::Buffer workspace;
         };
         const Data& data = frame_.add_pass<Data>(
-            name, Lane::Accelerator,
+            name, placement_.lane,
             [&](graph::PassBuilder& pass, Data& d) {
                 d.in = read(pass, qkv);
                 if (attention.norm) {
@@ -345,7 +345,7 @@ class StepDeclaration {
             Tensor in, out;
         };
         const Data& data = frame_.add_pass<Data>(
-            name, Lane::Accelerator,
+            name, placement_.lane,
             [&](graph::PassBuilder& pass, Data& d) {
                 d.in = read(pass, x);
                 d.out = create(pass, name, tensor_of(extents_[own.output], x.dtype));
@@ -430,9 +430,13 @@ class StepDeclaration {
     // ---- what they share -------------------------------------------------------------------------------------------
 
     StepContext context() const {
-        return {frame_, network_, parameters_, operators_, band_ ? fmt::format(".band{}", band_->index) : ""};
+        return {frame_,      network_,   placement_,
+                parameters_, operators_, band_ ? fmt::format(".band{}", band_->index) : ""};
     }
 
+    Tensor create(graph::PassBuilder& pass, const std::string& name, const Tensor& tensor) const {
+        return vae::create(pass, name, tensor, placement_.memory);
+    }
     /// Reads a tensor. A band begins only when the band before it is written, so that values of one band at a time
     /// exist.
     Tensor read(graph::PassBuilder& pass, const Tensor& tensor) const {
@@ -458,7 +462,7 @@ class StepDeclaration {
     /// Memory for the last frames that the convolution `key` has seen, kept from one step to the next.
     graph::Buffer import_kept(const std::string& key, std::int64_t history, const Tensor& x) {
         const std::uint64_t bytes = static_cast<std::uint64_t>(history) * x.frame_bytes();
-        return frame_.import_buffer(key + ".kept", {bytes, 256, graph::MemoryDomain::Accelerator},
+        return frame_.import_buffer(key + ".kept", {bytes, 256, placement_.memory},
                                     find_kept_(network_.one_step ? "" : key, bytes));
     }
 
@@ -471,7 +475,7 @@ class StepDeclaration {
             graph::Buffer out;
         };
         const Data& data = frame_.add_pass<Data>(
-            key + ".keep", Lane::Accelerator,
+            key + ".keep", placement_.lane,
             [&](graph::PassBuilder& pass, Data& d) {
                 d.in = read(pass, x);
                 d.out = pass.write(kept, Access::KernelWrite);
@@ -498,9 +502,9 @@ class StepDeclaration {
         return nullptr;
     }
 
-    static graph::Buffer workspace(graph::PassBuilder& pass, const std::string& name, std::uint64_t bytes) {
+    graph::Buffer workspace(graph::PassBuilder& pass, const std::string& name, std::uint64_t bytes) const {
         if (bytes == 0) return {};
-        return pass.create(name + ".workspace", {bytes, 256, graph::MemoryDomain::Accelerator}, Access::KernelWrite);
+        return pass.create(name + ".workspace", {bytes, 256, placement_.memory}, Access::KernelWrite);
     }
 
     const conv::Convolution* convolution(const nn::primitive::Conv& conv, const conv::ConvProblem& problem,
@@ -530,6 +534,7 @@ class StepDeclaration {
     const NetworkDesc& network_;
     const StackSize& size_;
     StepKind kind_;
+    const Placement placement_;
     Parameters& parameters_;
     const nn::Operators& operators_;
     const FindKept& find_kept_;

@@ -4,6 +4,7 @@
 #include <kinetograph/compute/nn/operators.hpp>
 #include <kinetograph/compute/vae/bands.hpp>
 #include <kinetograph/compute/vae/parameters.hpp>
+#include <kinetograph/compute/vae/placement.hpp>
 #include <kinetograph/compute/vae/step_shape.hpp>
 #include <kinetograph/engine/accel/accelerator_lane.hpp>
 #include <kinetograph/engine/graph/executor.hpp>
@@ -61,6 +62,7 @@ struct StepResources {
     Parameters& parameters;
     const nn::Operators& operators;
     const FindKept& find_kept;
+    Placement placement{};
 };
 
 /// Contents of the graph that a step decodes: [frames, c_in, h, w].

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <kinetograph/compute/vae/latents.hpp>
+#include <kinetograph/compute/vae/placement.hpp>
 #include <kinetograph/compute/vae/step_shape.hpp>
 #include <kinetograph/engine/accel/batches.hpp>
 #include <kinetograph/engine/base/call_limits.hpp>
@@ -35,9 +36,10 @@ struct StepOptions {
     /// How many latent frames of a clip a step takes at most; a clip's first step takes one. More are faster, but need
     /// more memory, and their frames come later.
     std::int64_t latent_frames = 1;
-    double fps = 0;  ///< of the video; 0: the clip's, of latents that are pushed the family's, else 24
+    double fps = 0;            ///< of the video; 0: the clip's, of latents that are pushed the family's, else 24
     LatentsChoices latents{};  ///< how a file of latents is read, besides `fps`
-    Bands bands{};                                      ///< count above 1: exactly these; else as few as fit
+    Placement placement{};     ///< in the graphs of the clip's steps
+    Bands bands{};             ///< count above 1: exactly these; else as few as fit
     graph::Lane copy_lane = graph::Lane::AsyncCompute;  ///< whose queue brings pixels to images; a Vulkan lane
     std::optional<Copies> copies{};         ///< nothing: OnceDecoded where the copy lane's queue also draws, else Ahead
     profile::Recorder* recorder = nullptr;  ///< of passes, copies and the host's work; outlives what runs the steps

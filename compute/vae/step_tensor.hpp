@@ -52,12 +52,11 @@ inline Tensor read(graph::PassBuilder& pass, Tensor tensor) {
     return tensor;
 }
 
-/// A tensor that this pass, which is named `name`, makes.
-inline Tensor create(graph::PassBuilder& pass, const std::string& name, Tensor tensor) {
-    tensor.buffer = pass.create(
-        name + ".out",
-        {static_cast<std::uint64_t>(tensor.frames) * tensor.frame_bytes(), 256, graph::MemoryDomain::Accelerator},
-        graph::Access::KernelWrite);
+/// A tensor that this pass, which is named `name`, makes in `memory`.
+inline Tensor create(graph::PassBuilder& pass, const std::string& name, Tensor tensor, graph::MemoryDomain memory) {
+    tensor.buffer =
+        pass.create(name + ".out", {static_cast<std::uint64_t>(tensor.frames) * tensor.frame_bytes(), 256, memory},
+                    graph::Access::KernelWrite);
     return tensor;
 }
 

@@ -234,6 +234,30 @@ TEST_F(Clips, AreDeclaredIntoTheCallersGraphTwoClipsBesideEachOther) {
     EXPECT_EQ(refused.error().message, "unpack_latents: \"too small\" has 8 bytes, the step's latents are 128");
 }
 
+TEST_F(Clips, RunWhereTheyArePlaced) {
+    std::vector<std::vector<std::byte>> pictures;
+    for (const std::uint32_t device : {0U, 1U, 2U}) {
+        const Placement placement = Placement::on(device);
+        const auto clip = Clip::create(model(), {1, 2}, {.placement = placement}).value();
+        const auto runner = Runner::create(*clip, {}, graph::LaneTopology::cpu_only(3)).value();
+        const auto memory = on_device(latents(0, 1));
+        graph::FrameGraph frame;
+        const graph::BufferDesc desc = clip->frame_desc(FrameFormat::Rgba8);
+        EXPECT_EQ(desc.domain, placement.memory);
+        const auto output = device_->allocate("frame", desc.bytes).value();
+        const std::array places{frame.import_buffer("frame 0", desc, whole(*output))};
+        ASSERT_TRUE(clip->declare(frame, clip->import_latents(frame, whole(*memory)), {.places = places}));
+        const auto step = runner->execute(*clip, frame);
+        ASSERT_TRUE(step) << step.error().message;
+        ASSERT_TRUE(runner->wait(*clip, *step));
+        for (const graph::PlannedPass& pass : runner->executor().plan()->passes) EXPECT_EQ(pass.lane, placement.lane);
+        EXPECT_GT(step->execution.done[placement.lane.index()], 0U);
+        pictures.emplace_back(output->data(), output->data() + desc.bytes);
+    }
+    EXPECT_EQ(pictures[1], pictures[0]);
+    EXPECT_EQ(pictures[2], pictures[0]);
+}
+
 TEST_F(Clips, RefuseAnotherNumberOfPlacesThanFramesAndStepsThatWereNotPlanned) {
     const auto made = this->clip();
     Clip& clip = *made;

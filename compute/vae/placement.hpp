@@ -1,0 +1,18 @@
+// Placement: where the passes of a clip's steps run, and where what is between them lies.
+#pragma once
+
+#include <kinetograph/engine/graph/handles.hpp>
+
+namespace kinetograph::vae {
+
+struct Placement {
+    graph::Lane lane = graph::Lane::Accelerator;
+    graph::MemoryDomain memory = graph::MemoryDomain::Accelerator;  ///< which the lane reaches
+
+    /// On the `device`-th accelerator of a graph.
+    static Placement on(std::uint32_t device) {
+        return {graph::Lane::accelerator(device), graph::MemoryDomain::accelerator(device)};
+    }
+};
+
+}  // namespace kinetograph::vae
