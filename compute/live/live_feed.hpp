@@ -64,8 +64,8 @@ struct LiveSource {
 
 /// Begins to decode what comes. take() gives the frames of everything that came before an end or an error, then nothing
 /// or the Error; restart() drops the frames that are complete, to catch up; set_loop() has no effect. `family` is the
-/// checkpoint's; `options.fps` 0 is the generator's, and `options.loop` is ignored. Errors: InvalidArgument (latents of another family,
-/// channels), those of session::Session::decode: the caller tries again, or refuses the feed.
+/// checkpoint's; `options.fps` 0 is the generator's, and `options.loop` is ignored. Errors: InvalidArgument (latents of
+/// another family, channels), those of session::Session::decode: the caller tries again, or refuses the feed.
 Result<LiveSource> decode(const session::Session& session, const families::Family& family, const Incoming& incoming,
                           const vae::StepOptions& options = {});
 

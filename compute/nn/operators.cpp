@@ -74,8 +74,7 @@ std::vector<Candidate<Problem>> candidates(const Problem& problem, const conv::C
     for (const conv::ChipKernels& folder : conv::chips())
         for (const conv::OpMethod& method : folder.operators()) offer(method);
     for (const conv::OpMethod& method : cpu_operators()) offer(method);
-    if (chip.rated)
-        std::ranges::stable_sort(open, {}, [](const auto& candidate) { return candidate.plan.seconds; });
+    if (chip.rated) std::ranges::stable_sort(open, {}, [](const auto& candidate) { return candidate.plan.seconds; });
     return open;
 }
 
@@ -93,19 +92,18 @@ Result<void> Operator::enqueue(accel::Stream& stream, std::string_view pass_name
         {.input = result, .output = tensors.output, .sum = tensors.sum, .parameters = tensors.parameters});
 }
 
-Operators::Operators(accel::Device& device)
-    : kernels_(device), chip_(conv::chip_of(device.info())) {}
+Operators::Operators(accel::Device& device) : kernels_(device), chip_(conv::chip_of(device.info())) {}
 
 Result<std::unique_ptr<Operators>> Operators::create(accel::Device& device) {
     std::unique_ptr<Operators> operators(new Operators(device));
     if (auto last = operators->get(conv::StorePictureProblem{.pixels = 1}); !last)
-        return fail(last.error().code, "there are no decoder passes for {} {}: {}",
-                    device.info().kind, device.info().architecture, last.error().message);
+        return fail(last.error().code, "there are no decoder passes for {} {}: {}", device.info().kind,
+                    device.info().architecture, last.error().message);
     return operators;
 }
 
 Result<std::shared_ptr<const Operator>> Operators::get(const conv::OpProblem& problem) const {
-    const auto known = [&] {
+    const auto known = [&]() KG_REQUIRES(mutex_) {
         return std::ranges::find(made_, problem, [](const auto& one) { return one->problem(); });
     };
     {

@@ -80,7 +80,7 @@ class Stepper {
     Result<void> wait_for_steps(Nanoseconds patience = graph::kWorkPatience);
     /// When the frames of the newest step are ready; nothing before the first.
     const interop::TimelinePoint& newest() const { return last_; }
-    double fps() const { return options_.fps; }  ///< of the frames
+    double fps() const { return options_.fps; }           ///< of the frames
     std::uint64_t steps() const { return step_number_; }  ///< enqueued so far: the number of the newest
     /// Records the spans of everything that has completed; every step does this too, for the steps before it.
     void collect();

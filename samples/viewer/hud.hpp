@@ -1,4 +1,5 @@
-// Hud: what the viewer writes over the picture: waiting, status, messages, help. The profiler is ui::draw_profiler_overlay().
+// Hud: what the viewer writes over the picture: waiting, status, messages, help. The profiler is
+// ui::draw_profiler_overlay().
 #pragma once
 
 #include <kinetograph/engine/ui/fonts.hpp>

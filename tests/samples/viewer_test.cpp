@@ -238,8 +238,8 @@ TEST_F(Viewing, ALossInMemoryEndsTheRunWithItsSentence) {
     const auto summary = viewer::run(options_, source_, recorder);
     ASSERT_FALSE(summary);
     EXPECT_EQ(summary.error().code, ErrorCode::DeviceLost);
-    EXPECT_EQ(summary.error().message, "latent frame 2 is not finite; " + options_.screenshot.string() +
-                                           " is the last picture before that");
+    EXPECT_EQ(summary.error().message,
+              "latent frame 2 is not finite; " + options_.screenshot.string() + " is the last picture before that");
 }
 
 TEST_F(Viewing, ALossOfTheDeviceThatDrawsEndsARunInMemoryWithItsSentence) {

@@ -283,7 +283,8 @@ class LiveDecode {
         const live::StreamHeader& header = incoming.header;
         if (first_) KG_CHECK(check_alike(*first_, incoming));
         stream_.reset();  // frees its memory for the next one
-        KG_TRY(auto source, live::decode(session_, family_, incoming, stream_options(1, arguments_.decode.latents.fps)));
+        KG_TRY(auto source,
+               live::decode(session_, family_, incoming, stream_options(1, arguments_.decode.latents.fps)));
         stream_ = std::move(source.frames);
         const stream::SourceFacts& facts = stream_->facts();
         if (!first_) {

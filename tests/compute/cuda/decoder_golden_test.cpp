@@ -287,7 +287,8 @@ TEST_F(CudaSmallDecoder, AStepIsOneReplayAndTheSameAfterAReset) {
     const auto replays = driver->calls("cuGraphLaunch"), launches = driver->calls("cuLaunchKernelEx");
     EXPECT_EQ(copy(decoder->step(latent).value()), first);
     EXPECT_EQ(driver->calls("cuGraphLaunch"), replays + 1);
-    EXPECT_EQ(driver->calls("cuLaunchKernelEx"), launches + 2) << "its two ends, whose memory differs from step to step";
+    EXPECT_EQ(driver->calls("cuLaunchKernelEx"), launches + 2)
+        << "its two ends, whose memory differs from step to step";
 }
 
 TEST_F(CudaSmallDecoder, InAPrecisionThatTheLaneLacksSaysWhichItHas) {

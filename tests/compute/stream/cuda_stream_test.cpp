@@ -40,8 +40,9 @@ class CudaStreams : public testing::StreamTest, public ::testing::WithParamInter
         stream_ = accelerator_->create_stream("who makes latents").value();
         latents_ = accelerator_->allocate("latents of the test", kLatents * kLatentBytes).value();
         for (std::int64_t t = 0; t < kLatents; ++t) write(t, clip_.frame(t));
-        auto decoder = Stepper::create(*bridge_, small_model(*accelerator_), {testing::kHeight, kWidth},
-                                       {.storage = GetParam(), .slots = 8, .copies = vae::Copies::Ahead, .recorder = &recorder_});
+        auto decoder =
+            Stepper::create(*bridge_, small_model(*accelerator_), {testing::kHeight, kWidth},
+                            {.storage = GetParam(), .slots = 8, .copies = vae::Copies::Ahead, .recorder = &recorder_});
         ASSERT_TRUE(decoder) << decoder.error().message;
         decoder_ = std::move(*decoder);
     }

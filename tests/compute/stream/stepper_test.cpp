@@ -31,8 +31,9 @@ class Steppers : public testing::StreamTest, public ::testing::WithParamInterfac
         latents_ = accelerator_->allocate("latents of the test", 6 * kLatentBytes).value();
         stream_ = accelerator_->create_stream("who makes latents").value();
         for (std::int64_t t = 0; t < 6; ++t) write(t, clip_.frame(t));
-        auto decoder = Stepper::create(*bridge_, small_model(*accelerator_), {testing::kHeight, testing::kWidth},
-                                       {.storage = GetParam().storage, .slots = 8, .copies = vae::Copies::Ahead, .recorder = &recorder_});
+        auto decoder = Stepper::create(
+            *bridge_, small_model(*accelerator_), {testing::kHeight, testing::kWidth},
+            {.storage = GetParam().storage, .slots = 8, .copies = vae::Copies::Ahead, .recorder = &recorder_});
         ASSERT_TRUE(decoder) << decoder.error().message;
         decoder_ = std::move(*decoder);
     }
@@ -90,8 +91,9 @@ TEST_P(Steppers, TakeAsManyLatentFramesAStepAsTheyWereMadeFor) {
     if (IsSkipped()) return;
     decoder_.reset();
     const auto create = [&](std::int64_t latent_frames) {
-        return Stepper::create(*bridge_, small_model(*accelerator_), {testing::kHeight, testing::kWidth},
-                               {.storage = GetParam().storage, .slots = 16, .latent_frames = latent_frames, .copies = vae::Copies::Ahead});
+        return Stepper::create(
+            *bridge_, small_model(*accelerator_), {testing::kHeight, testing::kWidth},
+            {.storage = GetParam().storage, .slots = 16, .latent_frames = latent_frames, .copies = vae::Copies::Ahead});
     };
     const auto is_refused = [](const auto& made) { return !made && made.error().code == ErrorCode::InvalidArgument; };
     EXPECT_TRUE(is_refused(create(0)));
@@ -173,8 +175,9 @@ TEST_P(Steppers, AFrameNamesTheStepThatMadeItForWhichItsCopyHasWaited) {
     ASSERT_NO_FATAL_FAILURE(set_up());
     if (IsSkipped()) return;
     decoder_.reset();
-    auto decoder = Stepper::create(*bridge_, small_model(*accelerator_), {testing::kHeight, testing::kWidth},
-                                   {.storage = GetParam().storage, .slots = 8, .copies = vae::Copies::Ahead, .recorder = &recorder_});
+    auto decoder = Stepper::create(
+        *bridge_, small_model(*accelerator_), {testing::kHeight, testing::kWidth},
+        {.storage = GetParam().storage, .slots = 8, .copies = vae::Copies::Ahead, .recorder = &recorder_});
     ASSERT_TRUE(decoder) << decoder.error().message;
     decoder_ = std::move(*decoder);
     ASSERT_EQ(step(0), Stepped::Enqueued);
