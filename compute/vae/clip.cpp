@@ -46,7 +46,7 @@ Result<std::vector<graph::Buffer>> Clip::declare(graph::FrameGraph& graph, const
     const FindKept find_kept = [this](const std::string& key, std::uint64_t bytes) {
         return graph::Physical{reinterpret_cast<std::uintptr_t>(kept_.at(key)->data()), 0, bytes};
     };
-    return model_->declare(graph, plans_->size, kind, placement_, find_kept, latents, frames);
+    return model_->declare(graph, plans_->size, kind, find_kept, latents, frames, placement_);
 }
 
 FrameRange Clip::advance(std::int64_t latent_frames) {

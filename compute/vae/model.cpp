@@ -323,8 +323,8 @@ StackMemory Model::memory_locked(const StepPlans& plans) const {
 }
 
 Result<std::vector<graph::Buffer>> Model::declare(graph::FrameGraph& graph, const StackSize& size, StepKind kind,
-                                                  const Placement& placement, const FindKept& find_kept,
-                                                  const LatentBuffer& latents, const ClipFrames& output) {
+                                                  const FindKept& find_kept, const LatentBuffer& latents,
+                                                  const ClipFrames& output, const Placement& placement) {
     const Lock lock(mutex_);
     KG_TRY(auto declared, declare_step(graph, network_, size, kind, {parameters_, *operators_, find_kept, placement},
                                        latents, output));

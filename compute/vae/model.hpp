@@ -77,8 +77,8 @@ class Model {
 
     /// Adds the passes of one step to `graph`. Errors: those of declare_step().
     Result<std::vector<graph::Buffer>> declare(graph::FrameGraph& graph, const StackSize& size, StepKind kind,
-                                               const Placement& placement, const FindKept& find_kept,
-                                               const LatentBuffer& latents, const ClipFrames& output);
+                                               const FindKept& find_kept, const LatentBuffer& latents,
+                                               const ClipFrames& output, const Placement& placement = {});
 
     accel::Device& device() const { return device_; }
     const NetworkDesc& network() const { return network_; }

@@ -250,7 +250,7 @@ TEST_F(Clips, RunWhereTheyArePlaced) {
         const auto step = runner->execute(*clip, frame);
         ASSERT_TRUE(step) << step.error().message;
         ASSERT_TRUE(runner->wait(*clip, *step));
-        for (const graph::PlannedPass& pass : runner->executor().plan()->passes) EXPECT_EQ(pass.lane, placement.lane);
+        for (const graph::Batch& batch : runner->executor().plan()->batches) EXPECT_EQ(batch.lane, placement.lane);
         EXPECT_GT(step->execution.done[placement.lane.index()], 0U);
         pictures.emplace_back(output->data(), output->data() + desc.bytes);
     }
