@@ -147,12 +147,12 @@ Result<bool> Clip::push_frame(const LatentView& latents, std::int64_t t, Nanosec
 }
 
 Result<bool> Clip::push_copied(const LatentView& latents, std::int64_t t, Nanoseconds timeout) {
-    staging_.memory.resize(latents_->capacity() + 3);
-    std::unique_ptr<accel::Memory>& to = staging_.memory[staging_.next];
-    if (!to) {  // of the widest type
+    while (staging_.memory.size() < latents_->capacity() + 3) {  // at the first push; of the widest type
         const auto bytes = static_cast<std::uint64_t>(latents.channels * latents.pixels()) * sizeof(float);
-        KG_TRY(to, model_->session->device().allocate("a latent frame", bytes));
+        KG_TRY(auto memory, model_->session->device().allocate("a latent frame", bytes));
+        staging_.memory.push_back(std::move(memory));
     }
+    const std::unique_ptr<accel::Memory>& to = staging_.memory[staging_.next];
     void* const stream = latents.ready.stream;
     const bool whole = latents.has_whole_frames();
     KG_TRY(const interop::TimelinePoint copied,
