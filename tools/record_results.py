@@ -60,6 +60,7 @@ CONV = ["tools/kinetograph/bench_conv.cpp", BENCH]
 WRITERS = {
     "accel_cuda_h200.json": [SELF],
     "compare_h200.json": [SELF, "tools/kinetograph/bench_decode.cpp", BENCH],
+    "compare_loop_h200.json": [SELF, "tools/kinetograph/bench_decode.cpp", BENCH],
     "compute_sm90_h200.json": [SELF, "tests/compute/cuda/sm90/convolution_test.cpp"],
     "compute_cuda_h200.json": [SELF, "tests/compute/cuda/convolution_test.cpp"],
     "conv_h200_1280x704.json": CONV,
