@@ -117,7 +117,8 @@ Result<std::unique_ptr<stream::FrameSource>> Session::decode(const std::filesyst
 
 Result<std::unique_ptr<stream::FrameSource>> Session::decode(const vae::Latents& clip,
                                                              const vae::StepOptions& options) const {
-    const vae::StepOptions own = complete(options);
+    vae::StepOptions own = complete(options);
+    own.fps = options.fps;
     KG_TRY(auto bridge, connect(*own.storage));
     return stream::StepLoop::of_clip(std::move(bridge), model_, clip, own);
 }

@@ -33,7 +33,7 @@ Result<std::unique_ptr<FrameSource>> StepLoop::of_clip(std::shared_ptr<interop::
                                                        const vae::Latents& clip, const vae::StepOptions& options) {
     KG_CHECK(model->check_takes(clip));
     vae::StepOptions own = options;
-    own.fps = clip.fps;
+    if (!(own.fps > 0)) own.fps = clip.fps;
     accel::Device& device = bridge->accelerator();
     const FeedPlan feed{
         .make = [&] { return ClipFeed::create(device, clip, options.limits); },

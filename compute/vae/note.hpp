@@ -1,4 +1,4 @@
-// Note: what was assumed about a file when it was opened, for whoever opened it to tell.
+// Note: what was assumed about a file when it was opened, for the program to tell its user.
 #pragma once
 
 #include <kinetograph/engine/base/log.hpp>

@@ -445,6 +445,18 @@ TEST_P(HeadlessStreams, HandOutTheAcceleratorsOwnMemoryAndTimeline) {
     }
 }
 
+TEST_P(HeadlessStreams, TakeARateBeforeTheClipsOwn) {
+    ASSERT_NO_FATAL_FAILURE(open_headless());
+    ASSERT_NO_FATAL_FAILURE(start(small_clip(6), {.fps = 50.0}));
+    EXPECT_EQ(stream_->facts().fps, 50.0);
+    for (int i = 0; i < 5; ++i) {
+        const auto record = take();
+        ASSERT_NO_FATAL_FAILURE(expect_frame(record, i));
+        EXPECT_EQ((*record)->label.presentation_time, i * std::chrono::milliseconds(20));
+        ASSERT_TRUE(stream_->release(**record));
+    }
+}
+
 TEST_P(HeadlessStreams, RefuseAClipWithFewerValuesThanItSays) {
     ASSERT_NO_FATAL_FAILURE(open_headless());
     vae::Latents large = small_clip(1);
