@@ -10,6 +10,7 @@
 #include <kinetograph/engine/base/host_memory.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <limits>
 
@@ -254,16 +255,15 @@ Result<std::vector<ArchiveEntry>> read_storages(std::span<const std::byte> rest,
 /// Pickles of a number, the protocol and the machine, of the object, and of the storages' keys; then the storages.
 Result<TensorSource> parse_pickles(const OwnedBytes& contents, const std::string& name,
                                    const tensor::ReadOptions& options) {
-    constexpr int kPickles = 5, kObject = 3;
+    constexpr std::size_t kPickles = 5, kObject = 3;
     std::span<const std::byte> rest = contents.bytes;
-    torch_file::Unpickled described, keys;
-    for (int i = 0; i < kPickles; ++i) {
-        KG_TRY(keys, torch_file::unpickle(rest.first(std::min(rest.size(), kLongestPickle)), name, options.limits));
-        rest = rest.subspan(keys.bytes);
-        if (i == kObject) described = std::move(keys);
+    std::array<torch_file::Unpickled, kPickles> pickles;
+    for (torch_file::Unpickled& pickle : pickles) {
+        KG_TRY(pickle, torch_file::unpickle(rest.first(std::min(rest.size(), kLongestPickle)), name, options.limits));
+        rest = rest.subspan(pickle.bytes);
     }
-    KG_TRY(const auto entries, read_storages(rest, described, keys, name));
-    return source_of(std::move(described), entries, "", contents, name, options);
+    KG_TRY(const auto entries, read_storages(rest, pickles[kObject], pickles.back(), name));
+    return source_of(std::move(pickles[kObject]), entries, "", contents, name, options);
 }
 
 Result<TensorSource> parse_either(const OwnedBytes& contents, const std::string& name,

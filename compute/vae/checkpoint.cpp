@@ -279,7 +279,7 @@ Result<Checkpoint> Checkpoint::parse(const formats::OwnedBytes& contents, const 
     return read(std::move(file), std::nullopt, choices, options.limits);
 }
 
-Result<Checkpoint> Checkpoint::read(formats::TensorSource file, std::optional<std::string> prefix,
+Result<Checkpoint> Checkpoint::read(formats::TensorSource file, const std::optional<std::string>& prefix,
                                     const CheckpointChoices& choices, const CallLimits& limits) {
     auto state = std::make_unique<State>();
     state->name = file.name();

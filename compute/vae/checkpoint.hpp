@@ -65,7 +65,7 @@ class Checkpoint {
 
   private:
     struct State;
-    static Result<Checkpoint> read(formats::TensorSource file, std::optional<std::string> prefix,
+    static Result<Checkpoint> read(formats::TensorSource file, const std::optional<std::string>& prefix,
                                    const CheckpointChoices& choices, const CallLimits& limits = {});
     explicit Checkpoint(std::shared_ptr<const State> state);
     std::shared_ptr<const State> state_;

@@ -211,6 +211,7 @@ Result<Recognised> whole_decoder(const formats::TensorSource& file, std::span<co
     }
     if (best.size() > 1) {
         std::vector<std::string> names;
+        names.reserve(best.size());
         for (const KeyScheme& scheme : best) names.push_back(file.name() + ":" + without_dot(scheme.prefix));
         return fail(ErrorCode::InvalidArgument, "{}: {} whole decoders, {}: --weights {} takes one of them",
                     file.name(), best.size() == 2 ? "two" : std::to_string(best.size()),
@@ -387,7 +388,11 @@ Result<Recognised> recognise(const formats::TensorSource& file, const std::strin
         if (stranger && 2 * best.most <= best.all) return fail(not_ours(file, *stranger));
     }
     if (best.family != nullptr) {
-        KG_TRY(auto recognised, whole_decoder(file, best.candidates));
+        auto whole = whole_decoder(file, best.candidates);
+        // A class that is called after ours is a variant, or another one.
+        if (!whole && whole.error().code == ErrorCode::NotFound && said != known && asked.empty())
+            return fail(not_ours(file, "an " + said + " by its metadata"));
+        KG_TRY(auto recognised, std::move(whole));
         if (asked.empty()) {
             recognised.scheme.family = &relative_in(file, *best.family, recognised.widths.dim);
             note_guess(recognised, file, *best.family);

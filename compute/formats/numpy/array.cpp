@@ -39,7 +39,8 @@ std::optional<tensor::Shape> parse_shape(std::string_view text) {
     if (!text.starts_with('(') || end == std::string_view::npos) return std::nullopt;
     tensor::Shape shape;
     text = text.substr(1, end - 1);
-    while ((text = text.substr(std::min(text.size(), text.find_first_not_of(" ,")))).size() > 0) {
+    const auto skip = [&] { return text.substr(std::min(text.size(), text.find_first_not_of(" ,"))); };
+    for (text = skip(); !text.empty(); text = skip()) {
         std::int64_t extent = 0;
         const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), extent);
         if (error != std::errc() || extent < 0 || shape.size() == kMostDimensions) return std::nullopt;

@@ -58,6 +58,18 @@ TEST_F(DiffusersFolder, NamesTheClassOfAVaeWhoseTensorsAreNamedAsThoseOfImageVae
         << checkpoint.error().message;
 }
 
+TEST_F(DiffusersFolder, NamesAClassThatIsCalledAfterOneThatIsDecodedButHasOtherTensors) {
+    folder_.write("config.json", R"({"_class_name": "AutoencoderKLQwenImage21"})");
+    auto file = test::CheckpointFile::synthetic(2);
+    file.tensors.pop_back();
+    file.write((folder_.path() / kFile).string());
+    const auto checkpoint = vae::Checkpoint::open((folder_.path() / kFile).string());
+    ASSERT_FALSE(checkpoint);
+    EXPECT_TRUE(checkpoint.error().message.ends_with(
+        ": this is an AutoencoderKLQwenImage21 by its metadata; `kinetograph families` lists what can be decoded"))
+        << checkpoint.error().message;
+}
+
 TEST_F(DiffusersFolder, DoesNotSpeakForFilesOfOtherNames) {
     EXPECT_EQ(open(R"({"_class_name": "AutoencoderKLMochi"})", "vae.safetensors")->family().name, "wan2.1");
 }
