@@ -361,8 +361,9 @@ TEST_P(HeadlessStreams, TakeAsManyLatentsAtOnceAsTheirSlotsHoldFramesOf) {
     ASSERT_NO_FATAL_FAILURE(start_pushed({.storage = FrameRingDesc::Storage::Host, .slots = 21}));
     EXPECT_EQ(latents_->capacity(), 6U);
     const auto gate = std::make_shared<graph::HostTimeline>("the generator");
-    const auto memory = accelerator_->allocate("latent", clip.frame(0).size() * sizeof(float)).value();
-    std::memcpy(memory->host_data(), clip.frame(0).data(), memory->bytes());
+    const std::vector<float> first = clip.frame(0);
+    const auto memory = accelerator_->allocate("latent", first.size() * sizeof(float)).value();
+    std::memcpy(memory->host_data(), first.data(), first.size() * sizeof(float));
     ASSERT_TRUE(*latents_->push({memory->data(), memory->bytes(), {VK_NULL_HANDLE, gate, 1}}, {}));
     for (std::int64_t t = 1; t < 6; ++t) ASSERT_TRUE(*latents_->push(clip.frame(t), {})) << t;
     EXPECT_FALSE(*stream_->try_take()) << "nothing is decoded yet";
