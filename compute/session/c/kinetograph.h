@@ -370,10 +370,10 @@ typedef struct kg_latents {
 /* Takes the latent frames, one after the other, to decode them, and returns before they are decoded; if frames are
  * images of a Vulkan device with one queue, only once they are. As many as the clip's slots hold frames of are taken at
  * once; then it waits up to `timeout_ns`. `pushed` (may be NULL) is how many were taken; fewer than given unless KG_OK
- * is returned. Errors: INVALID_ARGUMENT (shape, strides,
- * dtype, latents of another VAE, in KG_MEMORY_DEVICE an address of ordinary host memory or of another device, a value
- * that is not finite), which leaves the clip as it was before that frame; CANCELLED; BUSY; DEVICE_LOST and those of the
- * decoder, which end the clip until kg_clip_reset and which a later call may return. */
+ * is returned. Errors: INVALID_ARGUMENT (shape, strides, dtype, latents of another VAE, in KG_MEMORY_DEVICE an address
+ * of ordinary host memory or of another device, a value that is not finite), which leaves the clip as it was before
+ * that frame; CANCELLED; BUSY; DEVICE_LOST and those of the decoder, which end the clip until kg_clip_reset and which a
+ * later call may return. */
 KG_API kg_result kg_clip_push(kg_clip* clip, const kg_latents* latents, uint64_t timeout_ns, uint32_t* pushed);
 
 typedef enum kg_finite {
