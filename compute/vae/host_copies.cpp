@@ -79,14 +79,6 @@ Result<graph::Point> HostCopies::enqueue(std::size_t turn, std::span<const HostP
     return executor_->ready(copies.to.back());
 }
 
-Result<void> HostCopies::wait(const graph::Point& copied, const CallLimits& limits) {
-    for (;;) {
-        KG_TRY(const bool done, wait(copied, limits.next_look()));
-        if (done) return {};
-        KG_CHECK(limits.check("waiting for a step's frames"));
-    }
-}
-
 Result<void> HostCopies::reset() {
     KG_CHECK(graph::wait_until_idle(*lane_, "the copies of a clip that is over"));
     static_cast<void>(lane_->stream().synchronize());  // forgets an error of the abandoned clip's copies

@@ -7,7 +7,6 @@
 #pragma once
 
 #include <kinetograph/engine/accel/accelerator_lane.hpp>
-#include <kinetograph/engine/base/call_limits.hpp>
 #include <kinetograph/engine/graph/executor.hpp>
 
 #include <array>
@@ -48,10 +47,8 @@ class HostCopies {
     /// Copies the turn's first parts to `places` once `written` is reached; returns at once. The result is the point at
     /// which they are there. Errors: those of graph::Executor::execute; an earlier one of the lane.
     Result<graph::Point> enqueue(std::size_t turn, std::span<const HostPlace> places, const graph::Point& written);
-    /// Blocks until the copies are done whose point enqueue() returned. Errors: those of the copies and of the lane
-    /// that they waited for; Cancelled.
-    Result<void> wait(const graph::Point& copied, const CallLimits& limits = {});
-    /// The same for up to `timeout`; false when that has passed.
+    /// Blocks for up to `timeout` until the copies are done whose point enqueue() returned; false when it has passed.
+    /// Errors: those of the copies and of the lane that they waited for.
     Result<bool> wait(const graph::Point& copied, Nanoseconds timeout) { return lane_->wait(copied.value, timeout); }
     /// The first Error of the copies so far that is known, without waiting.
     Result<void> status() const { return lane_->stream().noted(); }
