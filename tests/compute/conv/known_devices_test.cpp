@@ -51,7 +51,7 @@ TEST(KnownDevices, HaveNoRatesForAChipOfNoKnownFamilyWhichIsNotPredicted) {
     p.h = p.w = 8;
     p.c_in = 32;
     p.filter = {.k = 32, .q = 1, .r = 3, .s = 3};
-    const auto rows = explain(info, p);
+    const auto rows = explain(chip_of(info), p);
     EXPECT_EQ(rows.front().candidate, "implicit-gemm-sm80") << "the first of the list that runs there";
     EXPECT_TRUE(rows.front().open);
     EXPECT_FALSE(rows.front().seconds);
@@ -67,7 +67,7 @@ TEST(KnownDevices, OfAmdOpenTheCandidatesOfAmdOnly) {
     p.h = p.w = 8;
     p.c_in = 32;
     p.filter = {32, 3, 3, 3};
-    for (const DispatchRow& row : explain(*describe_known_device("gfx950"), p))
+    for (const DispatchRow& row : explain(chip_of(*describe_known_device("gfx950")), p))
         EXPECT_EQ(row.open, row.candidate == "four-wave-gfx950" || row.candidate == "im2col-gfx950") << row.candidate;
 }
 

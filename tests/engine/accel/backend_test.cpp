@@ -4,6 +4,7 @@
 #include <kinetograph/engine/accel/accelerator_lane.hpp>
 #include <kinetograph/engine/accel/open.hpp>
 #include <kinetograph/engine/accel/tensor_map.hpp>
+#include <kinetograph/tests/sanitizers.hpp>
 
 #include <gtest/gtest.h>
 
@@ -143,6 +144,7 @@ TEST(Backends, ReadSensorsOfTheirOwn) {
 }
 
 TEST(Backends, AreToldWhenAStreamIsGivenUp) {
+    const test::KeptOnPurpose kept;
     script::Machine machine;
     const auto device = adopt("script", &machine).value();
     auto lane = AcceleratorLane::create(*device).value();

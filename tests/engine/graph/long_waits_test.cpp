@@ -1,6 +1,7 @@
 // What an executor says and does when a lane waits for a value that never comes.
 #include <kinetograph/engine/graph/bounded_wait.hpp>
 #include <kinetograph/engine/graph/host_lane.hpp>
+#include <kinetograph/tests/sanitizers.hpp>
 
 #include <gtest/gtest.h>
 
@@ -12,16 +13,6 @@
 
 #include "host_memory.hpp"
 #include "scene.hpp"
-
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#include <sanitizer/lsan_interface.h>
-#define KEPT_ON_PURPOSE const __lsan::ScopedDisabler kept_on_purpose
-#endif
-#endif
-#ifndef KEPT_ON_PURPOSE
-#define KEPT_ON_PURPOSE static_cast<void>(0)
-#endif
 
 namespace kinetograph::graph {
 namespace {
@@ -167,7 +158,7 @@ TEST_F(LongWaits, AreNotDescribedWhileTheHostSeesALaneExecute) {
 }
 
 TEST_F(LongWaits, AreGivenUpAtTheEndOfAnExecutorWithoutFreeingWhatTheyTouch) {
-    KEPT_ON_PURPOSE;
+    const test::KeptOnPurpose kept;
     ASSERT_TRUE(execute_hand_over());
     const Nanoseconds begin = host_now();
     executor.reset();
@@ -182,7 +173,7 @@ TEST_F(LongWaits, AreGivenUpAtTheEndOfAnExecutorWithoutFreeingWhatTheyTouch) {
 }
 
 TEST_F(LongWaits, ForALaneThatGivesUpEndSoonWithoutFreeingWhatItTouches) {
-    KEPT_ON_PURPOSE;
+    const test::KeptOnPurpose kept;
     accelerator.gives_up = true;
     accelerator.says_for_what = false;
     const auto execution = execute_hand_over();
@@ -196,7 +187,7 @@ TEST_F(LongWaits, ForALaneThatGivesUpEndSoonWithoutFreeingWhatItTouches) {
 }
 
 TEST_F(LongWaits, AreGivenUpAtTheEndOfAHostLane) {
-    KEPT_ON_PURPOSE;
+    const test::KeptOnPurpose kept;
     ASSERT_TRUE(execute_hand_over());
     const auto timeline = host->timeline();
     const Nanoseconds begin = host_now();
