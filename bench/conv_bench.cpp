@@ -27,7 +27,7 @@ void run(benchmark::State& state, const ConvShape& shape, std::string_view backe
     auto convolution = Convolution::create(*device, p, {test.filter, test.bias}, {.backend = backend});
     if (!convolution) return state.SkipWithError(convolution.error().message.c_str());
     const auto workspace = device->allocate("workspace", (*convolution)->workspace_bytes() + 64).value();
-    TestFrames output(p.n, p.d_out(), p.h_out() * p.w_out() * p.filter.k, p.output_dtype, shape.output);
+    TestFrames output(p.n, p.d_out(), p.h_out() * p.w_out() * p.filter.k, p.output.element, shape.output);
 
     const auto inputs = test.input.readable();
     const auto residuals = p.residual ? test.residual.readable() : std::vector<const std::byte*>{};
@@ -44,7 +44,7 @@ void add(const std::string& name, const ConvShape& shape) {
     const auto device = accel::cpu::create_device();
     for (const DispatchRow& row : explain(device->info(), shape.problem)) {
         if (!row.open || row.candidate == "reference-cpu") continue;
-        const char* dtype = shape.problem.dtype == tensor::DType::F32 ? "f32" : "bf16";
+        const char* dtype = shape.problem.input.element == tensor::DType::F32 ? "f32" : "bf16";
         const char* layout = shape.seam == 0 ? "" : "/ring";
         benchmark::RegisterBenchmark(
             fmt::format("{}/{}/{}{}", row.candidate, dtype, name, layout).c_str(),

@@ -118,12 +118,13 @@ struct Bound {
             DType dtype;
         };
         for (const Wanted& wanted :
-             {Wanted{bound.input, "input", problem.n * problem.d, problem.h * problem.w * problem.c_in, problem.dtype},
-              Wanted{bound.residual, "residual", problem.residual_frames(), outputs, problem.output_dtype},
+             {Wanted{bound.input, "input", problem.n * problem.d, problem.h * problem.w * problem.c_in,
+                     problem.input.element},
+              Wanted{bound.residual, "residual", problem.residual_frames(), outputs, problem.output.element},
               Wanted{bound.output, "output", problem.norm == Norm::Instead ? 0 : output_frames, outputs,
-                     problem.output_dtype},
+                     problem.output.element},
               Wanted{bound.normed, "normed", problem.norm == Norm::None ? 0 : output_frames, outputs,
-                     problem.output_dtype}}) {
+                     problem.output.element}}) {
             KG_TRY(wanted.block, allocate(device, wanted.name, wanted.count, wanted.elements, wanted.dtype));
         }
         KG_CHECK(bound.output.upload(*bound.stream));
@@ -183,7 +184,7 @@ void norm_in_place(const ConvProblem& problem, const std::vector<float>& gamma, 
             double squares = 0;
             for (std::int64_t c = 0; c < channels; ++c) {
                 const auto value = static_cast<float>(load_element(frames.host_frame(f), first + c, frames.dtype));
-                pixel[c] = rounded_to(problem.output_dtype, value);
+                pixel[c] = rounded_to(problem.output.element, value);
                 squares += pixel[c] * pixel[c];
             }
             const double scale = std::sqrt(static_cast<double>(channels)) / std::max(std::sqrt(squares), 1e-12);
@@ -206,7 +207,7 @@ Result<ConvRun> run_problem(accel::Device& device, const ConvProblem& problem, c
     std::vector<float> given = draw(problem.filter_elements(), std::sqrt(3 / fan_in), random);
     if (!options.filter.empty()) {
         given.assign(options.filter.begin(), options.filter.end());
-        for (float& value : given) value = rounded_to(problem.dtype, value);
+        for (float& value : given) value = rounded_to(problem.input.element, value);
     }
     KG_TRY(const auto filter, in_parameter_order(problem, options.filter_layout, given));
     const std::vector<float> bias = draw(problem.bias ? problem.filter.k : 0, 0.1, random);
@@ -215,7 +216,7 @@ Result<ConvRun> run_problem(accel::Device& device, const ConvProblem& problem, c
     const ConvParameters parameters{.filter = filter, .bias = bias, .gamma = gamma, .scales = scales};
 
     ConvProblem exact = problem;
-    exact.output_dtype = DType::F32;
+    exact.output = exact.normed = DType::F32;
     exact.norm = Norm::None;
     const auto host = accel::cpu::create_device();
     KG_TRY(auto tested, Bound::create(device, problem, parameters, {.backend = options.backend, .sums = options.sums}));

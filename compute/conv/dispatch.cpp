@@ -43,12 +43,16 @@ std::string features(const Subject& subject) { return subject.chip.features.empt
 
 constexpr Gate<Subject> kF32OrBf16{
     "fp32 or bf16",
-    [](const Subject& s) { return s.problem.dtype == Element::F32 || s.problem.dtype == Element::BF16; },
-    [](const Subject& s) { return std::string(element_spelling(s.problem.dtype)); }};
+    [](const Subject& s) {
+        return s.problem.input.element == Element::F32 || s.problem.input.element == Element::BF16;
+    },
+    [](const Subject& s) { return std::string(element_spelling(s.problem.input.element)); }};
 
 constexpr Gate<Subject> kEvenChannels{
     "an even number of input channels in a group for bf16",
-    [](const Subject& s) { return s.problem.dtype == Element::F32 || s.problem.c_in / s.problem.groups % 2 == 0; },
+    [](const Subject& s) {
+        return s.problem.input.element == Element::F32 || s.problem.c_in / s.problem.groups % 2 == 0;
+    },
     [](const Subject& s) { return fmt::format("{}", s.problem.c_in / s.problem.groups); }};
 
 // Below it oneDNN 2.6 convolves interleaved channels by a matrix product alone, which faults.
@@ -56,7 +60,8 @@ constexpr Gate<Subject> kAvx2{"AVX2", [](const Subject& s) { return has_feature(
 constexpr Gate<Subject> kAvx512{"AVX-512", [](const Subject& s) { return has_feature(s, "avx512f"); }, features};
 constexpr Gate<Subject> kAvx512Bf16{
     "AVX512_BF16 for bf16",
-    [](const Subject& s) { return s.problem.dtype == Element::F32 || has_feature(s, "avx512_bf16"); }, features};
+    [](const Subject& s) { return s.problem.input.element == Element::F32 || has_feature(s, "avx512_bf16"); },
+    features};
 
 constexpr Gate<Subject> kDirectGates[] = {
     kOnCpu,
@@ -157,16 +162,16 @@ constexpr Gate<Subject> kWidenedGates[] = {
     kUnscaled,
     kMeetsInput,
     kFitsImage,
-    {"bf16 activations", [](const Subject& s) { return s.problem.dtype == Element::BF16; },
-     [](const Subject& s) { return std::string(element_spelling(s.problem.dtype)); }},
+    {"bf16 activations", [](const Subject& s) { return s.problem.input.element == Element::BF16; },
+     [](const Subject& s) { return std::string(element_spelling(s.problem.input.element)); }},
     kWholeVectors,
 };
 
 constexpr Gate<Subject> kReferenceGates[] = {
     kOnCpu,
     {"fp32 or bf16 frames to norm",
-     [](const Subject& s) { return s.problem.norm == Norm::None || s.problem.output_dtype != Element::F16; },
-     [](const Subject& s) { return std::string(element_spelling(s.problem.output_dtype)); }},
+     [](const Subject& s) { return s.problem.norm == Norm::None || s.problem.output.element != Element::F16; },
+     [](const Subject& s) { return std::string(element_spelling(s.problem.output.element)); }},
 };
 
 constexpr Candidate kCpu[] = {
@@ -284,7 +289,7 @@ DispatchRow row_of(const Candidate& candidate, const Subject& subject, std::stri
     DispatchRow row{.candidate = candidate.name, .reason = std::move(reason), .rounding = candidate.rounding};
     row.open = row.reason.empty();
     if (!row.open) return row;
-    row.error = expected_error(row.rounding, subject.problem.dtype);
+    row.error = expected_error(row.rounding, subject.problem.input.element);
     if (plan == nullptr) return row;
     row.unrated = !subject.chip.rated;
     if (subject.chip.rated) {

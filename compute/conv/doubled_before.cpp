@@ -40,7 +40,7 @@ class DoubledBefore final : public Convolution {
             [this, doubled, input = std::vector(tensors.input.begin(), tensors.input.end())]() -> Result<void> {
                 const ConvProblem& p = problem();
                 const auto pixel_bytes =
-                    static_cast<std::size_t>(p.c_in) * static_cast<std::size_t>(element_bytes(p.dtype));
+                    static_cast<std::size_t>(p.c_in) * static_cast<std::size_t>(element_bytes(p.input.element));
                 double_frames(input, doubled, p.h, p.w, pixel_bytes);
                 return {};
             });

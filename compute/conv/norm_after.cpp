@@ -42,12 +42,12 @@ class NormAfter final : public Convolution {
     void norm_frames(const std::vector<std::byte*>& output, const std::vector<std::byte*>& normed) const {
         const ConvProblem& p = problem();
         const std::int64_t rows = static_cast<std::int64_t>(output.size()) * p.h_out();
-        const std::int64_t row_bytes = p.w_out() * p.filter.k * tensor::bytes_per_element(p.output_dtype);
+        const std::int64_t row_bytes = p.w_out() * p.filter.k * tensor::bytes_per_element(p.output.element);
 #pragma omp parallel for schedule(static)
         for (std::int64_t row = 0; row < rows; ++row) {
             const std::int64_t frame = row / p.h_out(), at = row % p.h_out() * row_bytes;
             rms_norm_pixels(output[frame] + at, normed[frame] + at, gamma_.data(), p.w_out(), p.filter.k,
-                            p.output_dtype, p.norm_activation);
+                            p.output.element, p.norm_activation);
         }
     }
 

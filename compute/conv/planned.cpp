@@ -45,7 +45,7 @@ class PlannedConvolution final : public Convolution {
           loaded_(std::move(loaded)),
           weights_(&weights) {
         weights.expect(plan_.packing.layout,
-                       static_cast<std::uint64_t>(problem.filter_elements()) * element_bytes(problem.dtype));
+                       static_cast<std::uint64_t>(problem.filter_elements()) * element_bytes(problem.input.element));
     }
 
     std::string_view backend() const override { return method_; }

@@ -13,6 +13,29 @@ struct NamedValue {
     std::int64_t value;
 };
 
+/// The combinations that some method takes.
+Result<void> validate_storage(const ConvProblem& p) {
+    const Element operand = p.input.element;
+    if (operand != Element::F32 && operand != Element::BF16 && operand != Element::F16 && operand != Element::F8E4M3)
+        return fail(ErrorCode::InvalidArgument, "convolution: the input is {}, wanted F32, BF16, F16 or F8_E4M3",
+                    tensor::to_string(operand));
+    if (p.weight.element != operand)
+        return fail(ErrorCode::InvalidArgument, "convolution: the filter is {}, wanted {} as the input",
+                    tensor::to_string(p.weight.element), tensor::to_string(operand));
+    const Element narrow = operand == Element::F8E4M3 ? Element::BF16 : operand;
+    if (p.output.element != narrow && p.output.element != Element::F32)
+        return fail(ErrorCode::InvalidArgument, "convolution: the output is {}, wanted {}",
+                    tensor::to_string(p.output.element),
+                    operand == Element::F32 ? "F32" : fmt::format("{} or F32", tensor::to_string(narrow)));
+    if (p.normed != p.output || p.output.scale != 1)
+        return fail(ErrorCode::InvalidArgument,
+                    "convolution: the output is {} of scale {} and its norm {} of scale {}, wanted one element of "
+                    "scale 1 for both",
+                    tensor::to_string(p.output.element), p.output.scale, tensor::to_string(p.normed.element),
+                    p.normed.scale);
+    return {};
+}
+
 }  // namespace
 
 Result<void> validate(const ConvProblem& p) {
@@ -52,16 +75,7 @@ Result<void> validate(const ConvProblem& p) {
         return fail(ErrorCode::InvalidArgument, "convolution: {} groups do not divide both c_in {} and k {}", p.groups,
                     p.c_in, p.filter.k);
     }
-    if (p.dtype != Element::F32 && p.dtype != Element::BF16 && p.dtype != Element::F16 && p.dtype != Element::F8E4M3) {
-        return fail(ErrorCode::InvalidArgument, "convolution: dtype is {}, wanted F32, BF16, F16 or F8_E4M3",
-                    tensor::to_string(p.dtype));
-    }
-    const Element narrow = p.dtype == Element::F8E4M3 ? Element::BF16 : p.dtype;
-    if (p.output_dtype != narrow && p.output_dtype != Element::F32) {
-        return fail(ErrorCode::InvalidArgument, "convolution: output_dtype is {}, wanted {}",
-                    tensor::to_string(p.output_dtype),
-                    p.dtype == Element::F32 ? "F32" : fmt::format("{} or F32", tensor::to_string(narrow)));
-    }
+    KG_CHECK(validate_storage(p));
     if (p.empty()) {
         return fail(ErrorCode::InvalidArgument,
                     "convolution: the filter of {}x{}x{} taps does not fit the padded input, output would be {}x{}x{}",
@@ -69,7 +83,7 @@ Result<void> validate(const ConvProblem& p) {
     }
     const bool carries = p.n == 1 && p.filter.q > 1 && p.stride.d == 1 && p.dilation.d == 1 &&
                          p.pad.front == p.filter.q - 1 && p.pad.back == p.filter.q - 1 &&
-                         p.output_dtype == Element::F32 && !p.residual && p.activation == Activation::None &&
+                         p.output.element == Element::F32 && !p.residual && p.activation == Activation::None &&
                          p.norm == Norm::None;
     if (p.carried && !carries) {
         return fail(ErrorCode::InvalidArgument,
@@ -83,9 +97,10 @@ Result<void> validate(const ConvProblem& p) {
     if (frame(p.h, p.w, p.c_in) > kLimit || frame(p.h_out(), p.w_out(), p.filter.k) > kLimit) {
         return fail(ErrorCode::OutOfRange, "convolution: a frame of {} has more than 2^31 - 1 elements", p.to_string());
     }
-    if (!std::isfinite(p.alpha) || !std::isfinite(p.beta)) {
-        return fail(ErrorCode::InvalidArgument, "convolution: alpha is {} and beta {}, wanted finite numbers", p.alpha,
-                    p.beta);
+    if (!std::isfinite(p.product_scale()) || !std::isfinite(p.beta)) {
+        return fail(ErrorCode::InvalidArgument,
+                    "convolution: the operands' scales are {} and {}, beta is {}, wanted finite numbers", p.input.scale,
+                    p.weight.scale, p.beta);
     }
     if (!(p.negative_slope >= 0 && p.negative_slope <= 1)) {
         return fail(ErrorCode::InvalidArgument, "convolution: negative_slope is {}, wanted 0 to 1", p.negative_slope);

@@ -62,7 +62,7 @@ struct Family {
     /// many latent channels has its tensor names.
     std::string relative_of{};
     std::string in_file_name{};     ///< a part of its files' names, in lower case: "lighttae"
-    nn::Factors factors;            ///< of its decoder's network
+    nn::Rates rates;                ///< of its decoder's network
     bool one_latent_frame = false;  ///< for pictures: a clip is one latent frame
     bool is_small = false;          ///< made to be fast: suits previews of the other families that take its latents
     double fps = 24;                ///< of the videos whose latents it takes, where nothing says otherwise
@@ -77,6 +77,7 @@ struct Family {
     /// value. Null: the family does not come as a folder with a config.json.
     std::vector<std::pair<std::string, std::string>> (*config)(const Widths& widths) = nullptr;
     nn::Network (*decoder)(const Widths& widths) = nullptr;
+    nn::Network (*encoder)(const Widths& widths) = nullptr;              ///< pictures to latents; null: not built
     std::string (*diffusers_name)(std::string_view original) = nullptr;  ///< of a parameter of `decoder`
 };
 

@@ -10,7 +10,7 @@ Family lightvae() {
             .diffusers_class = "",
             .latents = "Wan 2.1",
             .relative_of = "wan2.1",
-            .factors = {.time = 4, .space = 8},
+            .rates = {.time = {1, 4}, .space = {1, 8}},
             .fps = 16,
             .published = {.dim = 24, .z_dim = 16},
             .dim = {"decoder.head.0.gamma", 0},

@@ -11,7 +11,7 @@ Family qwen_image() {
             .diffusers_class = "AutoencoderKLQwenImage",
             .latents = "Wan 2.1",
             .relative_of = "wan2.1",
-            .factors = {.time = 4, .space = 8},
+            .rates = {.time = {1, 4}, .space = {1, 8}},
             .one_latent_frame = true,
             .published = {.dim = 96, .z_dim = 16},
             .dim = {"decoder.head.0.gamma", 0},

@@ -98,7 +98,7 @@ Family family(std::string name, std::string title, std::string latents, std::int
             .title = std::move(title),
             .diffusers_class = "",
             .latents = std::move(latents),
-            .factors = nn::factors(decoder({1, z_dim})),
+            .rates = nn::rates(decoder({1, z_dim})),
             .is_small = true,
             .published = {.dim = 64, .z_dim = z_dim},
             .dim = {"decoder.20.weight", 0},

@@ -186,7 +186,7 @@ Family wan21() {
             .title = "Wan 2.1",
             .diffusers_class = "AutoencoderKLWan",
             .latents = "Wan 2.1",
-            .factors = {.time = 4, .space = 8},
+            .rates = {.time = {1, 4}, .space = {1, 8}},
             .fps = 16,
             .published = {.dim = 96, .z_dim = 16},
             .dim = {"decoder.head.0.gamma", 0},

@@ -114,7 +114,7 @@ Family wan22() {
             .title = "Wan 2.2",
             .diffusers_class = "AutoencoderKLWan",
             .latents = "Wan 2.2",
-            .factors = {.time = 4, .space = 16},
+            .rates = {.time = {1, 4}, .space = {1, 16}},
             .published = {.dim = 256, .z_dim = 48},
             .dim = {"decoder.head.0.gamma", 0},
             .z_dim = {"conv2.bias", 0},

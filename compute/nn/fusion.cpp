@@ -95,7 +95,8 @@ class Fusion {
     void begin(std::size_t i, const primitive::UpsampleSpace&) {
         const std::vector<std::size_t>& users = users_[i + 1];
         const auto* conv = users.size() == 1 ? at<primitive::Conv>(users.front()) : nullptr;
-        if (conv != nullptr && conv->filter.q == 1 && !repeated_.contains(input_of(i)))
+        const bool keeps_size = conv != nullptr && conv->stride.all(1) && conv->edges == primitive::Conv::Edges::Around;
+        if (keeps_size && conv->filter.q == 1 && !repeated_.contains(input_of(i)))
             doubled_[i + 1] = input_of(i);
         else
             place_own(i);
@@ -264,7 +265,8 @@ const primitive::Conv* input_map(const Network& network) {
     const std::vector<Node>& nodes = network.nodes();
     const auto* map = nodes.size() < 2 ? nullptr : std::get_if<primitive::Conv>(&nodes.front().primitive);
     const std::int64_t channels = network.input_channels();
-    if (map == nullptr || map->filter != conv::Filter{channels, 1, 1, 1} || nodes.front().steps != Steps::All)
+    if (map == nullptr || map->filter != conv::Filter{channels, 1, 1, 1} || !map->stride.all(1) ||
+        nodes.front().steps != Steps::All)
         return nullptr;
     const Value made = Network::input() + 1;
     for (const Node& node : std::span(nodes).subspan(1)) {
@@ -280,7 +282,7 @@ Value stored_input(const Network& network) {
     return input_limit(network) != 0 || input_map(network) != nullptr ? Network::input() + 1 : Network::input();
 }
 
-conv::ConvProblem conv_problem(const ConvPass& pass, const Extent& input, tensor::DType dtype) {
+conv::ConvProblem conv_problem(const ConvPass& pass, const Extent& input, std::span<const conv::Storage> stored) {
     const primitive::Conv& conv = *pass.conv;
     conv::ConvProblem problem;
     problem.d = input.frames + conv.history();
@@ -289,10 +291,11 @@ conv::ConvProblem conv_problem(const ConvPass& pass, const Extent& input, tensor
     problem.c_in = input.channels;
     problem.upsample = pass.upsample;
     problem.filter = conv.filter;
-    problem.pad.top = problem.pad.bottom = conv.filter.r / 2;
-    problem.pad.left = problem.pad.right = conv.filter.s / 2;
-    problem.dtype = dtype;
-    problem.output_dtype = conv.stored == primitive::Conv::Stored::Float32 ? tensor::DType::F32 : dtype;
+    problem.stride = conv.stride;
+    problem.pad = conv.padding();
+    problem.input = problem.weight = stored[pass.input];
+    problem.output = stored[pass.output];
+    problem.normed = stored[pass.norm ? pass.norm->output : pass.output];
     problem.activation = pass.activation;
     problem.negative_slope = pass.negative_slope;
     problem.bias = conv.bias || conv.shift != 0;

@@ -6,6 +6,7 @@
 #include <kinetograph/engine/base/result.hpp>
 
 #include <optional>
+#include <span>
 #include <variant>
 #include <vector>
 
@@ -93,7 +94,7 @@ const primitive::Conv* input_map(const Network& network);
 Value stored_input(const Network& network);
 
 /// The convolution of the pass on `input`, before a time shuffle, without residual and norm. Frames kept from the step
-/// before count as input.
-conv::ConvProblem conv_problem(const ConvPass& pass, const Extent& input, tensor::DType dtype);
+/// before count as input. `stored`: storages() of the network. A filter is stored as the input.
+conv::ConvProblem conv_problem(const ConvPass& pass, const Extent& input, std::span<const conv::Storage> stored);
 
 }  // namespace kinetograph::nn

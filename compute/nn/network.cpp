@@ -1,6 +1,7 @@
 #include <kinetograph/compute/nn/network.hpp>
 
 #include <cassert>
+#include <numeric>
 
 namespace kinetograph::nn {
 
@@ -8,7 +9,14 @@ namespace primitive {
 
 Extent Conv::output(Extent x) const {
     assert(x.channels == c_in);
-    return {x.frames, x.height, x.width, filter.k};
+    const conv::Padding pad = padding();
+    return {x.frames / stride.d, (x.height + pad.top + pad.bottom - filter.r) / stride.h + 1,
+            (x.width + pad.left + pad.right - filter.s) / stride.w + 1, filter.k};
+}
+
+conv::Padding Conv::padding() const {
+    if (edges == Edges::After) return {.bottom = filter.r - stride.h, .right = filter.s - stride.w};
+    return {.top = filter.r / 2, .bottom = filter.r / 2, .left = filter.s / 2, .right = filter.s / 2};
 }
 
 void Conv::list(std::vector<Parameter>& parameters) const {
@@ -66,9 +74,29 @@ std::vector<Extent> extents(const Network& network, Extent input, bool first_ste
     return result;
 }
 
-Factors factors(const Network& network) {
-    const Extent output = extents(network, {1, 1, 1, network.input_channels()}, false).back();
-    return {.time = output.frames, .space = output.height};
+std::vector<conv::Storage> storages(const Network& network, conv::Storage input) {
+    std::vector<conv::Storage> result{input};
+    for (const Node& node : network.nodes()) {
+        const auto* conv = std::get_if<primitive::Conv>(&node.primitive);
+        const bool float32 = conv != nullptr && conv->stored == primitive::Conv::Stored::Float32;
+        result.push_back(float32 ? conv::Storage(Element::F32) : result[node.input]);
+    }
+    return result;
+}
+
+Rates rates(const Network& network) {
+    Extent input{1, 1, 1, network.input_channels()};  // which every stride divides
+    for (const Node& node : network.nodes())
+        if (const auto* conv = std::get_if<primitive::Conv>(&node.primitive)) {
+            input.frames *= conv->stride.d;
+            input.height = input.width *= conv->stride.h;
+        }
+    const Extent output = extents(network, input, false).back();
+    const auto rate = [](std::int64_t in, std::int64_t out) {
+        const std::int64_t common = std::gcd(in, out);
+        return Rate{in / common, out / common};
+    };
+    return {.time = rate(input.frames, output.frames), .space = rate(input.height, output.height)};
 }
 
 }  // namespace kinetograph::nn

@@ -30,9 +30,9 @@ struct Extent {
 
 namespace primitive {
 
-/// Stride 1. Rows and columns are padded with zeros to the input's size. Causal in time: the input is preceded by the
-/// last q - 1 input frames of the step before, or by zeros in a clip's first step.
-/// Parameters `key`.weight, `key`.bias.
+/// Zeros surround each frame, so that a stride of 1 makes frames of the input's size and one of 2 halves them. Causal
+/// in time: the input is preceded by the last q - stride.d input frames of the step before, or by zeros in a clip's
+/// first step. Parameters `key`.weight, `key`.bias.
 struct Conv {
     std::string key;
     std::int64_t c_in = 0;
@@ -52,12 +52,18 @@ struct Conv {
     std::string grown_by{};
     std::int64_t growth = 1;
     float scale = 1, shift = 0;  ///< of the output, folded into the parameters
+    /// Divides the frames of every step in which it runs, and their rows and columns.
+    conv::Dhw stride{};
+    /// Where the zeros are: r / 2 rows above and below and s / 2 columns on either side, or r - stride.h rows below and
+    /// s - stride.w columns to the right.
+    enum class Edges : std::uint8_t { Around, After } edges = Edges::Around;
     /// Key of a 1x1 convolution of k / 3 channels, with bias as this one, that comes in the checkpoint after the
     /// attention whose query, key and value this one makes. It is applied to the values instead, the last third of the
     /// output channels, as one filter: the attention's weights sum to one, so its result is the same. Empty: none.
     std::string projected_by{};
 
-    std::int64_t history() const { return filter.q - 1; }  ///< input frames that it keeps from step to step
+    std::int64_t history() const { return filter.q - stride.d; }  ///< input frames that it keeps from step to step
+    conv::Padding padding() const;
     Extent output(Extent x) const;
     void list(std::vector<Parameter>& parameters) const;
 };
@@ -185,20 +191,31 @@ struct Node {
     Steps steps = Steps::All;
 };
 
-/// Output frames for one input frame, and output pixels a side for one input pixel, after a clip's first step.
-struct Factors {
-    std::int64_t time = 1, space = 1;
-    /// Frames of video that a clip's first `latent_frames` become: the first of them one, each later one `time`.
-    std::int64_t frames_of(std::int64_t latent_frames) const {
-        return latent_frames < 1 ? 0 : 1 + time * (latent_frames - 1);
-    }
-    friend bool operator==(const Factors&, const Factors&) = default;
+/// `in` of the input become `out` of the output, in lowest terms.
+struct Rate {
+    std::int64_t in = 1, out = 1;
+    std::int64_t of(std::int64_t input) const { return input * out / in; }
+    friend bool operator==(const Rate&, const Rate&) = default;
+};
+
+/// Frames after a clip's first step, and pixels a side.
+struct Rates {
+    Rate time, space;
+    /// Output frames that a clip's first `input` frames become: the first of them one, the later ones by the rate.
+    std::int64_t frames_of(std::int64_t input) const { return input < 1 ? 0 : 1 + time.of(input - 1); }
+    friend bool operator==(const Rates&, const Rates&) = default;
+};
+
+/// What the values at an end of a network are.
+enum class End : std::uint8_t { Latents, Pictures };
+struct Ends {
+    End input = End::Latents, output = End::Pictures;  ///< a decoder's
 };
 
 /// Primitives in an order in which they can run. The last one makes the output.
 class Network {
   public:
-    explicit Network(std::int64_t input_channels) : input_channels_(input_channels) {}
+    explicit Network(std::int64_t input_channels, Ends ends = {}) : input_channels_(input_channels), ends_(ends) {}
 
     static constexpr Value input() { return 0; }
     /// Appends a primitive that reads `x`, and names what it makes.
@@ -209,6 +226,7 @@ class Network {
     Value module(std::string name, Value x);
 
     std::int64_t input_channels() const { return input_channels_; }
+    Ends ends() const { return ends_; }
     const std::vector<Node>& nodes() const { return nodes_; }
     Value output() const { return nodes_.size(); }
     /// Values that have a module's name, in the order in which they are made.
@@ -216,6 +234,7 @@ class Network {
 
   private:
     std::int64_t input_channels_;
+    Ends ends_;
     std::vector<Node> nodes_;
     std::vector<std::pair<Value, std::string>> modules_;
 };
@@ -227,6 +246,10 @@ std::vector<Parameter> parameters(const Network& network);
 /// channels.
 std::vector<Extent> extents(const Network& network, Extent input, bool first_step);
 
-Factors factors(const Network& network);
+/// How every value is stored, indexed by Value: as the network's input, which is `input`, except what a convolution
+/// stores otherwise (primitive::Conv::stored), and what is made of that.
+std::vector<conv::Storage> storages(const Network& network, conv::Storage input);
+
+Rates rates(const Network& network);
 
 }  // namespace kinetograph::nn

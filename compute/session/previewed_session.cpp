@@ -15,11 +15,11 @@ Result<void> check_preview(const vae::Checkpoint& preview, const vae::Checkpoint
     if (small.latents != family.latents || preview.z_dim() != large.z_dim())
         return fail(ErrorCode::InvalidArgument, "{} is a {} decoder of {} latents, {} a {} decoder of {} latents",
                     preview.name(), small.title, small.latents, large.name(), family.title, family.latents);
-    if (nn::factors(preview.network()) != nn::factors(large.network()) ||
+    if (nn::rates(preview.network()) != nn::rates(large.network()) ||
         preview.one_latent_frame() != large.one_latent_frame())
         return fail(ErrorCode::InvalidArgument, "{} makes frames of {} times the latents' side, {} of {} times",
-                    preview.name(), nn::factors(preview.network()).space, large.name(),
-                    nn::factors(large.network()).space);
+                    preview.name(), nn::rates(preview.network()).space.out, large.name(),
+                    nn::rates(large.network()).space.out);
     return {};
 }
 

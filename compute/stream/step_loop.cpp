@@ -107,7 +107,7 @@ void StepLoop::state_facts(const FeedPlan& feed, const vae::StackMemory& beside,
     const vae::StepFrames frames = clip.model().step_frames(clip.latent_size(), options.latent_frames);
     facts_ = {.width = frames.width,
               .height = frames.height,
-              .frames = feed.latents > 0 ? clip.model().factors().frames_of(feed.latents) : 0,
+              .frames = feed.latents > 0 ? clip.model().rates().frames_of(feed.latents) : 0,
               .frames_of_a_step = frames.most,
               .fps = stepper_->fps(),
               .slots = options.slots,

@@ -42,6 +42,7 @@ std::optional<std::int64_t> halo(const std::vector<nn::Pass>& passes, std::size_
         for (const nn::Value output : outputs_of(passes[i]))
             if (const auto made = around.extract(output)) rows = std::max(rows, made.mapped());
         if (const auto* conv = std::get_if<nn::ConvPass>(&passes[i])) {
+            if (!conv->conv->stride.all(1)) return std::nullopt;
             if (conv->residual == value) return std::nullopt;  // the sum would overwrite it
             if (conv->residual) need(*conv->residual, rows);
             rows += conv->conv->filter.r / 2;

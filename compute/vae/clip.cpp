@@ -40,8 +40,8 @@ graph::BufferDesc Clip::frame_desc(FrameFormat format, graph::MemoryDomain domai
             domain};
 }
 
-Result<std::vector<graph::Buffer>> Clip::declare(graph::FrameGraph& graph, const LatentBuffer& latents,
-                                                 const ClipFrames& frames, std::int64_t latent_frames) {
+Result<std::vector<graph::Buffer>> Clip::declare(graph::FrameGraph& graph, const InputBuffer& latents,
+                                                 const StepOutput& frames, std::int64_t latent_frames) {
     KG_TRY(const auto kind, next(latent_frames));
     const FindKept find_kept = [this](const std::string& key, std::uint64_t bytes) {
         return graph::Physical{reinterpret_cast<std::uintptr_t>(kept_.at(key)->data()), 0, bytes};
@@ -51,7 +51,7 @@ Result<std::vector<graph::Buffer>> Clip::declare(graph::FrameGraph& graph, const
 
 FrameRange Clip::advance(std::int64_t latent_frames) {
     next_latent_ += latent_frames;
-    const FrameRange range{next_frame_, factors_.frames_of(next_latent_) - next_frame_};
+    const FrameRange range{next_frame_, rates_.frames_of(next_latent_) - next_frame_};
     next_frame_ += range.count;
     return range;
 }

@@ -47,14 +47,14 @@ class Clip {
     /// A step's latents, [latent_frames, z_dim, h, w] of `dtype`, where the device addresses them.
     graph::Buffer import_latents(graph::FrameGraph& graph, const graph::Physical& memory,
                                  std::int64_t latent_frames = 1, tensor::DType dtype = tensor::DType::F32) const;
-    /// The buffer of one frame, for ClipFrames::places.
+    /// The buffer of one frame, for StepOutput::places.
     graph::BufferDesc frame_desc(FrameFormat format) const { return frame_desc(format, placement_.memory); }
     graph::BufferDesc frame_desc(FrameFormat format, graph::MemoryDomain domain) const;
     /// Adds the passes of the next step to `graph`: they decode `latents`, read the frames kept and keep new ones.
     /// Returns the contents of the frames, one buffer each. Call advance() after the execution, or reset() if that
     /// failed. Errors: those of next() and declare_step().
-    Result<std::vector<graph::Buffer>> declare(graph::FrameGraph& graph, const LatentBuffer& latents,
-                                               const ClipFrames& frames = {}, std::int64_t latent_frames = 1);
+    Result<std::vector<graph::Buffer>> declare(graph::FrameGraph& graph, const InputBuffer& latents,
+                                               const StepOutput& frames = {}, std::int64_t latent_frames = 1);
     /// Called when a step has been submitted: the next one goes on where it ends. Returns which frames of the clip it
     /// makes.
     FrameRange advance(std::int64_t latent_frames = 1);
@@ -79,12 +79,12 @@ class Clip {
 
   private:
     Clip(std::shared_ptr<Model> model, const StepPlans& plans, const Placement& placement)
-        : model_(std::move(model)), plans_(&plans), placement_(placement), factors_(model_->factors()) {}
+        : model_(std::move(model)), plans_(&plans), placement_(placement), rates_(model_->rates()) {}
 
     std::shared_ptr<Model> model_;
     const StepPlans* plans_;
     Placement placement_;
-    nn::Factors factors_;
+    nn::Rates rates_;
     std::int64_t next_latent_ = 0, next_frame_ = 0;
     std::map<std::string, std::unique_ptr<accel::Memory>> kept_;  ///< by key, as in StepPlans::kept_bytes
     std::optional<Error> ended_;

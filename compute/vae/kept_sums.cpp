@@ -46,15 +46,16 @@ conv::ConvProblem summed_problem(conv::ConvProblem whole, const SummedRun& run, 
     return whole;
 }
 
-Summed find_summed(std::span<const nn::Pass> passes, std::span<const nn::Extent> extents, tensor::DType dtype,
+Summed find_summed(std::span<const nn::Pass> passes, std::span<const nn::Extent> extents,
+                   std::span<const conv::Storage> stored,
                    const std::function<std::string_view(const conv::ConvProblem&)>& method_of) {
     const auto* pass = passes.empty() ? nullptr : std::get_if<nn::ConvPass>(&passes.back());
     if (pass == nullptr || pass->residual || pass->norm || pass->shuffle != 1 || pass->upsample ||
-        pass->activation != conv::Activation::None)
+        pass->activation != conv::Activation::None || !pass->conv->stride.all(1))
         return {};
     const std::int64_t history = pass->conv->history(), group = extents[pass->output].frames;
-    const conv::ConvProblem whole = nn::conv_problem(*pass, extents[pass->input], dtype);
-    if (history == 0 || group < 2 * history || whole.output_dtype != tensor::DType::F32 ||
+    const conv::ConvProblem whole = nn::conv_problem(*pass, extents[pass->input], stored);
+    if (history == 0 || group < 2 * history || whole.output.element != tensor::DType::F32 ||
         whole.output_frame_bytes() >= whole.input_frame_bytes())
         return {};
     for (const bool in_groups : {true, false}) {

@@ -51,7 +51,8 @@ conv::ConvProblem summed_problem(conv::ConvProblem whole, const SummedRun& run, 
 /// take less memory than its frames, a latent frame makes at least twice the frames of its history (`extents`: of a
 /// step of one latent frame that is not a clip's first), and dispatch (`method_of`) chooses the same method for each of
 /// its runs as for the convolution in one piece.
-Summed find_summed(std::span<const nn::Pass> passes, std::span<const nn::Extent> extents, tensor::DType dtype,
+Summed find_summed(std::span<const nn::Pass> passes, std::span<const nn::Extent> extents,
+                   std::span<const conv::Storage> stored,
                    const std::function<std::string_view(const conv::ConvProblem&)>& method_of);
 
 }  // namespace kinetograph::vae

@@ -54,9 +54,10 @@ Result<void> check_statistics(const std::vector<float>& std, const std::vector<f
 
 std::vector<StepKind> kinds_of_steps(const NetworkDesc& network, const StackSize& size) {
     std::vector<StepKind> result;
+    const std::int64_t group = nn::rates(network.network).time.in;
     for (std::int64_t frames = 1; frames <= size.max_frames; ++frames) {
-        if (!network.one_step) result.push_back({false, frames});
-        result.push_back({true, frames});
+        if (!network.one_step && frames % group == 0) result.push_back({false, frames});
+        if (group == 1 || frames == 1) result.push_back({true, frames});
     }
     return result;
 }
@@ -132,19 +133,24 @@ StepFrames Model::step_frames(LatentSize size, std::int64_t latent_frames) const
 
 /// Limits the size so that no frame between two primitives has more than 2^31 - 1 elements.
 Result<void> Model::check(const StackSize& size) const {
-    for (const std::int64_t side : {size.height, size.width})
+    const nn::Rate space = rates().space;
+    if (size.height % space.in != 0 || size.width % space.in != 0)
+        return fail(ErrorCode::InvalidArgument, "pictures of {}x{}: each side must be a multiple of {} pixels",
+                    size.width, size.height, space.in);
+    const LatentSize latents{size.height / space.in, size.width / space.in};
+    for (const std::int64_t side : {latents.height, latents.width})
         if (side < 1 || side > kLargestSide)
             return fail(ErrorCode::InvalidArgument, "latents of {}x{}: each side must be 1 to {} latent pixels",
-                        size.width, size.height, kLargestSide);
+                        latents.width, latents.height, kLargestSide);
     const nn::Network& network = network_.network;
     std::int64_t widest = 0;  // elements of a frame, for each latent pixel
-    for (const nn::Extent& extent : nn::extents(network, {1, 1, 1, network.input_channels()}, true))
+    for (const nn::Extent& extent : nn::extents(network, {1, space.in, space.in, network.input_channels()}, true))
         widest = std::max(widest, extent.height * extent.width * extent.channels);
-    const std::int64_t space = factors().space, pixels = space * space * size.width * size.height;
-    const std::int64_t most = std::numeric_limits<std::int32_t>::max() * space * space / widest;
+    const std::int64_t scale = std::max(space.in, space.out), pixels = scale * scale * latents.width * latents.height;
+    const std::int64_t most = std::numeric_limits<std::int32_t>::max() * scale * scale / widest;
     if (pixels > most)
         return fail(ErrorCode::InvalidArgument, "latents of {}x{} are {} pixels of video, {} takes up to {}",
-                    size.width, size.height, pixels, name_, most);
+                    latents.width, latents.height, pixels, name_, most);
     return {};
 }
 
@@ -323,8 +329,8 @@ StackMemory Model::memory_locked(const StepPlans& plans) const {
 }
 
 Result<std::vector<graph::Buffer>> Model::declare(graph::FrameGraph& graph, const StackSize& size, StepKind kind,
-                                                  const FindKept& find_kept, const LatentBuffer& latents,
-                                                  const ClipFrames& output, const Placement& placement) {
+                                                  const FindKept& find_kept, const InputBuffer& latents,
+                                                  const StepOutput& output, const Placement& placement) {
     const Lock lock(mutex_);
     KG_TRY(auto declared, declare_step(graph, network_, size, kind, {parameters_, *operators_, find_kept, placement},
                                        latents, output));

@@ -77,13 +77,13 @@ class Model {
 
     /// Adds the passes of one step to `graph`. Errors: those of declare_step().
     Result<std::vector<graph::Buffer>> declare(graph::FrameGraph& graph, const StackSize& size, StepKind kind,
-                                               const FindKept& find_kept, const LatentBuffer& latents,
-                                               const ClipFrames& output, const Placement& placement = {});
+                                               const FindKept& find_kept, const InputBuffer& latents,
+                                               const StepOutput& output, const Placement& placement = {});
 
     accel::Device& device() const { return device_; }
     const NetworkDesc& network() const { return network_; }
     StepFrames step_frames(LatentSize size, std::int64_t latent_frames = 1) const;  ///< on so many at most
-    nn::Factors factors() const { return nn::factors(network_.network); }
+    nn::Rates rates() const { return nn::rates(network_.network); }
     std::int64_t channels() const { return network_.network.input_channels(); }  ///< of latents
     const std::string& name() const { return name_; }                            ///< the checkpoint's, for messages
 

@@ -67,7 +67,7 @@ std::uint64_t Parameters::bytes() const {
         if (layer.convolutions.empty()) continue;
         const conv::ConvProblem& problem = layer.convolutions.front().convolution->problem();
         bytes += static_cast<std::uint64_t>(layer.weights->packings() * problem.filter_elements()) *
-                 element_bytes(problem.dtype);
+                 element_bytes(problem.input.element);
     }
     return bytes;
 }

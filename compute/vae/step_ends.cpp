@@ -8,38 +8,44 @@ namespace {
 
 using graph::Access;
 
-float limit_of(const NetworkDesc& network) { return network.clamp ? 1.0F : std::numeric_limits<float>::infinity(); }
+float limit_of(const NetworkDesc& network) {
+    const bool pictures = network.network.ends().output == nn::End::Pictures;
+    return network.clamp && pictures ? 1.0F : std::numeric_limits<float>::infinity();
+}
+
+std::string_view word_of(nn::End end) { return end == nn::End::Latents ? "latents" : "pictures"; }
 
 /// A handle of another graph is reported by compile().
-Result<void> check_latents(const graph::FrameGraph& frame, graph::Buffer latents, std::uint64_t bytes) {
-    if (latents.resource() >= frame.resources().size()) return {};
-    const graph::ResourceNode& found = frame.resources()[latents.resource()];
+Result<void> check_bytes(const StepContext& step, graph::Buffer input, std::uint64_t bytes) {
+    if (input.resource() >= step.frame.resources().size()) return {};
+    const graph::ResourceNode& found = step.frame.resources()[input.resource()];
     if (found.bytes >= bytes) return {};
-    return fail(ErrorCode::InvalidArgument, "unpack_latents: \"{}\" has {} bytes, the step's latents are {}",
+    const std::string_view word = word_of(step.network.network.ends().input);
+    return fail(ErrorCode::InvalidArgument, "unpack_{0}: \"{1}\" has {2} bytes, the step's {0} are {3}", word,
                 found.name, found.bytes, bytes);
 }
 
 }  // namespace
 
-Result<Tensor> unpack_latents(const StepContext& step, const LatentBuffer& latents, const nn::Extent& shape) {
-    const Tensor out = tensor_of(shape, step.network.dtype);
-    const std::uint64_t frame_bytes =
-        static_cast<std::uint64_t>(out.pixels() * out.channels) * tensor::bytes_per_element(latents.dtype);
-    KG_CHECK(check_latents(step.frame, latents.buffer, static_cast<std::uint64_t>(out.frames) * frame_bytes));
+Result<Tensor> read_input(const StepContext& step, const InputBuffer& input, const Tensor& out) {
     const NetworkDesc& network = step.network;
+    const std::string name = fmt::format("unpack_{}", word_of(network.network.ends().input));
+    const std::uint64_t frame_bytes =
+        static_cast<std::uint64_t>(out.pixels() * out.channels) * tensor::bytes_per_element(input.dtype);
+    KG_CHECK(check_bytes(step, input.buffer, static_cast<std::uint64_t>(out.frames) * frame_bytes));
     KG_TRY(const auto* map, step.parameters.latent_map(network.scale, network.shift, nn::input_map(network.network)));
-    KG_TRY_IN("unpack_latents", auto op,
-              step.operators.get(conv::UnpackLatentProblem{out.pixels(), out.channels, latents.dtype, out.dtype,
+    KG_TRY_IN(name, auto op,
+              step.operators.get(conv::UnpackLatentProblem{out.pixels(), out.channels, input.dtype, out.stored,
                                                            nn::input_limit(network.network)}));
     struct Data {
         graph::Buffer in;
         Tensor out;
     };
     const Data& data = step.frame.add_pass<Data>(
-        "unpack_latents", step.placement.lane,
+        name, step.placement.lane,
         [&](graph::PassBuilder& pass, Data& d) {
-            d.in = pass.read(latents.buffer, Access::KernelRead);
-            d.out = create(pass, "unpack_latents", out, step.placement.memory);
+            d.in = pass.read(input.buffer, Access::KernelRead);
+            d.out = create(pass, name, out, step.placement.memory);
             pass.run_anew();
         },
         [op, map, frame_bytes](const Data& d, accel::PassContext& lane) {
@@ -58,14 +64,14 @@ namespace {
 
 /// What stores frames like `x` in the format.
 conv::OpProblem stored_as(const StepContext& step, const Tensor& x, FrameFormat format) {
-    if (format == FrameFormat::Rgba8) return conv::StorePictureProblem{x.pixels(), x.dtype};
+    if (format == FrameFormat::Rgba8) return conv::StorePictureProblem{x.pixels(), x.stored};
     const Element stored = format == FrameFormat::Float16 ? Element::F16 : Element::F32;
-    return conv::StoreFloatProblem{x.pixels() * x.channels, x.dtype, stored, limit_of(step.network)};
+    return conv::StoreFloatProblem{x.pixels() * x.channels, x.stored, stored, limit_of(step.network)};
 }
 
 }  // namespace
 
-Result<void> write_output(const StepContext& step, const Tensor& x, PictureRows rows, const ClipFrames& frames,
+Result<void> write_output(const StepContext& step, const Tensor& x, PictureRows rows, const StepOutput& frames,
                           Written& written) {
     KG_TRY_IN("write_frames", auto op, step.operators.get(stored_as(step, x, frames.format)));
     const std::uint64_t row_bytes = static_cast<std::uint64_t>(x.width) * bytes_per_pixel(frames.format, x.channels);
@@ -104,8 +110,10 @@ Result<void> write_output(const StepContext& step, const Tensor& x, PictureRows 
     return {};
 }
 
-Result<Written> begin_output(const nn::Extent& shape, const ClipFrames& frames) {
+Result<Written> begin_output(const nn::Network& network, const nn::Extent& shape, const StepOutput& frames) {
     const auto count = static_cast<std::size_t>(shape.frames);
+    if (frames.format == FrameFormat::Rgba8 && network.ends().output != nn::End::Pictures)
+        return fail(ErrorCode::InvalidArgument, "write_frames: the network ends in latents, which are no pictures");
     if (frames.format == FrameFormat::Rgba8 && shape.channels != 3)
         return fail(ErrorCode::InvalidArgument, "write_frames: pictures have 3 channels, the last layer makes {}",
                     shape.channels);
@@ -115,7 +123,7 @@ Result<Written> begin_output(const nn::Extent& shape, const ClipFrames& frames) 
     return Written{.frames = {frames.places.begin(), frames.places.end()}, .not_finite = frames.not_finite};
 }
 
-std::vector<graph::Buffer> end_output(const StepContext& step, const ClipFrames& frames, Written written) {
+std::vector<graph::Buffer> end_output(const StepContext& step, const StepOutput& frames, Written written) {
     if (written.not_finite) step.frame.export_contents(written.not_finite);
     if (!frames.places.empty())
         for (const graph::Buffer buffer : written.frames) step.frame.export_contents(buffer);
@@ -129,7 +137,7 @@ Result<void> write_trace(const StepContext& step, const Tensor& x, PictureRows r
         KG_TRY(trace.memory,
                step.parameters.device().allocate_pinned("trace " + trace.module, trace.values * sizeof(float)));
     }
-    KG_TRY(auto op, step.operators.get(conv::StoreFloatProblem{x.pixels() * x.channels, x.dtype, Element::F32}));
+    KG_TRY(auto op, step.operators.get(conv::StoreFloatProblem{x.pixels() * x.channels, x.stored, Element::F32}));
     struct Data {
         Tensor in;
     };

@@ -1,4 +1,4 @@
-// The passes at both ends of a step: latents come in, frames go out.
+// The passes at both ends of a step: what comes in, and what goes out.
 #pragma once
 
 #include <kinetograph/compute/vae/step_graph.hpp>
@@ -29,16 +29,16 @@ struct Written {
     graph::Buffer not_finite;
 };
 
-/// Adds the pass that unpacks `latents` to nn::stored_input, an activation of that shape. Errors: InvalidArgument (too
-/// few bytes), those of Parameters and Operators::get.
-Result<Tensor> unpack_latents(const StepContext& step, const LatentBuffer& latents, const nn::Extent& shape);
+/// Adds the pass "unpack_latents" or "unpack_pictures", which makes `first` of the input: nn::stored_input of the
+/// network. Errors: InvalidArgument (too few bytes), those of Parameters and Operators::get.
+Result<Tensor> read_input(const StepContext& step, const InputBuffer& input, const Tensor& first);
 /// Called before anything is written of a step that makes `shape`. Errors: InvalidArgument, as of declare_step().
-Result<Written> begin_output(const nn::Extent& shape, const ClipFrames& output);
+Result<Written> begin_output(const nn::Network& network, const nn::Extent& shape, const StepOutput& output);
 /// Writes `rows` of the picture, which are all of `x`. Errors: those of Operators::get.
-Result<void> write_output(const StepContext& step, const Tensor& x, PictureRows rows, const ClipFrames& output,
+Result<void> write_output(const StepContext& step, const Tensor& x, PictureRows rows, const StepOutput& output,
                           Written& written);
 /// Exports what was written to the caller's memory; returns the contents of the frames.
-std::vector<graph::Buffer> end_output(const StepContext& step, const ClipFrames& output, Written written);
+std::vector<graph::Buffer> end_output(const StepContext& step, const StepOutput& output, Written written);
 /// Adds a pass that copies `x`, rows of a module's output of extent `whole`, to the trace's memory, which the first
 /// call allocates. Errors: those of Device::allocate_pinned and Operators::get.
 Result<void> write_trace(const StepContext& step, const Tensor& x, PictureRows rows, const nn::Extent& whole,

@@ -30,15 +30,17 @@ class StepDeclaration {
           find_kept_(resources.find_kept),
           trace_(trace),
           whole_(nn::extents(network.network, input_extent(), kind.first)),
+          stored_(nn::storages(network.network, network.dtype)),
           extents_(whole_),
           tensors_(extents_.size()),
           tails_(extents_.size()),
           kept_for_(extents_.size()) {}
 
-    Result<std::vector<graph::Buffer>> run(const LatentBuffer& latents, const ClipFrames& output) {
-        KG_TRY(const Tensor input, unpack_latents(context(), latents, input_extent()));
-        made(nn::stored_input(network_.network), input);
-        KG_TRY(written_, begin_output(whole_.back(), output));
+    Result<std::vector<graph::Buffer>> run(const InputBuffer& input, const StepOutput& output) {
+        KG_TRY(const Tensor first,
+               read_input(context(), input, tensor_of(input_extent(), stored_[nn::stored_input(network_.network)])));
+        made(nn::stored_input(network_.network), first);
+        KG_TRY(written_, begin_output(network_.network, whole_.back(), output));
         KG_TRY(const auto passes, nn::fuse(network_.network, {.first_step = kind_.first}));
         if (!network_.one_step) find_summed(passes);
         if (size_.bands.count == 1) {
@@ -57,7 +59,7 @@ class StepDeclaration {
         nn::Extent one = input_extent();
         one.frames = 1;
         const auto extents = nn::extents(network_.network, one, false);
-        summed_ = vae::find_summed(passes, extents, network_.dtype,
+        summed_ = vae::find_summed(passes, extents, stored_,
                                    [this](const conv::ConvProblem& problem) { return parameters_.method_of(problem); });
         frames_a_latent_ = extents.back().frames;
     }
@@ -75,7 +77,7 @@ class StepDeclaration {
         }
     }
 
-    Result<void> declare_in_bands(const std::vector<nn::Pass>& passes, const ClipFrames& output) {
+    Result<void> declare_in_bands(const std::vector<nn::Pass>& passes, const StepOutput& output) {
         const auto cut = find_cut(passes, size_.bands.upsampling);
         if (!cut)
             return fail(ErrorCode::Unsupported, "the network cannot be cut into bands at its upsampling {}",
@@ -103,7 +105,7 @@ class StepDeclaration {
         band_ = {band, cut, band_ ? band_->index + 1 : 0};
     }
 
-    void write(const ClipFrames& output) {
+    void write(const StepOutput& output) {
         if (error_) return;
         auto done = write_output(context(), made_rows(tensors_.back()), place_of(tensors_.back()), output, written_);
         if (!done) note(std::move(done.error()), "");
@@ -130,8 +132,8 @@ class StepDeclaration {
     void declare(const nn::NormPass& norm) {
         const std::string name = named(norm.norm.norm->key);
         const Tensor& x = tensors_[norm.input];
-        const Operator op =
-            bind(conv::NormProblem{x.pixels(), x.channels, x.dtype, x.dtype, norm.norm.activation}, name);
+        const Operator op = bind(
+            conv::NormProblem{x.pixels(), x.channels, x.stored, stored_[norm.norm.output], norm.norm.activation}, name);
         struct Data {
             Tensor in, out;
         };
@@ -139,7 +141,7 @@ class StepDeclaration {
             name, placement_.lane,
             [&](graph::PassBuilder& pass, Data& d) {
                 d.in = read(pass, x);
-                d.out = create(pass, name, x);
+                d.out = create(pass, name, tensor_of(extents_[norm.norm.output], stored_[norm.norm.output]));
             },
             [op, gamma = value_or_note(parameters_.gamma(norm.norm.norm->key))](const Data& d,
                                                                                 accel::PassContext& lane) {
@@ -160,8 +162,8 @@ class StepDeclaration {
         }
         const std::string key = named(fused.conv->key);
         const Tensor x = part_of(fused.input, part);
-        const conv::ConvProblem whole = nn::conv_problem(fused, {x.frames, x.height, x.width, x.channels}, x.dtype);
-        Tensor out = tensor_of(extents_[fused.output], whole.output_dtype);
+        const conv::ConvProblem whole = nn::conv_problem(fused, {x.frames, x.height, x.width, x.channels}, stored_);
+        Tensor out = tensor_of(extents_[fused.output], stored_[fused.output]);
         if (part != Part::Whole) out.frames = x.frames;
         const std::vector<const conv::Convolution*> parts = convolutions(fused, whole);
         if (error_) return;
@@ -182,7 +184,10 @@ class StepDeclaration {
                 } else if (fused.stored != conv::Norm::Instead) {
                     d.out = place(pass, key, fused.output, part, out);
                 }
-                if (fused.norm) d.normed = place(pass, named(fused.norm->norm->key), fused.norm->output, part, out);
+                if (fused.norm) {
+                    out.stored = stored_[fused.norm->output];
+                    d.normed = place(pass, named(fused.norm->norm->key), fused.norm->output, part, out);
+                }
                 std::uint64_t bytes = 0;
                 for (const conv::Convolution* each : parts) bytes = std::max(bytes, each->workspace_bytes());
                 d.workspace = workspace(pass, key, bytes);
@@ -212,8 +217,8 @@ class StepDeclaration {
         const std::string key = named(fused.conv->key);
         const std::int64_t history = fused.conv->history(), frames = extents_[fused.output].frames;
         const Tensor x = tensors_[fused.input], tail = tails_[fused.input];
-        const conv::ConvProblem whole = nn::conv_problem(fused, {frames, x.height, x.width, x.channels}, x.dtype);
-        const Tensor out = tensor_of(extents_[fused.output], whole.output_dtype);
+        const conv::ConvProblem whole = nn::conv_problem(fused, {frames, x.height, x.width, x.channels}, stored_);
+        const Tensor out = tensor_of(extents_[fused.output], stored_[fused.output]);
         Tensor kept = out;
         kept.frames = history;
         struct Run {
@@ -299,8 +304,8 @@ class StepDeclaration {
     void declare(const nn::AttentionPass& attention) {
         const std::string& name = attention.attention->key;
         const Tensor& qkv = tensors_[attention.input];
-        const Tensor out = tensor_of(extents_[attention.output], qkv.dtype);
-        conv::AttentionProblem problem{qkv.pixels(), out.channels, qkv.dtype, qkv.dtype, attention.norm.has_value()};
+        const Tensor out = tensor_of(extents_[attention.output], stored_[attention.output]);
+        conv::AttentionProblem problem{qkv.pixels(), out.channels, qkv.stored, out.stored, attention.norm.has_value()};
         if (attention.norm) problem.norm_activation = attention.norm->activation;
         const Operator op = bind(problem, name);
         if (op == nullptr) return;
@@ -340,7 +345,7 @@ class StepDeclaration {
     void declare(const nn::OperatorPass& own) {
         const std::string name = named(own.key());
         const Tensor& x = tensors_[own.input];
-        const Operator op = bind(own.problem({x.frames, x.height, x.width, x.channels}, x.dtype), name);
+        const Operator op = bind(own.problem({x.frames, x.height, x.width, x.channels}, x.stored), name);
         struct Data {
             Tensor in, out;
         };
@@ -348,7 +353,7 @@ class StepDeclaration {
             name, placement_.lane,
             [&](graph::PassBuilder& pass, Data& d) {
                 d.in = read(pass, x);
-                d.out = create(pass, name, tensor_of(extents_[own.output], x.dtype));
+                d.out = create(pass, name, tensor_of(extents_[own.output], stored_[own.output]));
             },
             [op, repeat = own.repeat](const Data& d, accel::PassContext& lane) {
                 const auto input = repeated(read_only(addresses(lane, d.in)), repeat);
@@ -469,7 +474,7 @@ class StepDeclaration {
     /// Runs after the convolution: the newest frames of `x` replace the kept frames, which it has read.
     void keep(const std::string& key, std::int64_t history, const Tensor& x, graph::Buffer kept) {
         const Operator op =
-            bind(conv::KeepFramesProblem{x.height * x.width * x.channels, x.dtype, x.dtype}, key + ".keep");
+            bind(conv::KeepFramesProblem{x.height * x.width * x.channels, x.stored, x.stored}, key + ".keep");
         struct Data {
             Tensor in;
             graph::Buffer out;
@@ -539,10 +544,11 @@ class StepDeclaration {
     const nn::Operators& operators_;
     const FindKept& find_kept_;
     TraceRequest* trace_;
-    std::vector<nn::Extent> whole_;    ///< [nn::Value], of the picture
-    std::vector<nn::Extent> extents_;  ///< [nn::Value], of the band that is being declared
-    std::vector<Tensor> tensors_;      ///< [nn::Value], of those that were made so far; heads of those made in parts
-    std::vector<Tensor> tails_;        ///< [nn::Value], of those made in parts
+    std::vector<nn::Extent> whole_;            ///< [nn::Value], of the picture
+    const std::vector<conv::Storage> stored_;  ///< [nn::Value]
+    std::vector<nn::Extent> extents_;          ///< [nn::Value], of the band that is being declared
+    std::vector<Tensor> tensors_;  ///< [nn::Value], of those that were made so far; heads of those made in parts
+    std::vector<Tensor> tails_;    ///< [nn::Value], of those made in parts
     std::vector<graph::Buffer> kept_for_;  ///< [nn::Value], where a tail is kept for the next step
     NetworkEnd end_;
     Summed summed_;
@@ -572,8 +578,8 @@ std::uint64_t input_bytes(const NetworkDesc& network, const StackSize& size, std
 
 Result<std::vector<graph::Buffer>> declare_step(graph::FrameGraph& frame, const NetworkDesc& network,
                                                 const StackSize& size, StepKind kind, const StepResources& resources,
-                                                const LatentBuffer& latents, const ClipFrames& output) {
-    return StepDeclaration(frame, network, size, kind, resources, output.trace).run(latents, output);
+                                                const InputBuffer& input, const StepOutput& output) {
+    return StepDeclaration(frame, network, size, kind, resources, output.trace).run(input, output);
 }
 
 }  // namespace kinetograph::vae

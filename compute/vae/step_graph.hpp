@@ -22,11 +22,11 @@ struct NetworkDesc {
     nn::Network network{0};
     std::string title{};                        ///< of the family, for messages; empty: none
     bool one_step = false;                      ///< a clip is one step: nothing is kept for another
-    tensor::DType dtype = tensor::DType::BF16;  ///< of activations and filters
+    tensor::DType dtype = tensor::DType::BF16;  ///< of values and filters, where the network says nothing else
     conv::Sums sums = conv::Sums::Exact;        ///< of convolutions
     std::string preferred_backend{};            ///< of convolutions (ConvOptions::preferred); empty: none
-    bool clamp = false;                         ///< output limited to [-1, 1]
-    std::vector<float> scale{}, shift{};        ///< input * scale + shift per channel; empty: as it is
+    bool clamp = false;                         ///< pictures limited to [-1, 1]
+    std::vector<float> scale{}, shift{};        ///< latents * scale + shift per channel; empty: as they are
 };
 
 /// One module's output, copied out as float32 while the step runs.
@@ -37,7 +37,7 @@ struct TraceRequest {
 };
 
 /// Where a step's frames go, each in a buffer of its own.
-struct ClipFrames {
+struct StepOutput {
     FrameFormat format = FrameFormat::Rgba8;
     graph::MemoryDomain domain = graph::MemoryDomain::Accelerator;  ///< of transients; Shared: Vulkan reaches it too
     std::span<const graph::Buffer> places{};  ///< imports that are written, one a frame; none: transients of the graph
@@ -65,21 +65,21 @@ struct StepResources {
     Placement placement{};
 };
 
-/// Contents of the graph that a step decodes: [frames, c_in, h, w].
-struct LatentBuffer {
-    LatentBuffer(graph::Buffer given, tensor::DType element = tensor::DType::F32) : buffer(given), dtype(element) {}
+/// Contents of the graph that a step takes: [frames, c_in, h, w].
+struct InputBuffer {
+    InputBuffer(graph::Buffer given, tensor::DType element = tensor::DType::F32) : buffer(given), dtype(element) {}
 
     graph::Buffer buffer;
     tensor::DType dtype;  ///< F32, F16 or BF16
 };
 
-/// Adds the passes of one step to `frame`, which decodes `latents`, and returns the contents of its frames. Passes
+/// Adds the passes of one step to `frame`, which takes `input`, and returns the contents of its frames. Passes
 /// are named like the checkpoint's tensors ("decoder.middle.0.residual.2", "decoder.head.2.band1").
 /// The convolutions must be packed (Parameters::pack) before the graph runs. Errors: those of Parameters and Operators;
-/// InvalidArgument (too few bytes of latents, another number of places than of frames, pictures of a network that does
-/// not end in three channels); Unsupported (a network that cannot be cut into such bands).
+/// InvalidArgument (too few bytes of input, another number of places than of frames, Rgba8 of a network that does
+/// not end in pictures of three channels); Unsupported (a network that cannot be cut into such bands).
 Result<std::vector<graph::Buffer>> declare_step(graph::FrameGraph& frame, const NetworkDesc& network,
                                                 const StackSize& size, StepKind kind, const StepResources& resources,
-                                                const LatentBuffer& latents, const ClipFrames& output);
+                                                const InputBuffer& input, const StepOutput& output);
 
 }  // namespace kinetograph::vae

@@ -18,14 +18,14 @@ struct Tensor {
     graph::Buffer buffer;
     std::int64_t frames = 0;
     std::int64_t height = 0, width = 0, channels = 0;
-    tensor::DType dtype = tensor::DType::BF16;
+    conv::Storage stored{};
     std::int64_t first = 0;         ///< frame of the buffer that is its first
     std::int64_t top = 0;           ///< row of the buffer's frames that is its first
     std::int64_t frame_height = 0;  ///< rows of the buffer's frames; 0: `height`
 
     std::int64_t pixels() const { return height * width; }
     std::uint64_t row_bytes() const {
-        return static_cast<std::uint64_t>(width * channels) * tensor::bytes_per_element(dtype);
+        return static_cast<std::uint64_t>(width * channels) * element_bytes(stored.element);
     }
     std::uint64_t frame_bytes() const { return static_cast<std::uint64_t>(height) * row_bytes(); }
     /// Bytes from a frame to the next in the buffer.
@@ -43,8 +43,8 @@ struct Tensor {
 };
 
 /// A tensor that is not made yet: without a buffer.
-inline Tensor tensor_of(const nn::Extent& extent, tensor::DType dtype) {
-    return {{}, extent.frames, extent.height, extent.width, extent.channels, dtype};
+inline Tensor tensor_of(const nn::Extent& extent, conv::Storage stored) {
+    return {{}, extent.frames, extent.height, extent.width, extent.channels, stored};
 }
 
 inline Tensor read(graph::PassBuilder& pass, Tensor tensor) {

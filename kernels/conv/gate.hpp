@@ -39,7 +39,7 @@ std::string reasons(std::span<const Gate<Subject>> gates, const std::type_identi
 /// The spelling of element types in gates' values: "F8_E4M3".
 std::string_view element_spelling(Element element);
 
-inline std::string met_dtype(const Subject& s) { return std::string(element_spelling(s.problem.dtype)); }
+inline std::string met_dtype(const Subject& s) { return std::string(element_spelling(s.problem.input.element)); }
 /// The chip's architecture if it is a device of `kind`, else its kind.
 inline std::string met_chip(const Subject& s, std::string_view kind) {
     return s.chip.kind == kind ? s.chip.architecture : s.chip.kind;
@@ -59,16 +59,19 @@ inline constexpr Gate<Subject> kDilation1{"dilation 1", [](const Subject& s) { r
 inline constexpr Gate<Subject> kTwoFrames{"two output frames or more",
                                           [](const Subject& s) { return s.problem.d_out() >= 2; },
                                           [](const Subject& s) { return std::to_string(s.problem.d_out()); }};
-inline constexpr Gate<Subject> kBf16{"bf16", [](const Subject& s) { return s.problem.dtype == Element::BF16; },
+inline constexpr Gate<Subject> kBf16{"bf16", [](const Subject& s) { return s.problem.input.element == Element::BF16; },
                                      met_dtype};
-inline constexpr Gate<Subject> kBf16OrF16{
-    "bf16 or fp16",
-    [](const Subject& s) { return s.problem.dtype == Element::BF16 || s.problem.dtype == Element::F16; }, met_dtype};
+inline constexpr Gate<Subject> kBf16OrF16{"bf16 or fp16",
+                                          [](const Subject& s) {
+                                              return s.problem.input.element == Element::BF16 ||
+                                                     s.problem.input.element == Element::F16;
+                                          },
+                                          met_dtype};
 inline constexpr Gate<Subject> kUnscaled{"sums without scales", [](const Subject& s) { return s.problem.unscaled(); },
                                          [](const Subject& s) {
                                              return s.problem.channel_scales
                                                         ? std::string("a scale for each channel")
-                                                        : "alpha " + std::to_string(s.problem.alpha);
+                                                        : "alpha " + std::to_string(s.problem.product_scale());
                                          }};
 
 }  // namespace kinetograph::conv

@@ -34,7 +34,7 @@ void append_product(std::vector<ConvStep>& steps, const Product& product, const 
                     const Im2colPart& part) {
     const ConvProblem& p = matrix.problem;
     const std::int64_t frames = p.d_out();
-    const std::int64_t offset = part.first * p.filter.k * element_bytes(p.output_dtype);
+    const std::int64_t offset = part.first * p.filter.k * element_bytes(p.output.element);
     std::vector<const std::byte*> input;
     for (std::int64_t t = 0; t < frames; ++t) input.push_back(tensors.workspace + t * part.count * matrix.row_bytes());
     const auto of_part = [&]<class Byte>(std::span<Byte* const> all) {

@@ -15,7 +15,7 @@ struct Im2colMatrix {
     /// Columns rounded up to `multiple`, which the product's kernel requires of its input channels.
     static Im2colMatrix of(const ConvProblem& problem, std::int64_t multiple);
 
-    std::int64_t row_bytes() const { return columns * element_bytes(problem.dtype); }
+    std::int64_t row_bytes() const { return columns * element_bytes(problem.input.element); }
     /// Pixels of each output frame of a sample that make one part: as many as fit into 64 MiB, at least one.
     std::int64_t part_pixels() const;
     /// The product over `pixels` pixels of each output frame of a sample, with the problem's epilogue.

@@ -35,11 +35,11 @@ std::int64_t ConvProblem::w_out() const {
 }
 
 std::uint64_t ConvProblem::input_frame_bytes() const {
-    return static_cast<std::uint64_t>(h * w * c_in) * element_bytes(dtype);
+    return static_cast<std::uint64_t>(h * w * c_in) * element_bytes(input.element);
 }
 
 std::uint64_t ConvProblem::output_frame_bytes() const {
-    return static_cast<std::uint64_t>(pixels_out() * filter.k) * element_bytes(output_dtype);
+    return static_cast<std::uint64_t>(pixels_out() * filter.k) * element_bytes(output.element);
 }
 
 std::int64_t ConvProblem::filter_elements() const { return filter.k * (c_in / groups) * taps(); }
@@ -49,8 +49,8 @@ double ConvProblem::flops() const {
 }
 
 std::string ConvProblem::to_string() const {
-    std::string text = fmt::format("{}x{}x{}x{}x{} {} * {}x{}x{}x{}", n, d, h, w, c_in, element_name(dtype), filter.k,
-                                   filter.q, filter.r, filter.s);
+    std::string text = fmt::format("{}x{}x{}x{}x{} {} * {}x{}x{}x{}", n, d, h, w, c_in, element_name(input.element),
+                                   filter.k, filter.q, filter.r, filter.s);
     if (!stride.all(1)) text += fmt::format(" stride {},{},{}", stride.d, stride.h, stride.w);
     if (!dilation.all(1)) text += fmt::format(" dilation {},{},{}", dilation.d, dilation.h, dilation.w);
     if (pad != Padding{}) {
@@ -58,7 +58,7 @@ std::string ConvProblem::to_string() const {
     }
     if (upsample) text += " upsample 2x";
     if (groups != 1) text += fmt::format(" groups {}", groups);
-    if (alpha != 1) text += fmt::format(" * {}", alpha);
+    if (product_scale() != 1) text += fmt::format(" * {}", product_scale());
     if (channel_scales) text += " * channel scales";
     if (bias) text += " + bias";
     if (activation != Activation::None) text += fmt::format(", {}", conv::to_string(activation));
@@ -69,7 +69,7 @@ std::string ConvProblem::to_string() const {
         text += norm_activation == Activation::Silu ? ", norm, silu" : ", norm";
         if (norm == Norm::Beside) text += " beside";
     }
-    text += fmt::format(" -> {}x{}x{}x{}x{} {}", n, d_out(), h_out(), w_out(), filter.k, element_name(output_dtype));
+    text += fmt::format(" -> {}x{}x{}x{}x{} {}", n, d_out(), h_out(), w_out(), filter.k, element_name(output.element));
     return text;
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <kinetograph/kernels/conv/element.hpp>
+#include <kinetograph/kernels/conv/storage.hpp>
 #include <string>
 #include <string_view>
 
@@ -43,17 +43,18 @@ enum class Norm : std::uint8_t {
     Instead,  ///< the output itself is not stored
 };
 
-/// output = relu(silu(alpha * scale * conv(input, filter) + bias) + beta * residual), with at most one of the
-/// two functions: a cross-correlation with zero padding, as PyTorch's conv2d and conv3d compute it. Sums in float32 or
-/// better, one rounding to `output_dtype` at the end.
+/// output = relu(silu(scale * conv(input, filter) + bias) + beta * residual), with at most one of the two functions: a
+/// cross-correlation with zero padding, as PyTorch's conv2d and conv3d compute it. Sums in float32 or better, one
+/// rounding to the element of `output` at the end.
 ///
-/// input     [n, d, h, w, c_in]                  dtype
-/// filter    [k, c_in / groups, q, r, s]         dtype (given as float32, rounded once)
+/// input     [n, d, h, w, c_in]                  stored as `input`
+/// filter    [k, c_in / groups, q, r, s]         stored as `weight` (given in units of its scale as float32, rounded
+///                                               once)
 /// scale     [k]                                 float32; 1 without channel_scales
 /// bias      [k]                                 float32
-/// residual  [n, d_out, h_out, w_out, k]         output_dtype; of `carried` sums residual_frames()
-/// output    [n, d_out, h_out, w_out, k]         output_dtype
-/// normed    [n, d_out, h_out, w_out, k]         output_dtype
+/// residual  [n, d_out, h_out, w_out, k]         stored as `output`; of `carried` sums residual_frames()
+/// output    [n, d_out, h_out, w_out, k]         stored as `output`
+/// normed    [n, d_out, h_out, w_out, k]         stored as `normed`
 struct ConvProblem {
     std::int64_t n = 1, d = 1, h = 0, w = 0, c_in = 0;
     bool upsample = false;  ///< the taps see the input doubled in rows and columns, each pixel as a 2x2 block
@@ -61,10 +62,10 @@ struct ConvProblem {
     Dhw stride, dilation;
     Padding pad;
     std::int64_t groups = 1;
-    Element dtype = Element::BF16;         ///< of activations and filter: F32, BF16, F16, F8E4M3
-    Element output_dtype = Element::BF16;  ///< F32, or equal to dtype; BF16 for F8E4M3
-    float alpha = 1;                       ///< the product of the operands' quantisation steps, for fp8
-    bool channel_scales = false;           ///< an additional factor for each output channel
+    /// Today the operands are of one element, F32, BF16, F16 or F8E4M3, and the outputs of one, F32 or the operands',
+    /// BF16 for F8E4M3; the outputs' scales are 1.
+    Storage input{}, weight{}, output{}, normed{};
+    bool channel_scales = false;  ///< an additional factor for each output channel
     bool bias = true;
     bool residual = false;
     float beta = 1;
@@ -91,8 +92,10 @@ struct ConvProblem {
     std::int64_t taps() const { return filter.q * filter.r * filter.s; }
     /// Nothing to compute: no pixel or no filter.
     bool empty() const { return n <= 0 || filter.k <= 0 || d_out() * pixels_out() <= 0; }
-    /// alpha is 1 and no channel has a factor.
-    bool unscaled() const { return alpha == 1 && !channel_scales; }
+    /// Of a product of an element of the input and one of the filter.
+    float product_scale() const { return input.scale * weight.scale; }
+    /// The products' scale is 1 and no channel has a factor.
+    bool unscaled() const { return product_scale() == 1 && !channel_scales; }
 
     std::uint64_t input_frame_bytes() const;   ///< one [h, w, c_in] block
     std::uint64_t output_frame_bytes() const;  ///< one [h_out, w_out, k] block

@@ -20,13 +20,14 @@ class StepWalk {
         : network_(network),
           bytes_(tensor::bytes_per_element(network.dtype)),
           extents_(extents(size, kind)),
+          stored_(nn::storages(network.network, network.dtype)),
           passes_(std::move(passes)),
           end_{.first = passes_.size()},
           last_bytes_(bytes_) {
         if (network.one_step) return;
         const auto later = extents(size, {.first = false});
         frames_a_latent_ = later.back().frames;
-        summed_ = find_summed(passes_, later, network.dtype, method_of);
+        summed_ = find_summed(passes_, later, stored_, method_of);
         end_ = find_end(passes_, extents_, 0, summed_.conv);
     }
 
@@ -116,7 +117,7 @@ class StepWalk {
     conv::ConvProblem problem_of(const nn::ConvPass& pass, std::int64_t frames) const {
         nn::Extent x = extents_[pass.input];
         x.frames = frames;
-        conv::ConvProblem problem = nn::conv_problem(pass, x, network_.dtype);
+        conv::ConvProblem problem = nn::conv_problem(pass, x, stored_);
         problem.residual = pass.residual.has_value();
         if (pass.norm) {
             problem.norm = pass.stored;
@@ -127,7 +128,7 @@ class StepWalk {
 
     /// Adds a launch to the step; returns its operations.
     double launch(const nn::ConvPass& pass, const std::string& name, const conv::ConvProblem& problem) {
-        last_bytes_ = static_cast<std::uint64_t>(element_bytes(problem.output_dtype));
+        last_bytes_ = static_cast<std::uint64_t>(element_bytes(problem.output.element));
         step_.launches.push_back({.pass = name,
                                   .key = pass.conv->key,
                                   .layer = problem_of(pass, extents_[pass.input].frames),
@@ -139,6 +140,7 @@ class StepWalk {
     const NetworkDesc& network_;
     std::uint64_t bytes_;  ///< of a value
     std::vector<nn::Extent> extents_;
+    std::vector<conv::Storage> stored_;
     std::vector<nn::Pass> passes_;
     Summed summed_;
     std::int64_t frames_a_latent_ = 1;  ///< of each latent frame but a clip's first

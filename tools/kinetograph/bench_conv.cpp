@@ -107,7 +107,7 @@ Result<std::vector<WantedLayer>> wanted_layers(const ConvBench& bench, const acc
     if (bench.dim > 0) widths.dim = bench.dim;
     KG_TRY(const auto size, bench.size.latents(family));
     const vae::NetworkDesc network{
-        .network = family.decoder(widths), .one_step = family.one_latent_frame, .dtype = bench.problem.dtype};
+        .network = family.decoder(widths), .one_step = family.one_latent_frame, .dtype = bench.problem.input.element};
     std::vector<WantedLayer> all;
     if (bench.declared) {
         KG_TRY(all, declared_layers(network, size, device));
@@ -260,7 +260,7 @@ void add_step(const ConvBench& bench, std::span<const LayerResult> layers, nlohm
 nlohmann::ordered_json to_json(const ConvBench& bench, const accel::DeviceInfo& device,
                                std::span<const LayerResult> layers) {
     nlohmann::ordered_json json = report_head("conv", bench.command_line, device);
-    json["dtype"] = tensor::to_string(bench.problem.dtype);
+    json["dtype"] = tensor::to_string(bench.problem.input.element);
     if (!bench.one_problem) {
         json["width"] = bench.size.width;
         json["height"] = bench.size.height;

@@ -220,7 +220,7 @@ struct Subject {
     std::int64_t width() const { return clip.step_frames().width; }
     std::int64_t height() const { return clip.step_frames().height; }
     std::int64_t frames() const {
-        return bench.one_latent_frame ? bench.steps : clip.model().factors().frames_of(bench.steps);
+        return bench.one_latent_frame ? bench.steps : clip.model().rates().frames_of(bench.steps);
     }
     double fps_clip(const Measured& measured) const { return static_cast<double>(frames()) / measured.clips.median(); }
 };

@@ -70,7 +70,7 @@ ProblemOptions add_conv_options(CLI::App& command, conv::ConvProblem& p) {
                "front,back,top,bottom,left,right", "Zeros around the input (default none)");
     add_number(command, "--groups", p.groups, "Number of groups of channels that see only each other (default 1)");
     command.add_flag("--upsample", p.upsample, "The taps see the input doubled in rows and columns");
-    add_number(command, "--alpha", p.alpha, "Scales the sums before the bias (default 1)");
+    add_number(command, "--alpha", p.weight.scale, "Scales the sums before the bias (default 1)");
     command.add_flag("--channel-scales", p.channel_scales, "Scale each output channel's sums by a factor of its own");
     command.add_flag("--residual", p.residual, "Add a residual after the activation");
     add_number(command, "--beta", p.beta, "Scales the residual (default 1)");
@@ -80,10 +80,11 @@ ProblemOptions add_conv_options(CLI::App& command, conv::ConvProblem& p) {
     add_choice(command, "--norm", p.norm, kNorms,
                "RMS norm of the output for the next layer, stored beside it or instead of it (default none)");
     add_choice(command, "--norm-activation", p.norm_activation, kNormActivations, "After the norm (default silu)");
-    add_choice(command, "--dtype", p.dtype, kDTypes, "Element type of activations and filter (default bf16)")
+    add_choice(command, "--dtype", p.input.element, kDTypes, "Element type of activations and filter (default bf16)")
         ->each([&p](const std::string& word) {
             const tensor::DType dtype = kDTypes.at(word);
-            p.output_dtype = dtype == tensor::DType::F8E4M3 ? tensor::DType::BF16 : dtype;
+            p.weight.element = dtype;
+            p.output = p.normed = dtype == tensor::DType::F8E4M3 ? tensor::DType::BF16 : dtype;
         });
     return options;
 }

@@ -137,12 +137,12 @@ class Row {
             tensor::DType dtype;
         };
         for (const Wanted& wanted :
-             {Wanted{input_, "input", inputs, problem.input_frame_bytes(), problem.dtype},
+             {Wanted{input_, "input", inputs, problem.input_frame_bytes(), problem.input.element},
               Wanted{residual_, "residual", problem.residual_frames(), problem.output_frame_bytes(),
-                     problem.output_dtype},
-              Wanted{output_, "output", stored * frame_step_, problem.output_frame_bytes(), problem.output_dtype},
+                     problem.output.element},
+              Wanted{output_, "output", stored * frame_step_, problem.output_frame_bytes(), problem.output.element},
               Wanted{normed_, "normed", problem.norm == conv::Norm::None ? 0 : outputs, problem.output_frame_bytes(),
-                     problem.output_dtype}}) {
+                     problem.output.element}}) {
             KG_TRY(wanted.tensors, Tensors::create(device, wanted.name, turns_, wanted.frames, wanted.frame_bytes));
             const std::uint64_t pattern = std::clamp<std::uint64_t>(each, 4, kPattern);
             KG_CHECK(wanted.tensors.fill(*stream_, random_pattern(wanted.dtype, pattern, random)));
@@ -193,7 +193,7 @@ std::uint64_t least_traffic(const ConvProblem& problem) {
     const auto input = static_cast<std::uint64_t>(problem.n * problem.d) * problem.input_frame_bytes();
     const std::int64_t stored = problem.frames_out() * (problem.norm == conv::Norm::Beside ? 2 : 1);
     const auto filter =
-        static_cast<std::uint64_t>(problem.filter_elements()) * tensor::bytes_per_element(problem.dtype);
+        static_cast<std::uint64_t>(problem.filter_elements()) * tensor::bytes_per_element(problem.input.element);
     return input + filter +
            static_cast<std::uint64_t>(stored + problem.residual_frames()) * problem.output_frame_bytes();
 }

@@ -115,7 +115,7 @@ Error not_finite_error(const session::Session& session, stream::FrameSource& str
     stream.cancel();
     const auto module = [&]() -> Result<std::string> {
         KG_TRY(const auto decoder, stream::Decoder::create_for(session.model(), clip));
-        const std::int64_t latent = index == 0 ? 0 : 1 + (index - 1) / session.model()->factors().time;
+        const std::int64_t latent = index == 0 ? 0 : 1 + (index - 1) / session.model()->rates().time.out;
         return stream::first_module_not_finite(*decoder, clip, latent);
     }();
     return {ErrorCode::OutOfRange,
@@ -386,10 +386,10 @@ Result<void> run(const DecodeArguments& arguments) {
     KG_TRY(auto clip, open_latents(arguments.latents, arguments.decode,
                                    vae::wanted_by(checkpoint, arguments.decode.model.latents)));
 
-    const nn::Factors factors = nn::factors(checkpoint.network());
-    KG_CHECK(outputs.open_frames(arguments.out, {.width = factors.space * clip.width,
-                                                 .height = factors.space * clip.height,
-                                                 .frames = factors.frames_of(clip.frames),
+    const nn::Rates rates = nn::rates(checkpoint.network());
+    KG_CHECK(outputs.open_frames(arguments.out, {.width = rates.space.of(clip.width),
+                                                 .height = rates.space.of(clip.height),
+                                                 .frames = rates.frames_of(clip.frames),
                                                  .fps = clip.fps}));
     KG_CHECK(outputs.open_text(arguments.json));
 

@@ -45,11 +45,12 @@ Result<std::vector<DecoderConvolution>> decoder_convolutions(const vae::NetworkD
     KG_TRY(const auto passes, nn::fuse(network.network, {.first_step = network.one_step}));
     const auto extents =
         nn::extents(network.network, {1, size.height, size.width, network.network.input_channels()}, network.one_step);
+    const auto stored = nn::storages(network.network, network.dtype);
     std::vector<DecoderConvolution> found;
     for (const nn::Pass& pass : passes) {
         const auto* conv = std::get_if<nn::ConvPass>(&pass);
         if (conv == nullptr) continue;
-        const conv::ConvProblem problem = nn::conv_problem(*conv, extents[conv->input], network.dtype);
+        const conv::ConvProblem problem = nn::conv_problem(*conv, extents[conv->input], stored);
         const auto same = std::ranges::find(found, problem, &DecoderConvolution::problem);
         if (same != found.end())
             ++same->launches;

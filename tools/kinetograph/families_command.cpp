@@ -13,8 +13,8 @@ std::string to_text() {
     Table table({"family", "title", "latents", ">channels", ">width", ">space", ">time", "clip"});
     for (const families::Family& family : families::all())
         table.add({family.name, family.title, family.latents, fmt::format("{}", family.published.z_dim),
-                   fmt::format("{}", family.published.dim), fmt::format("{}x", family.factors.space),
-                   fmt::format("{}x", family.factors.time),
+                   fmt::format("{}", family.published.dim), fmt::format("{}x", family.rates.space.out),
+                   fmt::format("{}x", family.rates.time.out),
                    family.one_latent_frame ? "one picture" : "1 frame, then more"});
     return table.to_string();
 }
@@ -28,8 +28,8 @@ nlohmann::ordered_json to_json() {
                         {"latents", family.latents},
                         {"latent_channels", family.published.z_dim},
                         {"dim", family.published.dim},
-                        {"space", family.factors.space},
-                        {"time", family.factors.time},
+                        {"space", family.rates.space.out},
+                        {"time", family.rates.time.out},
                         {"one_latent_frame", family.one_latent_frame}});
     return json;
 }

@@ -23,7 +23,7 @@ std::optional<FrameSize> parse(std::string_view word) {
 }  // namespace
 
 Result<vae::LatentSize> FrameSize::latents(const families::Family& family) const {
-    const std::int64_t space = family.factors.space;
+    const std::int64_t space = family.rates.space.out;
     if (width % space != 0 || height % space != 0)
         return fail(ErrorCode::InvalidArgument,
                     "--size {}x{}: frames of a {} decoder have sides that are multiples of {}", width, height,

@@ -46,7 +46,7 @@ Result<PlainDecode::Step> PlainDecode::declare(bool stamped) {
                                                   clip.frame_desc(vae::FrameFormat::Rgba8),
                                                   whole(memory.data(), memory.bytes())));
     }
-    KG_CHECK(clip.declare(step.frame, step.latents, vae::ClipFrames{.places = places}));
+    KG_CHECK(clip.declare(step.frame, step.latents, vae::StepOutput{.places = places}));
     if (stamped) KG_CHECK(stamp_passes(step));
     return step;
 }

@@ -137,7 +137,7 @@ PresentedState PresentedDecode::state() const {
             .vulkan_bytes = bridge_.display()->memory().bytes_held(),
             .resident_bytes = resident_bytes(),
             .steps = steps_,
-            .frames = static_cast<std::uint64_t>(clip().model().factors().frames_of(static_cast<std::int64_t>(steps_))),
+            .frames = static_cast<std::uint64_t>(clip().model().rates().frames_of(static_cast<std::int64_t>(steps_))),
             .published = ring_->ring().stats().published,
             .decoder_value = ring_->runner().lane().timeline()->value(),
             .picture_value = drawing_->completed()};

@@ -53,7 +53,7 @@ Result<FramesToShow> frames_to_show(const ViewArguments& arguments) {
     const auto wanted = vae::wanted_by(checkpoint, arguments.decode.model.latents);
     KG_TRY(const auto clip, vae::Latents::open(arguments.latents, wanted, arguments.decode.latents));
     FramesToShow frames{.count = static_cast<std::int64_t>(arguments.viewer.frames), .fps = clip.fps};
-    if (frames.count == 0) frames.count = nn::factors(checkpoint.network()).frames_of(clip.frames);
+    if (frames.count == 0) frames.count = nn::rates(checkpoint.network()).frames_of(clip.frames);
     return frames;
 }
 

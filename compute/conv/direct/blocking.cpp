@@ -15,7 +15,7 @@ constexpr std::int64_t kChunkBytes =
 /// Index of the packed filter's element for output channel `k` of `block`, tap row `row`, tap `s`, input channel `c`.
 std::int64_t packed_index(const ConvProblem& p, Arrangement arrangement, const ChannelBlock& block, std::int64_t row,
                           std::int64_t s, std::int64_t c, std::int64_t k) {
-    const std::int64_t bytes = tensor::bytes_per_element(p.dtype);
+    const std::int64_t bytes = tensor::bytes_per_element(p.input.element);
     const std::int64_t start = (row * block.row_bytes + s * (block.row_bytes / p.filter.s)) / bytes;
     if (arrangement == Arrangement::Narrow) {
         const std::int64_t step = 64 / bytes;
@@ -27,7 +27,7 @@ std::int64_t packed_index(const ConvProblem& p, Arrangement arrangement, const C
 
 /// All output channels in one block: pixels are loaded in their own layout, 64 bytes of channels at a time.
 void add_narrow_block(const ConvProblem& problem, Blocking& blocking) {
-    const std::int64_t channel_bytes = problem.c_in * tensor::bytes_per_element(problem.dtype);
+    const std::int64_t channel_bytes = problem.c_in * tensor::bytes_per_element(problem.input.element);
     const std::int64_t steps = (channel_bytes + 63) / 64;
     blocking.arrangement = Arrangement::Narrow;
     blocking.blocks.push_back({.first = 0,
@@ -43,7 +43,7 @@ void add_wide_blocks(const ConvProblem& problem, Blocking& blocking) {
     const std::int64_t vectors = (problem.filter.k + kLanes - 1) / kLanes;
     const std::int64_t count = (vectors + kMaxVectors - 1) / kMaxVectors;
     const std::int64_t vector_bytes =
-        problem.filter.s * problem.c_in * tensor::bytes_per_element(problem.dtype) * kLanes;
+        problem.filter.s * problem.c_in * tensor::bytes_per_element(problem.input.element) * kLanes;
     std::int64_t first = 0;
     for (std::int64_t i = 0; i < count; ++i) {
         const std::int64_t own = vectors / count + (i < vectors % count ? 1 : 0);
@@ -84,7 +84,7 @@ void pack_filter(const ConvProblem& p, const Blocking& blocking, const float* fi
                     for (std::int64_t s = 0; s < p.filter.s; ++s) {
                         const float value = *from++;
                         const std::int64_t index = packed_index(p, blocking.arrangement, block, row, s, c, k);
-                        if (p.dtype == tensor::DType::BF16) {
+                        if (p.input.element == tensor::DType::BF16) {
                             const std::uint16_t bits = tensor::to_bf16(value);
                             std::memcpy(to + index * 2, &bits, 2);
                         } else {

@@ -27,7 +27,7 @@ ConvProblem packed_problem(ConvProblem problem) {
 }
 
 const char* layout_of(const ConvProblem& problem) {
-    const bool bf16 = problem.dtype == tensor::DType::BF16;
+    const bool bf16 = problem.input.element == tensor::DType::BF16;
     if (problem.upsample) return bf16 ? "sub-pixel blocks of bf16" : "sub-pixel blocks of f32";
     return bf16 ? "blocks of bf16" : "blocks of f32";
 }

@@ -27,7 +27,8 @@ std::uint64_t TiledConvolution::filter_bytes() const {
 }
 
 std::uint64_t TiledConvolution::packed_bytes() const {
-    return filter_bytes() + static_cast<std::uint64_t>(products_.c_in) * tensor::bytes_per_element(products_.dtype);
+    return filter_bytes() +
+           static_cast<std::uint64_t>(products_.c_in) * tensor::bytes_per_element(products_.input.element);
 }
 
 Result<TiledConvolution::Packed> TiledConvolution::pack_parameters(const ConvParameters& parameters) const {
@@ -51,15 +52,15 @@ Result<void> TiledConvolution::pack() {
 }
 
 std::int64_t TiledConvolution::input_row_bytes() const {
-    return problem().w * problem().c_in * tensor::bytes_per_element(problem().dtype);
+    return problem().w * problem().c_in * tensor::bytes_per_element(problem().input.element);
 }
 
 std::int64_t TiledConvolution::output_row_bytes() const {
-    return problem().w_out() * problem().filter.k * tensor::bytes_per_element(problem().output_dtype);
+    return problem().w_out() * problem().filter.k * tensor::bytes_per_element(problem().output.element);
 }
 
 TileKernel TiledConvolution::kernel(const ChannelBlock& block) const {
-    return tile_kernel(blocking_.arrangement, block.kernel_count, problem().dtype == DType::BF16);
+    return tile_kernel(blocking_.arrangement, block.kernel_count, problem().input.element == DType::BF16);
 }
 
 Result<void> TiledConvolution::enqueue_checked(accel::Stream& stream, std::string_view pass_name,
@@ -88,7 +89,7 @@ Tile TiledConvolution::tile_of_row() const {
     tile.tap_step = p.dilation.w;
     tile.pixel_step = p.stride.w;
     tile.width = p.w;
-    tile.channel_bytes = p.c_in * tensor::bytes_per_element(p.dtype);
+    tile.channel_bytes = p.c_in * tensor::bytes_per_element(p.input.element);
     tile.zeros = packed_->zeros;
     return tile;
 }
@@ -109,7 +110,7 @@ void TiledConvolution::finish_tile(const Frames& frames, const OutputRow& row, c
                                    const ChannelBlock& block, const Tile& tile) const {
     const ConvProblem& p = problem();
     const std::int64_t column = columns.first + x * columns.step;
-    const std::int64_t at = (column * p.filter.k + block.first) * tensor::bytes_per_element(p.output_dtype);
+    const std::int64_t at = (column * p.filter.k + block.first) * tensor::bytes_per_element(p.output.element);
     const EpilogueSpan span{
         tile.sums,
         block.sums_pitch,
@@ -122,13 +123,13 @@ void TiledConvolution::finish_tile(const Frames& frames, const OutputRow& row, c
         p.beta,
         p.activation,
         p.negative_slope};
-    p.output_dtype == DType::F32 ? finish_f32(span) : finish_bf16(span);
+    p.output.element == DType::F32 ? finish_f32(span) : finish_bf16(span);
 }
 
 void TiledConvolution::norm_row(const Frames& frames, const OutputRow& row) const {
     const ConvProblem& p = problem();
     rms_norm_pixels(address(frames, row), frames.normed[row.frame] + row.y * output_row_bytes(), packed_->gamma.data(),
-                    p.w_out(), p.filter.k, p.output_dtype, p.norm_activation);
+                    p.w_out(), p.filter.k, p.output.element, p.norm_activation);
 }
 
 }  // namespace kinetograph::conv::direct

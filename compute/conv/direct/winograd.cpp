@@ -26,8 +26,8 @@ class WinogradConvolution final : public TiledConvolution {
   public:
     WinogradConvolution(accel::Device& device, const ConvProblem& problem, Weights& weights)
         : TiledConvolution(device, problem, products_of(problem), problem.filter.r,
-                           problem.dtype == tensor::DType::BF16 ? "Winograd along time, blocks of bf16"
-                                                                : "Winograd along time, blocks of f32",
+                           problem.input.element == tensor::DType::BF16 ? "Winograd along time, blocks of bf16"
+                                                                        : "Winograd along time, blocks of f32",
                            weights),
           rows_a_task_(std::clamp<std::int64_t>(problem.n * problem.h_out() / (8 * threads()), 1, kMaxWinogradRows)) {}
 
@@ -130,7 +130,7 @@ class WinogradConvolution final : public TiledConvolution {
             rows.input[i] = pair.input[i] == nullptr ? nullptr : pair.input[i] + y_in * input_row_bytes();
             rows.output[i] = transformed_row(buffers, y_in, i);
         }
-        transform_frames(rows, problem().dtype == tensor::DType::BF16);
+        transform_frames(rows, problem().input.element == tensor::DType::BF16);
     }
 
     /// One output row of both frames, product by product over a few tiles at a time.

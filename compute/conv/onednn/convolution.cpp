@@ -59,9 +59,11 @@ class OneDnnConvolution final : public Convolution {
     /// oneDNN may keep partial sums in a float32 output. If the residual is at the output's address it would be
     /// overwritten, so the primitive reads a copy of it, which lies after the scratch frame.
     bool copies_residual() const {
-        return problem().residual && problem().output_dtype == tensor::DType::F32 && !primitives_.finished_by_loop();
+        return problem().residual && problem().output.element == tensor::DType::F32 && !primitives_.finished_by_loop();
     }
-    const char* layout() const { return problem().dtype == tensor::DType::BF16 ? "oneDNN, bf16" : "oneDNN, f32"; }
+    const char* layout() const {
+        return problem().input.element == tensor::DType::BF16 ? "oneDNN, bf16" : "oneDNN, f32";
+    }
 
     /// Every primitive that a step can need, so that nothing is allocated later: one tap at a time, each tap as every
     /// part that it can be of a sum; otherwise all taps at once and, for every place where the seam between kept and

@@ -38,8 +38,8 @@ void copy_frame(const float* from, float* to, std::int64_t elements) {
 void finish_frame(const ConvProblem& problem, const float* sums, const std::byte* residual, std::byte* to) {
     // The bias is in the sums, so that a block is one pixel with as many channels as it has elements.
     static constexpr std::array<float, kBlock> kNoBias{};
-    const auto element = static_cast<std::int64_t>(element_bytes(problem.output_dtype));
-    const auto finish = problem.output_dtype == Element::F32 ? finish_f32 : finish_bf16;
+    const auto element = static_cast<std::int64_t>(element_bytes(problem.output.element));
+    const auto finish = problem.output.element == Element::F32 ? finish_f32 : finish_bf16;
     const bool adds_residual = residual != nullptr && problem.beta != 0;
     for_blocks(problem.pixels_out() * problem.filter.k, [&](std::int64_t first, std::int64_t count) {
         finish({.sums = sums + first,

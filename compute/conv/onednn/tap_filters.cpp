@@ -39,7 +39,7 @@ Dims filter_dims(const ConvProblem& p, const Taps& taps) {
 }
 
 std::uint64_t TapFilters::bytes(const ConvProblem& problem) {
-    return aligned(static_cast<std::uint64_t>(problem.filter_elements()) * element_bytes(problem.dtype)) +
+    return aligned(static_cast<std::uint64_t>(problem.filter_elements()) * element_bytes(problem.input.element)) +
            aligned(static_cast<std::uint64_t>(problem.bias ? problem.filter.k : 0) * sizeof(float));
 }
 
@@ -59,7 +59,7 @@ Result<void> TapFilters::fill(const ConvParameters& parameters, std::uint64_t sl
     const Dims whole{problem_.filter_elements()};
     // oneDNN's memory takes a mutable pointer and only reads through it here.
     const dnnl::memory given({whole, Type::f32, Tag::a}, engine_, const_cast<float*>(parameters.filter.data()));
-    KG_TRY(filter_, allocate("filter", {whole, type_of(problem_.dtype), Tag::a}));
+    KG_TRY(filter_, allocate("filter", {whole, type_of(problem_.input.element), Tag::a}));
     reorder(engine_, given, filter_);
     if (parameters.bias.empty()) return {};
     KG_TRY(bias_, allocate("bias", {{problem_.filter.k}, Type::f32, Tag::a}));
@@ -86,9 +86,9 @@ Result<dnnl::memory> TapFilters::packed(const Taps& taps, const dnnl::memory::de
     if (known != slices_.end()) return known->memory;
     const std::int64_t offset = taps.first * problem_.filter.r * problem_.filter.s;
     auto* start = static_cast<std::byte*>(filter_.get_data_handle()) +
-                  offset * static_cast<std::int64_t>(tensor::bytes_per_element(problem_.dtype));
-    const dnnl::memory plain({filter_dims(problem_, taps), type_of(problem_.dtype), filter_strides(problem_, taps)},
-                             engine_, start);
+                  offset * static_cast<std::int64_t>(tensor::bytes_per_element(problem_.input.element));
+    const dnnl::memory plain(
+        {filter_dims(problem_, taps), type_of(problem_.input.element), filter_strides(problem_, taps)}, engine_, start);
     KG_TRY(auto packed, allocate("packed filter", wanted));
     reorder(engine_, plain, packed);
     slices_.push_back({taps, packed});

@@ -94,10 +94,10 @@ TapPrimitives::Described TapPrimitives::describe(const TapKey& key) const {
     const ConvProblem& p = problem_;
     const bool to_output = key.part == Part::Whole || key.part == Part::Finish;
     const Geometry g = geometry(p, key.taps.count);
-    const dnnl::memory::desc source(g.source, type_of(p.dtype), g.layout);
+    const dnnl::memory::desc source(g.source, type_of(p.input.element), g.layout);
     const bool rounds = to_output && !finished_by_loop();
-    const dnnl::memory::desc destination(g.destination, rounds ? type_of(p.output_dtype) : Type::f32, g.layout);
-    const dnnl::memory::desc weights(filter_dims(p, key.taps), type_of(p.dtype), Tag::any);
+    const dnnl::memory::desc destination(g.destination, rounds ? type_of(p.output.element) : Type::f32, g.layout);
+    const dnnl::memory::desc weights(filter_dims(p, key.taps), type_of(p.input.element), Tag::any);
     const dnnl::memory::desc bias({p.filter.k}, Type::f32, Tag::a);
 
     TapPrimitive made;

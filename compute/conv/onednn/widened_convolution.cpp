@@ -12,7 +12,7 @@ using tensor::DType;
 
 /// The same sums in float32, without what finish_frame() does after the bias.
 ConvProblem widened(ConvProblem problem) {
-    problem.dtype = problem.output_dtype = DType::F32;
+    problem.input = problem.weight = problem.output = problem.normed = DType::F32;
     problem.residual = false;
     problem.activation = Activation::None;
     return problem;
@@ -109,7 +109,7 @@ class WidenedConvolution final : public Convolution {
             }
         }
         const ConvProblem& p = problem();
-        const bool in_place = p.output_dtype == DType::F32 && !p.residual;
+        const bool in_place = p.output.element == DType::F32 && !p.residual;
         float* sums = in_place ? reinterpret_cast<float*>(frame.output) : output;
         convolve(*primitive_, input, sums);
         if (!in_place || p.activation != Activation::None) finish_frame(p, sums, frame.residual, frame.output);

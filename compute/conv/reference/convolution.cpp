@@ -44,7 +44,7 @@ class ReferenceConvolution final : public Convolution {
             for (std::int64_t c = 0; c < c_group; ++c) {
                 for (std::int64_t tap = 0; tap < taps; ++tap) {
                     const float given = filter[(k * c_group + c) * taps + tap];
-                    const double value = rounded_element(given, p.dtype);
+                    const double value = rounded_element(given, p.input.element);
                     filter_[((k / k_group * taps + tap) * c_group + c) * k_group + k % k_group] = value;
                 }
             }
@@ -111,7 +111,7 @@ class ReferenceConvolution final : public Convolution {
         for (std::int64_t group = 0; group < p.groups; ++group) {
             const double* filter = filter_.data() + (group * taps + tap) * c_group * k_group;
             for (std::int64_t c = 0; c < c_group; ++c) {
-                const double value = load_element(input, pixel + group * c_group + c, p.dtype);
+                const double value = load_element(input, pixel + group * c_group + c, p.input.element);
                 add_scaled(sums.data() + group * k_group, filter + c * k_group, value, k_group);
             }
         }
@@ -122,13 +122,13 @@ class ReferenceConvolution final : public Convolution {
         const ConvProblem& p = problem();
         const std::int64_t pixel = (y * p.w_out() + x) * p.filter.k;
         for (std::int64_t k = 0; k < p.filter.k; ++k) {
-            double value = p.alpha * (p.channel_scales ? scales_[k] : 1.0F) * sums[k];
+            double value = p.product_scale() * (p.channel_scales ? scales_[k] : 1.0F) * sums[k];
             if (p.bias && !(p.carried && frame >= p.d)) value += bias_[k];
             if (p.activation == Activation::Silu) value = silu(value);
             if (frame < p.residual_frames())
-                value += p.beta * load_element(frames.residual[frame], pixel + k, p.output_dtype);
+                value += p.beta * load_element(frames.residual[frame], pixel + k, p.output.element);
             if (p.activation == Activation::Relu && value < 0) value *= p.negative_slope;
-            store_element(frames.output[frame], pixel + k, p.output_dtype, value);
+            store_element(frames.output[frame], pixel + k, p.output.element, value);
         }
     }
 

@@ -22,10 +22,10 @@ TensorMapDesc activation_map(const Conv2dConfig& config, const ConvProblem& p, v
     const auto at = [](int64_t value) { return static_cast<uint64_t>(value); };
     const bool volume = config.activation == Activation::Volume3d;
     const int64_t images = config.activation == Activation::Window3d ? 1 : volume ? p.n : p.frames_in();
-    TensorMapDesc map =
-        volume
-            ? isa::dense_map(MapMode::Im2col, p.dtype, address, 5, {at(p.c_in), at(p.w), at(p.h), at(p.d), at(images)})
-            : isa::dense_map(MapMode::Im2col, p.dtype, address, 4, {at(p.c_in), at(p.w), at(p.h), at(images)});
+    TensorMapDesc map = volume ? isa::dense_map(MapMode::Im2col, p.input.element, address, 5,
+                                                {at(p.c_in), at(p.w), at(p.h), at(p.d), at(images)})
+                               : isa::dense_map(MapMode::Im2col, p.input.element, address, 4,
+                                                {at(p.c_in), at(p.w), at(p.h), at(images)});
     const auto upper = [](int64_t pad_back, int64_t taps, int64_t dilation) {
         return static_cast<int32_t>(pad_back - (taps - 1) * dilation);
     };
@@ -44,9 +44,9 @@ TensorMapDesc activation_map(const Conv2dConfig& config, const ConvProblem& p, v
 TensorMapDesc filter_map(const Conv2dConfig& config, const ConvProblem& p, const Conv2dTensors& tensors) {
     const int64_t stored = tensors.filter_taps != 0 ? tensors.filter_taps : p.taps();
     TensorMapDesc map = isa::dense_map(
-        MapMode::Tiled, p.dtype, tensors.filter, 3,
+        MapMode::Tiled, p.input.element, tensors.filter, 3,
         {static_cast<uint64_t>(p.c_in), static_cast<uint64_t>(p.taps()), static_cast<uint64_t>(p.filter.k)});
-    map.stride_bytes[1] = static_cast<uint64_t>(stored * p.c_in) * element_bytes(p.dtype);
+    map.stride_bytes[1] = static_cast<uint64_t>(stored * p.c_in) * element_bytes(p.input.element);
     map.swizzle = config.swizzle_b;
     map.box = {config.block.k, 1, config.block.n / (config.cluster.x / config.cta_group)};
     return map;

@@ -22,7 +22,7 @@ uint64_t cluster_columns(const Conv2dConfig& config, const ConvProblem& p) {
 /// Bytes of operands that a walk in panels reads from HBM. Clusters that run at once share what they read; the filters
 /// are read again for every panel, and a panel's activations for every row of clusters, unless both stay in L2.
 double operand_bytes(const Conv2dConfig& config, const ConvProblem& p, const ChipRates& chip, uint64_t panel) {
-    const double element = element_bytes(p.dtype);
+    const double element = element_bytes(p.input.element);
     const double activation = element * static_cast<double>(p.frames_in() * p.h_seen() * p.w_seen() * p.c_in);
     const double filter = element * static_cast<double>(p.filter.k * p.taps() * p.c_in);
     const uint64_t columns = cluster_columns(config, p);
@@ -57,7 +57,7 @@ bool computes(const Conv2dEntry& entry, const EntryRequest& request) {
 bool serves(const Conv2dEntry& entry, const ConvProblem& p, const EntryRequest& request) {
     const Conv2dConfig& c = entry.config;
     return computes(entry, request) && (request.kernel.empty() || request.kernel == entry.name) &&
-           c.element == p.dtype && c.activation == request.activation && c.source == request.source &&
+           c.element == p.input.element && c.activation == request.activation && c.source == request.source &&
            element_bytes(c.output) == request.output_bytes;
 }
 

@@ -20,7 +20,7 @@ std::string text(const Dhw& axes) {
     return std::to_string(axes.d) + ", " + std::to_string(axes.h) + ", " + std::to_string(axes.w);
 }
 std::string met_element(const ConvProblem& p) {
-    switch (p.dtype) {
+    switch (p.input.element) {
         case Element::F16:
             return "fp16";
         case Element::BF16:
@@ -52,8 +52,8 @@ std::string reach_value(const ConvProblem& p) {
            text(Dhw{p.filter.q, p.filter.r, p.filter.s}) + ", dilation " + text(p.dilation);
 }
 
-constexpr Gate<ConvProblem> kElement{"bf16, fp16 or fp8 e4m3",
-                                     [](const ConvProblem& p) { return p.dtype != Element::F8E5M2; }, met_element};
+constexpr Gate<ConvProblem> kElement{
+    "bf16, fp16 or fp8 e4m3", [](const ConvProblem& p) { return p.input.element != Element::F8E5M2; }, met_element};
 constexpr Gate<ConvProblem> kGroups{"groups 1", [](const ConvProblem& p) { return p.groups == 1; },
                                     [](const ConvProblem& p) { return text("groups", p.groups); }};
 // 32 bf16 channels are one row under the 64-byte swizzle.
@@ -121,7 +121,7 @@ constexpr Gate<ConvProblem> kWindowGates[] = {
      }}};
 
 constexpr Gate<ConvProblem> kQsliceGates[] = {
-    {"bf16", [](const ConvProblem& p) { return p.dtype == Element::BF16; }, met_element},
+    {"bf16", [](const ConvProblem& p) { return p.input.element == Element::BF16; }, met_element},
     {"stride 1", [](const ConvProblem& p) { return p.stride.all(1); },
      [](const ConvProblem& p) { return "stride " + text(p.stride); }},
     {"dilation 1", [](const ConvProblem& p) { return p.dilation.all(1); },
@@ -143,22 +143,24 @@ constexpr Gate<Subject> kOnSm100{"an sm_100 or sm_103 device",
                                  [](const Subject& s) { return conv::met_chip(s, "cuda"); }};
 
 constexpr Gate<Subject> kNarrowOutput{
-    "an output of 16 bits", [](const Subject& s) { return s.problem.output_dtype != Element::F32; },
-    [](const Subject& s) { return std::string(conv::element_spelling(s.problem.output_dtype)); }};
+    "an output of 16 bits", [](const Subject& s) { return s.problem.output.element != Element::F32; },
+    [](const Subject& s) { return std::string(conv::element_spelling(s.problem.output.element)); }};
 
 bool multiplies(Element element) {
     return element == Element::BF16 || element == Element::F16 || element == Element::F8E4M3;
 }
 constexpr Gate<Subject> kMultipliedElement{
-    "bf16, fp16 or fp8", [](const Subject& s) { return multiplies(s.problem.dtype); }, conv::met_dtype};
-constexpr Gate<Subject> kBf16BeforeActivation{
-    "bf16 before an activation",
-    [](const Subject& s) { return s.problem.activation == conv::Activation::None || s.problem.dtype == Element::BF16; },
-    conv::met_dtype};
+    "bf16, fp16 or fp8", [](const Subject& s) { return multiplies(s.problem.input.element); }, conv::met_dtype};
+constexpr Gate<Subject> kBf16BeforeActivation{"bf16 before an activation",
+                                              [](const Subject& s) {
+                                                  return s.problem.activation == conv::Activation::None ||
+                                                         s.problem.input.element == Element::BF16;
+                                              },
+                                              conv::met_dtype};
 
 /// The kernel's gates that the problem fails; "" if none, or if no kernel here multiplies the element.
 std::string failed(std::span<const Gate<ConvProblem>> gates, const Subject& s) {
-    return multiplies(s.problem.dtype) ? conv::reasons(gates, s.problem) : "";
+    return multiplies(s.problem.input.element) ? conv::reasons(gates, s.problem) : "";
 }
 std::string failed_value(std::span<const Gate<ConvProblem>> gates, const Subject& s) {
     return "one that " + failed(gates, s);
@@ -177,9 +179,9 @@ constexpr Gate<Subject> kImplicitGemm[] = {
     conv::kBf16OrF16,
     {"an output of the input's type, or at most 16 output channels without residual, norm and upsampling",
      [](const Subject& s) {
-         return s.problem.output_dtype == s.problem.dtype || (few_filters(s.problem) && bare(s.problem));
+         return s.problem.output.element == s.problem.input.element || (few_filters(s.problem) && bare(s.problem));
      },
-     [](const Subject& s) { return std::string(conv::element_spelling(s.problem.output_dtype)); }},
+     [](const Subject& s) { return std::string(conv::element_spelling(s.problem.output.element)); }},
     conv::kUnscaled,
     conv::kUngrouped,
     kInputChannels,
@@ -211,8 +213,9 @@ constexpr Gate<Subject> kImplicitGemm[] = {
 constexpr Gate<Subject> kWinograd[] = {
     kOnSm100,
     conv::kBf16OrF16,
-    {"an output of the input's type", [](const Subject& s) { return s.problem.output_dtype == s.problem.dtype; },
-     [](const Subject& s) { return std::string(conv::element_spelling(s.problem.output_dtype)); }},
+    {"an output of the input's type",
+     [](const Subject& s) { return s.problem.output.element == s.problem.input.element; },
+     [](const Subject& s) { return std::string(conv::element_spelling(s.problem.output.element)); }},
     conv::kUnscaled,
     conv::kUngrouped,
     conv::kNoUpsampling,
@@ -265,11 +268,13 @@ constexpr Gate<Subject> kIm2col[] = {
     kSiluOrNone,
     kMultipliedElement,
     {"pixels of an even number of bytes where they are doubled",
-     [](const Subject& s) { return !s.problem.upsample || s.problem.c_in * element_bytes(s.problem.dtype) % 2 == 0; },
-     [](const Subject& s) { return std::to_string(s.problem.c_in * element_bytes(s.problem.dtype)); }},
+     [](const Subject& s) {
+         return !s.problem.upsample || s.problem.c_in * element_bytes(s.problem.input.element) % 2 == 0;
+     },
+     [](const Subject& s) { return std::to_string(s.problem.c_in * element_bytes(s.problem.input.element)); }},
     {"no activation before an fp32 output",
      [](const Subject& s) {
-         return s.problem.activation == conv::Activation::None || s.problem.output_dtype != Element::F32;
+         return s.problem.activation == conv::Activation::None || s.problem.output.element != Element::F32;
      },
      [](const Subject& s) { return std::string(to_string(s.problem.activation)); }},
 };

@@ -75,7 +75,7 @@ PieceClocks piece_clocks(const ConvProblem& p) {
 }
 
 bool fits(const HaloConfig& c, const ConvProblem& p) {
-    if (c.element != p.dtype || c.side != (p.upsample ? 2 : p.filter.r)) return false;
+    if (c.element != p.input.element || c.side != (p.upsample ? 2 : p.filter.r)) return false;
     if (c.store == HaloStore::Pixels || stores_pixels(p)) return c.store == HaloStore::Pixels && stores_pixels(p);
     // If pairs share pixels, both must have filters.
     if (c.sharing == HaloSharing::Pixels && (p.filter.k <= c.bn || p.filter.k > tile_filters(c))) return false;
@@ -93,7 +93,7 @@ Conv2dEstimate estimate(const HaloConfig& c, const ConvProblem& p, const ChipRat
     const int64_t k_blocks = p.filter.q * ceil_div(p.c_in, c.channels), taps = c.side * c.side;
     const int64_t steps = k_blocks * taps * (c.channels / 16) * c.blocks;
     const int64_t halos = k_blocks * halo_bytes(c), filters = k_blocks * taps * row_bytes(c);  // of one filter
-    const int64_t tile_bytes = int64_t{kHaloBlockPixels} * c.blocks * c.bn * element_bytes(p.output_dtype);
+    const int64_t tile_bytes = int64_t{kHaloBlockPixels} * c.blocks * c.bn * element_bytes(p.output.element);
     const int64_t staged = c.store == HaloStore::Pieces ? transfers(p) * tile_bytes : 0;
     const double step_clocks = 2.0 * kHaloBlockPixels * c.bn * 16 / chip.flops_per_clock;
     const double read = 32.0 * (kHaloBlockPixels + cta_filters(c)) * real(steps);
@@ -110,7 +110,7 @@ Conv2dEstimate estimate(const HaloConfig& c, const ConvProblem& p, const ChipRat
     result.epilogue_seconds = turns * (piece.sums + piece.norm) * real(ceil_div(c.bn, kPieceChannels) * c.blocks);
     result.hbm_seconds = (real(p.frames_in()) * static_cast<double>(p.input_frame_bytes()) +
                           real(transfers(p) * p.frames_out()) * static_cast<double>(p.output_frame_bytes()) +
-                          real(p.filter_elements()) * element_bytes(p.dtype)) /
+                          real(p.filter_elements()) * element_bytes(p.input.element)) /
                          chip.hbm_bytes_per_second;
     result.find_limit();
     return result;
@@ -170,7 +170,7 @@ conv::ConvPlan plan_taken(const ConvProblem& problem, const conv::Chip& chip, co
     return sm80::plan_tiled(
         problem, chip,
         {.kernel = {std::string(taken.tile->kernel),
-                    problem.dtype == Element::BF16 ? "halo_conv_bf16" : "halo_conv_f16"},
+                    problem.input.element == Element::BF16 ? "halo_conv_bf16" : "halo_conv_f16"},
          .seconds = launches * conv::kLaunchSeconds + estimate(taken.tile->config, taken.problem, rates).seconds,
          .packing = {sm90::packing_layout(problem),
                      [problem](const conv::ConvParameters& given) { return sm90::pack_parameters(problem, given); }},

@@ -23,9 +23,9 @@ using HomeParams = BringHomeParams<NoEpilogue>;
 static_assert(sizeof(HomeParams) == sizeof(BringHomeParams<SiluInRegisters>));
 
 const char* home_of(const ConvProblem& problem) {
-    if (problem.output_dtype == Element::F32) return "im2col_home_fp32";
+    if (problem.output.element == Element::F32) return "im2col_home_fp32";
     const bool silu = problem.activation == conv::Activation::Silu;
-    if (problem.output_dtype == Element::F16) return silu ? "im2col_home_fp16_silu" : "im2col_home_fp16";
+    if (problem.output.element == Element::F16) return silu ? "im2col_home_fp16_silu" : "im2col_home_fp16";
     return silu ? "im2col_home_bf16_silu" : "im2col_home_bf16";
 }
 
@@ -36,7 +36,7 @@ DenseRoom room_of(const ConvProblem& problem, const Im2colSizes& sizes) {
 
 ConvProblem product_of(const ConvProblem& problem, const Im2colSizes& sizes) {
     return matrix_product(static_cast<int64_t>(sizes.rows_per_chunk), sizes.k_padded, sizes.padded_filters,
-                          problem.dtype);
+                          problem.input.element);
 }
 
 /// The products, the matrix written and read once, and the sums.
@@ -45,7 +45,8 @@ double seconds_of(const ConvProblem& problem, const Im2colSizes& sizes, const Co
     const auto pixels = static_cast<double>(problem.frames_out() * problem.pixels_out());
     const auto groups = static_cast<double>(problem.groups);
     const double chunks = pixels / static_cast<double>(sizes.rows_per_chunk) * groups;
-    const double row = static_cast<double>(sizes.k_padded) * element_bytes(problem.dtype) + 4.0 * sizes.padded_filters;
+    const double row =
+        static_cast<double>(sizes.k_padded) * element_bytes(problem.input.element) + 4.0 * sizes.padded_filters;
     return chunks * (3 * conv::kLaunchSeconds +
                      estimate(product.config, product_of(problem, sizes), rates_of(chip)).seconds) +
            sm80::traffic_seconds(2 * groups * pixels * row, chip);
@@ -55,14 +56,14 @@ Im2colSizes sizes_of(const ConvProblem& problem) { return im2col_sizes(problem, 
 
 ConvPlan plan_with(const ConvProblem& problem, const conv::Chip& chip, const Conv2dEntry& product) {
     const Im2colSizes sizes = sizes_of(problem);
-    const bool bytes = element_bytes(problem.dtype) == 1;
+    const bool bytes = element_bytes(problem.input.element) == 1;
     ConvPlan plan;
     plan.kernels = {{bytes ? "im2col_gather_8bit" : "im2col_gather_16bit", "im2col_passes"},
                     kernel_name(product),
                     {home_of(problem), "im2col_passes"}};
     plan.workspace_bytes = room_of(problem, sizes).end;
     plan.seconds = seconds_of(problem, sizes, product, chip);
-    plan.packing = {std::string("padded rows of taps ") + element_name(problem.dtype),
+    plan.packing = {std::string("padded rows of taps ") + element_name(problem.input.element),
                     [problem](const conv::ConvParameters& parameters) {
                         const auto filter = pack_filter(problem, parameters.filter);
                         return conv::packed_with(pack_im2col_filter(problem, filter), parameters);
@@ -78,14 +79,14 @@ ConvPlan plan_with(const ConvProblem& problem, const conv::Chip& chip, const Con
                                                    .source = dense.residual,
                                                    .matrix = tensors.workspace,
                                                    .sums = tensors.workspace + workspace_part(sizes.matrix_bytes)})) {
-            const uint64_t parts =
-                step.gather.rows * step.gather.k_padded * element_bytes(problem.dtype) / sizeof(GatheredPart<uint16_t>);
+            const uint64_t parts = step.gather.rows * step.gather.k_padded * element_bytes(problem.input.element) /
+                                   sizeof(GatheredPart<uint16_t>);
             steps.push_back(pass_launch(kGather, im2col_blocks(parts), kIm2colThreads, step.gather));
             steps.emplace_back(entry_launch(product, kProduct, step.product, {}, encode));
             HomeParams home = step.home;
             home.bias = parameters.bias;
             home.scales = parameters.scales;
-            home.alpha = problem.alpha;
+            home.alpha = problem.product_scale();
             home.beta = problem.beta;
             steps.push_back(pass_launch(kHome, im2col_blocks(home.rows * home.group_filters), kIm2colThreads, home));
         }

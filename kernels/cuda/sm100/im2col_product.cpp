@@ -49,17 +49,17 @@ Im2colSizes im2col_sizes(const ConvProblem& p, uint64_t workspace_limit) {
     sizes.k_padded = conv::round_up(sizes.k, kRowElements);
     sizes.filters = static_cast<uint32_t>(p.filter.k / p.groups);
     sizes.padded_filters = conv::round_up(sizes.filters, kFilterMultiple);
-    const uint64_t row = uint64_t{sizes.k_padded} * element_bytes(p.dtype) + sizes.padded_filters * 4ull;
+    const uint64_t row = uint64_t{sizes.k_padded} * element_bytes(p.input.element) + sizes.padded_filters * 4ull;
     const uint64_t fitting = std::max(workspace_limit / row / kTileRows, uint64_t{1}) * kTileRows;
     sizes.rows_per_chunk = std::min(fitting, static_cast<uint64_t>(p.frames_out() * p.pixels_out()));
-    sizes.matrix_bytes = sizes.rows_per_chunk * sizes.k_padded * element_bytes(p.dtype);
+    sizes.matrix_bytes = sizes.rows_per_chunk * sizes.k_padded * element_bytes(p.input.element);
     sizes.sums_bytes = sizes.rows_per_chunk * sizes.padded_filters * 4;
     return sizes;
 }
 
 std::vector<std::byte> pack_im2col_filter(const ConvProblem& p, std::span<const std::byte> filter) {
     const Im2colSizes sizes = im2col_sizes(p, 0);
-    const size_t bytes = element_bytes(p.dtype), row = sizes.k * bytes, padded_row = sizes.k_padded * bytes;
+    const size_t bytes = element_bytes(p.input.element), row = sizes.k * bytes, padded_row = sizes.k_padded * bytes;
     assert(filter.size() == static_cast<size_t>(p.filter.k) * row);
     std::vector<std::byte> packed(static_cast<size_t>(p.groups) * sizes.padded_filters * padded_row);
     for (size_t f = 0; f < static_cast<size_t>(p.filter.k); ++f) {
@@ -75,7 +75,7 @@ ConvProblem matrix_product(int64_t rows, int64_t columns, int64_t filters, Eleme
     product.w = rows;
     product.c_in = columns;
     product.filter.k = filters;
-    product.dtype = element;
+    product.input = product.weight = element;
     return product;
 }
 
@@ -86,14 +86,14 @@ std::vector<Im2colStep> im2col_steps(const Conv2dConfig& base, const ConvProblem
     const Conv2dConfig config = im2col_config(base);
     const auto pixels = static_cast<uint64_t>(p.frames_out() * p.pixels_out()),
                groups = static_cast<uint64_t>(p.groups);
-    const uint64_t filter_bytes = uint64_t{sizes.padded_filters} * sizes.k_padded * element_bytes(p.dtype);
+    const uint64_t filter_bytes = uint64_t{sizes.padded_filters} * sizes.k_padded * element_bytes(p.input.element);
     steps.reserve((pixels + sizes.rows_per_chunk - 1) / sizes.rows_per_chunk * groups);
     for (uint64_t first = 0; first < pixels; first += sizes.rows_per_chunk) {
         const uint64_t rows = std::min(sizes.rows_per_chunk, pixels - first);
         for (uint64_t group = 0; group < groups; ++group) {
             const auto channel = static_cast<uint32_t>(group) * static_cast<uint32_t>(p.c_in / p.groups);
             const ConvProblem product =
-                matrix_product(static_cast<int64_t>(rows), sizes.k_padded, sizes.padded_filters, p.dtype);
+                matrix_product(static_cast<int64_t>(rows), sizes.k_padded, sizes.padded_filters, p.input.element);
             steps.push_back(
                 {.gather = {tensors.activation, tensors.matrix, first, rows, sizes.k, sizes.k_padded, channel,
                             geometry_of(p)},

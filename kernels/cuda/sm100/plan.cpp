@@ -103,7 +103,7 @@ ConvStep launch(const WalkedEntry& walked, uint32_t kernel, const ConvProblem& p
                                      .panel = walked.panel_of(problem, rates)}),
                         {.bias = parameters.bias,
                          .scales = parameters.scales,
-                         .alpha = problem.alpha,
+                         .alpha = problem.product_scale(),
                          .beta = problem.residual ? problem.beta : 0,
                          .channel_sums = reinterpret_cast<float*>(tensors.workspace)},
                         encode);
@@ -136,7 +136,7 @@ ConvProblem as_seen(ConvProblem problem) {
 
 /// Frames doubled into the workspace, before the plan's own steps; the pass is the plan's last kernel.
 void add_upsampling(ConvPlan& plan, const ConvProblem& problem, const conv::Chip& chip) {
-    const auto pixel_bytes = static_cast<uint32_t>(problem.c_in) * element_bytes(problem.dtype);
+    const auto pixel_bytes = static_cast<uint32_t>(problem.c_in) * element_bytes(problem.input.element);
     const uint32_t unit = sm80::upsample_unit(pixel_bytes);
     const auto room = conv::workspace_part(plan.workspace_bytes);
     const uint64_t frame_bytes = as_seen(problem).input_frame_bytes();

@@ -44,7 +44,7 @@ ConvStep step_of(const QsliceWork& work, const QsliceTensors& where, const Slice
                  const ConvProblem& problem, const conv::ParameterAddresses& parameters,
                  const conv::EncodeMap& encode) {
     const auto values = static_cast<uint64_t>(values_of(problem));
-    const EntryEpilogue bare{.scales = parameters.scales, .alpha = problem.alpha};
+    const EntryEpilogue bare{.scales = parameters.scales, .alpha = problem.product_scale()};
     switch (work.step) {
         case QsliceStep::Slice:
             return entry_launch(*kernels.image, SliceKernels::kSlice, work.launch, bare, encode);
@@ -53,8 +53,9 @@ ConvStep step_of(const QsliceWork& work, const QsliceTensors& where, const Slice
         case QsliceStep::NextSum:
             return entry_launch(*kernels.next_sum, SliceKernels::kNextSum, work.launch, bare, encode);
         case QsliceStep::LastSum:
-            return entry_launch(*kernels.last_sum, SliceKernels::kLastSum, work.launch,
-                                {.bias = parameters.bias, .scales = parameters.scales, .alpha = problem.alpha}, encode);
+            return entry_launch(
+                *kernels.last_sum, SliceKernels::kLastSum, work.launch,
+                {.bias = parameters.bias, .scales = parameters.scales, .alpha = problem.product_scale()}, encode);
         case QsliceStep::Accumulate:
             return pass_launch(SliceKernels::kAccumulate, slice_pass_blocks(values), kPassThreads,
                                AccumulateSliceParams{.sums = static_cast<float*>(where.sums),

@@ -8,9 +8,9 @@ struct Strides {
     int64_t frame, sample, filter_slice, pixels;
 
     explicit Strides(const conv::ConvProblem& problem)
-        : frame(problem.h * problem.w * problem.c_in * element_bytes(problem.dtype)),
+        : frame(problem.h * problem.w * problem.c_in * element_bytes(problem.input.element)),
           sample(problem.d * frame),
-          filter_slice(problem.filter.r * problem.filter.s * problem.c_in * element_bytes(problem.dtype)),
+          filter_slice(problem.filter.r * problem.filter.s * problem.c_in * element_bytes(problem.input.element)),
           pixels(problem.d_out() * problem.h_out() * problem.w_out()) {}
 };
 

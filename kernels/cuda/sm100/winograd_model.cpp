@@ -24,7 +24,7 @@ using conv::ceil_div;
 double real(int64_t value) { return static_cast<double>(value); }
 
 bool models(const HaloConfig& c, const ConvProblem& p) {
-    return c.side == 3 && c.store == HaloStore::Pieces && c.element == p.dtype &&
+    return c.side == 3 && c.store == HaloStore::Pieces && c.element == p.input.element &&
            c.channels == (p.c_in % 64 == 0 ? 64 : 32) && (c.sharing != HaloSharing::Pixels || p.filter.k > c.bn) &&
            (p.norm == conv::Norm::None || tile_filters(c) >= p.filter.k);
 }

@@ -56,7 +56,7 @@ uint32_t widest_copy(const ConvProblem& p) {
 
 /// Whether the tile has the problem's element and copies as wide as its channels require.
 bool copies(const ConvConfig& config, const ConvProblem& problem) {
-    return config.element == problem.dtype && config.copy_bytes == widest_copy(problem);
+    return config.element == problem.input.element && config.copy_bytes == widest_copy(problem);
 }
 
 /// Filters of the narrowest tile that holds all channels of a pixel; 0 if none does.

@@ -18,7 +18,7 @@ using conv::Im2colPart;
 using conv::u32;
 int32_t i32(int64_t value) { return static_cast<int32_t>(value); }
 
-int64_t pixel_bytes(const ConvProblem& p) { return p.c_in * element_bytes(p.dtype); }
+int64_t pixel_bytes(const ConvProblem& p) { return p.c_in * element_bytes(p.input.element); }
 
 Im2colParams gather_params(const Im2colMatrix& matrix, const Im2colPart& part) {
     const ConvProblem& p = matrix.problem;

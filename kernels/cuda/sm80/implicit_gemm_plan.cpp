@@ -17,10 +17,10 @@ conv::ConvPlan plan_implicit_gemm(const conv::ConvProblem& problem, const conv::
 
     return plan_tiled(
         problem, chip,
-        {.kernel = {std::string(tile.kernel), image_of(problem.dtype)},
+        {.kernel = {std::string(tile.kernel), image_of(problem.input.element)},
          .seconds = conv::kLaunchSeconds + conv_seconds(tile.config, in_tile, chip),
          .packing = {std::string(upsample_of(problem) == Upsample::SubPixel ? "sub-pixel KQRSC " : "KQRSC ") +
-                         element_name(problem.dtype),
+                         element_name(problem.input.element),
                      [problem](const conv::ConvParameters& parameters) {
                          return conv::packed_with(pack_filter(problem, parameters.filter), parameters);
                      }},

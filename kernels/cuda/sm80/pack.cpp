@@ -36,7 +36,7 @@ std::vector<std::byte> pack_filter(const ConvProblem& p, std::span<const float> 
             for (int64_t c = 0; c < p.c_in; ++c) {
                 const float value = folds ? conv::sub_pixel_weight(p, filter, {parity, k, c, tap_q, tap_r, tap_s})
                                           : given(k, c, tap_q, tap_r, tap_s);
-                const uint16_t bits = rounded(p.dtype, value);
+                const uint16_t bits = rounded(p.input.element, value);
                 std::memcpy(packed.data() + ((row * taps + tap) * channels + c) * 2, &bits, 2);
             }
         }

@@ -12,7 +12,7 @@ constexpr int64_t padded_channels(int64_t c_in) { return (c_in + 7) / 8 * 8; }
 int64_t packed_filter_bytes(const conv::ConvProblem& problem);
 
 /// filter   [k][c_in][q][r][s] fp32, PyTorch's order
-/// returns  [k][q][r][s][c_padded] of problem.dtype, rounded to nearest even. With Upsample::SubPixel
+/// returns  [k][q][r][s][c_padded] of problem.input.element, rounded to nearest even. With Upsample::SubPixel
 ///          [parity row][parity column][k][q][2][2][c_padded]: taps that fall on the same stored pixel are summed
 ///          in fp32 and rounded once.
 std::vector<std::byte> pack_filter(const conv::ConvProblem& problem, std::span<const float> filter);

@@ -6,7 +6,7 @@
 namespace kinetograph::sm80 {
 
 conv::KernelName norm_kernel(const conv::ConvProblem& problem) {
-    return {std::string("sm80_rms_norm_") + element_name(problem.output_dtype), "frame_passes"};
+    return {std::string("sm80_rms_norm_") + element_name(problem.output.element), "frame_passes"};
 }
 
 void append_norm(std::vector<conv::ConvStep>& steps, uint32_t kernel, const conv::NormProblem& problem,

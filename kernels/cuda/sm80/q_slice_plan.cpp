@@ -29,15 +29,15 @@ ConvProblem slice_of(const ConvProblem& problem, Element output_dtype) {
     slice.filter = {problem.filter.k, 1, problem.filter.r, problem.filter.s};
     slice.pad = problem.pad;
     slice.pad.front = slice.pad.back = 0;
-    slice.dtype = problem.dtype;
-    slice.output_dtype = output_dtype;
+    slice.input = slice.weight = problem.input.element;
+    slice.output = slice.normed = output_dtype;
     slice.bias = false;
     return slice;
 }
 
 /// The same with the problem's epilogue, without a norm that no tile holds.
 ConvProblem last_slice_of(const ConvProblem& problem) {
-    ConvProblem slice = slice_of(problem, problem.output_dtype);
+    ConvProblem slice = slice_of(problem, problem.output.element);
     slice.bias = problem.bias;
     slice.residual = problem.residual;
     slice.beta = problem.beta;
@@ -97,10 +97,10 @@ class QSlicePlan {
     QSlicePlan(const ConvProblem& problem, const Chip& chip, QSliceForm form, uint64_t sum_bytes)
         : problem_(problem),
           form_(form),
-          sum_(slice_of(problem, form == QSliceForm::FusedSums ? Element::F32 : problem.dtype)),
+          sum_(slice_of(problem, form == QSliceForm::FusedSums ? Element::F32 : problem.input.element)),
           last_(last_slice_of(problem)) {
         const NamedConvConfig& sum = choose_config(sum_, chip);
-        kernels = {{std::string(sum.kernel), image_of(problem.dtype)}};
+        kernels = {{std::string(sum.kernel), image_of(problem.input.element)}};
         sum_config_ = sum.config;
         rows_ = band_rows(sum_, sum.config, chip, sum_bytes);
         const auto slices = static_cast<double>(problem.filter.q);
@@ -108,15 +108,15 @@ class QSlicePlan {
         seconds = launches * bands() * conv::kLaunchSeconds + traffic_seconds(sum_traffic(), chip);
         if (form == QSliceForm::FusedSums) {
             const NamedConvConfig& last = choose_config(last_, chip);
-            kernels.push_back({std::string(last.kernel), image_of(problem.dtype)});
+            kernels.push_back({std::string(last.kernel), image_of(problem.input.element)});
             last_config_ = last.config;
             seconds += (slices - 1) * conv_seconds(sum.config, sum_, chip) + conv_seconds(last.config, last_, chip);
         } else {
             last_.norm = conv::Norm::None;
             seconds += slices * conv_seconds(sum.config, sum_, chip);
-            kernels.push_back({fmt::format("sm80_add_slice_{}", element_name(problem.dtype)), "frame_passes"});
+            kernels.push_back({fmt::format("sm80_add_slice_{}", element_name(problem.input.element)), "frame_passes"});
             kernels.push_back(
-                {fmt::format("sm80_finish_slices_{}", element_name(problem.output_dtype)), "frame_passes"});
+                {fmt::format("sm80_finish_slices_{}", element_name(problem.output.element)), "frame_passes"});
         }
         if (norms_after()) {
             seconds += norm_seconds(problem, chip);
@@ -204,8 +204,8 @@ class QSlicePlan {
     }
 
     Part part_of(const ConvTensors& tensors, std::span<std::byte* const> stored, int64_t first, int64_t rows) const {
-        const int64_t output_row = row_elements() * element_bytes(problem_.output_dtype);
-        const int64_t input_row = problem_.w * problem_.c_in * element_bytes(problem_.dtype);
+        const int64_t output_row = row_elements() * element_bytes(problem_.output.element);
+        const int64_t input_row = problem_.w * problem_.c_in * element_bytes(problem_.input.element);
         Part part{.first = first,
                   .rows = rows,
                   .input = moved(tensors.input, band_of(sum_, first, rows).first_input * input_row),
@@ -302,7 +302,7 @@ ConvPlan plan_q_slice(const ConvProblem& problem, const Chip& chip, QSliceForm f
     plan.kernels = slices.kernels;
     plan.workspace_bytes = slices.workspace_bytes();
     plan.seconds = slices.seconds;
-    plan.packing = {fmt::format("QKRSC {}", element_name(problem.dtype)),
+    plan.packing = {fmt::format("QKRSC {}", element_name(problem.input.element)),
                     [slices](const conv::ConvParameters& parameters) { return slices.pack(parameters); }};
     plan.steps = [slices](const ConvTensors& tensors, const ParameterAddresses& parameters, const conv::EncodeMap&) {
         return slices.steps(tensors, parameters);

@@ -37,7 +37,7 @@ double block_clocks(const ConvConfig& c, const conv::Chip& chip) {
 /// Whether the tile has the problem's element and, if there is a norm, is the narrowest that holds all channels: a
 /// norm's last bit depends on the width.
 bool fits_winograd(const ConvConfig& c, const ConvProblem& p) {
-    if (c.element != p.dtype) return false;
+    if (c.element != p.input.element) return false;
     if (p.norm == conv::Norm::None) return true;
     return c.bn >= p.filter.k && std::ranges::none_of(kConfigs, [&](const NamedConvConfig& other) {
                return other.config.bn >= p.filter.k && other.config.bn < c.bn;
@@ -130,9 +130,9 @@ conv::ConvPlan plan_winograd(const ConvProblem& problem, const conv::Chip& chip)
     return plan_tiled(
         problem, chip,
         {.kernel = {std::string(tile->kernel),
-                    problem.dtype == Element::BF16 ? "winograd_time_bf16" : "winograd_time_f16"},
+                    problem.input.element == Element::BF16 ? "winograd_time_bf16" : "winograd_time_f16"},
          .seconds = conv::kLaunchSeconds + winograd_seconds(tile->config, in_tile, chip),
-         .packing = {std::string("K4RSC of F(2,3) along time, ") + element_name(problem.dtype),
+         .packing = {std::string("K4RSC of F(2,3) along time, ") + element_name(problem.input.element),
                      [problem](const conv::ConvParameters& given) { return pack_winograd(problem, given); }},
          .problem = in_tile,
          .launches = [config = tile->config](const ConvProblem& p, const conv::ConvTensors& tensors,

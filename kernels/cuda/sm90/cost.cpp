@@ -64,8 +64,8 @@ conv::ConvProblem product_problem(int64_t rows, int64_t c_in, int64_t k, Element
     product.w = kProductColumns;
     product.c_in = c_in;
     product.filter.k = k;
-    product.dtype = dtype;
-    product.output_dtype = output;
+    product.input = product.weight = dtype;
+    product.output = product.normed = output;
     product.bias = false;
     return product;
 }
@@ -121,7 +121,7 @@ double conv_seconds(const ConvConfig& c, const conv::ConvProblem& p, const conv:
 
 bool fits(const ConvConfig& c, const conv::ConvProblem& p) {
     const int64_t channels = p.c_in % 64 == 0 ? 64 : 32;
-    return c.element == p.dtype && c.side == side_of(p) && c.channels == channels &&
+    return c.element == p.input.element && c.side == side_of(p) && c.channels == channels &&
            (c.bn >= p.filter.k || (p.norm == conv::Norm::None && !has_part_of_a_piece(c)));
 }
 

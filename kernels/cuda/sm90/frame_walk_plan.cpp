@@ -22,7 +22,7 @@ using conv::u32;
 using conv::u64;
 
 TensorMapDesc filter_map(const ConvProblem& p, const std::byte* packed) {
-    TensorMapDesc map = isa::dense_map(isa::MapMode::Tiled, p.dtype, const_cast<std::byte*>(packed), 2,
+    TensorMapDesc map = isa::dense_map(isa::MapMode::Tiled, p.input.element, const_cast<std::byte*>(packed), 2,
                                        {u64(sm80::padded_channels(p.c_in)), kWalkFilterRows});
     map.swizzle = isa::Swizzle::Span64;
     map.box = {kNarrowChannels, kWalkFilterRows};
@@ -76,7 +76,7 @@ std::vector<std::byte> pack_frame_walk_filter(const ConvProblem& p, std::span<co
         for (int64_t c = 0; c < p.c_in; ++c) {
             for (int64_t q = 0; q < p.filter.q; ++q) {
                 for (uint32_t tap = 0; tap < kWalkSide * kWalkSide; ++tap) {
-                    const uint16_t bits = narrow_bits(p.dtype, filter[at++]);
+                    const uint16_t bits = narrow_bits(p.input.element, filter[at++]);
                     const int64_t group = p.filter.q - 1 - q;
                     const int64_t row =
                         tap / kWalkSide * kWalkColumns + group * kWalkGroupColumns + walk_column(tap % kWalkSide, k);

@@ -15,7 +15,8 @@ std::string_view frame_walk_kernel(Element element);
 double frame_walk_seconds(const conv::ConvProblem& problem, const conv::Chip& chip);
 
 /// filter   [k][c_in][q][r][s] fp32, PyTorch's order
-/// returns  [r][48 columns][c_in rounded up to 8] of problem.dtype; columns: 16 of the last temporal tap, of the one
+/// returns  [r][48 columns][c_in rounded up to 8] of problem.input.element; columns: 16 of the last temporal tap, of
+/// the one
 ///          before and of the first (walk_column), zeros where there is none
 std::vector<std::byte> pack_frame_walk_filter(const conv::ConvProblem& problem, std::span<const float> filter);
 

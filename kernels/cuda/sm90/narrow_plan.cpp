@@ -27,7 +27,7 @@ constexpr std::array kInstances{KG_SM90_NARROW_INSTANCES(KG_ROW)};
 #undef KG_ROW
 
 TensorMapDesc filter_map(const NarrowConfig& c, const ConvProblem& p, const std::byte* packed) {
-    TensorMapDesc map = isa::dense_map(isa::MapMode::Tiled, p.dtype, const_cast<std::byte*>(packed), 3,
+    TensorMapDesc map = isa::dense_map(isa::MapMode::Tiled, p.input.element, const_cast<std::byte*>(packed), 3,
                                        {u64(sm80::padded_channels(p.c_in)), c.columns, u64(p.filter.q)});
     map.swizzle = isa::Swizzle::Span64;
     map.box = {kNarrowChannels, c.columns, 1};
@@ -46,8 +46,8 @@ constexpr double kSumsAClock = 7.6;
 const NamedNarrowConfig* choose_narrow_config(const ConvProblem& p) {
     const auto* found = std::ranges::find_if(kInstances, [&](const NamedNarrowConfig& named) {
         const NarrowConfig& c = named.config;
-        return c.element == p.dtype && c.side == p.filter.r && p.filter.r * p.filter.s * p.filter.k <= c.columns &&
-               p.filter.k % channels_together(c) == 0;
+        return c.element == p.input.element && c.side == p.filter.r &&
+               p.filter.r * p.filter.s * p.filter.k <= c.columns && p.filter.k % channels_together(c) == 0;
     });
     return found != kInstances.end() ? found : nullptr;
 }
@@ -77,7 +77,7 @@ std::vector<std::byte> pack_narrow_filter(const NarrowConfig& config, const Conv
             for (int64_t q = 0; q < p.filter.q; ++q) {
                 for (int64_t tap = 0; tap < taps; ++tap) {
                     const uint16_t bits =
-                        narrow_bits(p.dtype, filter[u64(((k * p.c_in + c) * p.filter.q + q) * taps + tap)]);
+                        narrow_bits(p.input.element, filter[u64(((k * p.c_in + c) * p.filter.q + q) * taps + tap)]);
                     const int64_t row = q * config.columns + tap * p.filter.k + k;
                     std::memcpy(packed.data() + (row * channels + c) * 2, &bits, 2);
                 }
@@ -110,10 +110,10 @@ conv::ConvPlan plan_launches(std::string_view kernel, double seconds, conv::Para
 conv::ConvPlan plan_narrow_gemm(const ConvProblem& problem, const conv::Chip& chip) {
     using conv::ConvTensors, conv::EncodeMap, conv::ParameterAddresses;
     const uint32_t sms = chip.compute_units;
-    const std::string element(element_name(problem.dtype));
+    const std::string element(element_name(problem.input.element));
     if (walks_frames(problem))
         return plan_launches(
-            frame_walk_kernel(problem.dtype), frame_walk_seconds(problem, chip),
+            frame_walk_kernel(problem.input.element), frame_walk_seconds(problem, chip),
             {"columns of all temporal taps " + element,
              [problem](const conv::ConvParameters& parameters) {
                  return conv::packed_with(pack_frame_walk_filter(problem, parameters.filter), parameters);
@@ -145,7 +145,7 @@ NarrowOutput narrow_output(const ConvProblem& problem, const conv::ParameterAddr
     output.pad_left = static_cast<int32_t>(problem.pad.left);
     output.silu = problem.activation == conv::Activation::Silu ? 1 : 0;
     output.relu = problem.activation == conv::Activation::Relu ? 1 : 0;
-    output.float32 = problem.output_dtype == Element::F32 ? 1 : 0;
+    output.float32 = problem.output.element == Element::F32 ? 1 : 0;
     output.beta = problem.beta;
     output.negative_slope = problem.negative_slope;
     return output;
@@ -162,7 +162,7 @@ void place_outputs(NarrowOutput& to, const ConvProblem& problem, const conv::Con
 }
 
 TensorMapDesc narrow_input_map(const ConvProblem& problem, const std::byte* frame, uint32_t rows, uint32_t columns) {
-    TensorMapDesc map = isa::dense_map(isa::MapMode::Tiled, problem.dtype, const_cast<std::byte*>(frame), 3,
+    TensorMapDesc map = isa::dense_map(isa::MapMode::Tiled, problem.input.element, const_cast<std::byte*>(frame), 3,
                                        {u64(problem.c_in), u64(problem.w), u64(problem.h)});
     map.swizzle = isa::Swizzle::Span64;
     map.box = {kNarrowChannels, columns, rows};

@@ -42,7 +42,8 @@ std::vector<conv::ConvLaunch> narrow_launches(const NarrowConfig& config, const 
                                               const conv::EncodeMap& encode);
 
 /// filter   [k][c_in][q][r][s] fp32, PyTorch's order
-/// returns  [q][columns][c_in rounded up to 8] of problem.dtype; column (r * side + s) * k_count + k, the rest zeros
+/// returns  [q][columns][c_in rounded up to 8] of problem.input.element; column (r * side + s) * k_count + k, the rest
+/// zeros
 std::vector<std::byte> pack_narrow_filter(const NarrowConfig& config, const conv::ConvProblem& problem,
                                           std::span<const float> filter);
 

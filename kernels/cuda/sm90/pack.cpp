@@ -25,7 +25,7 @@ conv::PackedParameters pack_with_filter(std::vector<std::byte> filter, const con
 }
 
 std::string packing_layout(const conv::ConvProblem& problem) {
-    return std::string(problem.upsample ? "sub-pixel KQRSC " : "KQRSC ") + element_name(problem.dtype) +
+    return std::string(problem.upsample ? "sub-pixel KQRSC " : "KQRSC ") + element_name(problem.input.element) +
            ", channels padded";
 }
 

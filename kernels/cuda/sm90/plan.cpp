@@ -52,7 +52,8 @@ ConvPlan plan_implicit_gemm_in(const NamedConvConfig& tile, const ConvProblem& p
     const ConvProblem in_tile = without_norm_unless(fits(tile.config, problem), problem);
     return sm80::plan_tiled(
         problem, chip,
-        {.kernel = {std::string(tile.kernel), problem.dtype == Element::BF16 ? "wgmma_conv_bf16" : "wgmma_conv_f16"},
+        {.kernel = {std::string(tile.kernel),
+                    problem.input.element == Element::BF16 ? "wgmma_conv_bf16" : "wgmma_conv_f16"},
          .seconds = conv_seconds(tile.config, in_tile, chip),
          .packing = {packing_layout(problem),
                      [problem](const conv::ConvParameters& given) { return pack_parameters(problem, given); }},

@@ -24,7 +24,7 @@ ConvProblem sums_of(const ConvProblem& problem, int64_t frames) {
     slice.n = 1;
     slice.d = frames;
     slice.filter.q = 1;
-    slice.output_dtype = Element::F32;
+    slice.output = slice.normed = Element::F32;
     slice.bias = slice.residual = false;
     slice.activation = conv::Activation::None;
     slice.norm = conv::Norm::None;
@@ -103,7 +103,7 @@ conv::ConvPlan plan_q_slice_in(const NamedConvConfig& tile, const ConvProblem& p
          .seconds = rounds *
                     ((slices - 1) * conv_seconds(tile.config, sums_of(problem, together), chip) +
                      conv_seconds(tile.config, finish_of(in_tile, together), chip) + sm80::traffic_seconds(read, chip)),
-         .packing = {fmt::format("QKRSC {}, channels padded", element_name(problem.dtype)),
+         .packing = {fmt::format("QKRSC {}, channels padded", element_name(problem.input.element)),
                      [problem](const conv::ConvParameters& given) { return pack_slices(problem, given); }},
          .problem = in_tile,
          .launches = [config = tile.config, together, sms = chip.compute_units](

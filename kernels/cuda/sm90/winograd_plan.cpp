@@ -86,7 +86,7 @@ double transformed_product_clocks(const WinogradConfig& c) {
 std::span<const NamedWinogradConfig> winograd_configs() { return kConfigs; }
 
 bool fits(const WinogradConfig& c, const ConvProblem& p) {
-    return c.element == p.dtype && (p.norm == conv::Norm::None || c.bn >= p.filter.k) &&
+    return c.element == p.input.element && (p.norm == conv::Norm::None || c.bn >= p.filter.k) &&
            (!keeps(c) || kSums * channel_blocks(p) <= c.kept_stages);
 }
 
@@ -158,10 +158,10 @@ conv::ConvPlan plan_winograd_in(const NamedWinogradConfig& tile, const ConvProbl
     return sm80::plan_tiled(
         problem, chip,
         {.kernel = {std::string(tile.kernel),
-                    problem.dtype == Element::BF16 ? "winograd_conv_bf16" : "winograd_conv_f16"},
+                    problem.input.element == Element::BF16 ? "winograd_conv_bf16" : "winograd_conv_f16"},
          .seconds = winograd_seconds(tile.config, in_tile, chip),
          .packing = {"stages of " + std::to_string(tile.config.bn) + " filters of F(2,3) along time, " +
-                         element_name(problem.dtype) + ", swizzled, channels padded",
+                         element_name(problem.input.element) + ", swizzled, channels padded",
                      [problem, config = tile.config](const conv::ConvParameters& given) {
                          return pack_winograd(config, problem, given);
                      }},

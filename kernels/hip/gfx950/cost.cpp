@@ -105,7 +105,7 @@ const ConvKernel* least_of(const ConvProblem& p, std::optional<ConvPath> path, c
     return conv::cheapest(
         kConvKernels,
         [&](const ConvKernel& kernel) {
-            return kernel.element == p.dtype && (path ? kernel.path == *path : is_natural(p, kernel)) &&
+            return kernel.element == p.input.element && (path ? kernel.path == *path : is_natural(p, kernel)) &&
                    fits_path(p, kernel.path, kernel.tile.bk) && fits_epilogue(p, kernel.tile) && wanted(kernel);
         },
         [&](const ConvKernel& kernel) { return cost(p, kernel); });
@@ -114,7 +114,7 @@ const ConvKernel* least_of(const ConvProblem& p, std::optional<ConvPath> path, c
 }  // namespace
 
 bool fits_path(const ConvProblem& p, ConvPath path, uint32_t bk) {
-    const int64_t pixel = p.c_in * element_bytes(p.dtype);
+    const int64_t pixel = p.c_in * element_bytes(p.input.element);
     const bool one_tap =
         p.filter.r <= kMostUniformTaps && p.filter.s <= kMostUniformTaps && (!p.upsample || is_folded(p));
     switch (path) {
@@ -125,7 +125,7 @@ bool fits_path(const ConvProblem& p, ConvPath path, uint32_t bk) {
         case ConvPath::Chunks:
             return pixel % 16 == 0;
         case ConvPath::Pieces:
-            return pixel % (p.dtype == Element::F8E4M3 ? 4 : 8) == 0;
+            return pixel % (p.input.element == Element::F8E4M3 ? 4 : 8) == 0;
         case ConvPath::Elements:
             return true;
     }
@@ -137,7 +137,7 @@ bool fits_epilogue(const ConvProblem& p, const ConvTile& tile) {
     return p.filter.k % 8 == 0 || tile.bm * tile.bn <= 128 * 128;
 }
 
-ConvPath path_of(const ConvProblem& p) { return path_of(p, p.dtype == Element::F8E4M3 ? 128 : 32); }
+ConvPath path_of(const ConvProblem& p) { return path_of(p, p.input.element == Element::F8E4M3 ? 128 : 32); }
 
 ConvProblem of_one_frame(ConvProblem p) {
     p.n = 1;
@@ -155,7 +155,7 @@ double estimated_seconds(const ConvProblem& p, const ConvChoice& choice, const c
                          output * (1 + (p.residual ? 1 : 0) + (p.norm == conv::Norm::Beside ? 1 : 0));
     double seconds = std::max(computing, streaming_seconds(moved, chip));
     if (choice.splits > 1) {  // float32 sums of every part are written and read, and the output written
-        const double sums = output * (p.output_dtype == Element::F32 ? 1 : 2) * choice.splits;
+        const double sums = output * (p.output.element == Element::F32 ? 1 : 2) * choice.splits;
         seconds += conv::kLaunchSeconds + streaming_seconds(2 * sums + output, chip);
     }
     return seconds;

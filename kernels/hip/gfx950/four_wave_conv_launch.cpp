@@ -60,7 +60,7 @@ FourWaveConvParams params_of(const ConvProblem& p, const ConvKernel& kernel, uin
     params.taps_c = u32(walk.r * walk.s * p.c_in);
     params.steps_per_q = u32(steps);
     params.steps = u32(conv::round_up(p.filter.q * steps, 2));
-    params.filter_pitch = u32(filter_row(p, kernel.path, tile.bk) * element_bytes(p.dtype));
+    params.filter_pitch = u32(filter_row(p, kernel.path, tile.bk) * element_bytes(p.input.element));
     params.input_bytes = static_cast<uint32_t>(p.input_frame_bytes());
     params.output_bytes = static_cast<uint32_t>(p.output_frame_bytes());
     params.filter_bytes = params.c_out * params.filter_pitch;
@@ -71,7 +71,7 @@ FourWaveConvParams params_of(const ConvProblem& p, const ConvKernel& kernel, uin
     params.flags = (p.bias ? kConvBias : 0u) | (p.activation == Activation::Silu ? kConvSilu : 0u) |
                    (p.residual ? kConvResidual : 0u) | (p.norm != Norm::Instead ? kConvOutput : 0u) |
                    (norm ? kConvNorm : 0u) | (norm && p.norm_activation == Activation::Silu ? kConvNormSilu : 0u) |
-                   (p.output_dtype == Element::F32 ? kConvFloat32 : 0u) |
+                   (p.output.element == Element::F32 ? kConvFloat32 : 0u) |
                    (p.activation == Activation::Relu ? kConvRelu : 0u);
     params.beta = p.beta;
     params.negative_slope = p.negative_slope;
@@ -84,7 +84,7 @@ FourWaveConvParams params_of(const ConvProblem& p, const ConvKernel& kernel, uin
 ConvPlanResult plan_four_wave_conv(const ConvProblem& problem, const ConvOverrides& overrides, const conv::Chip& chip) {
     if (const auto reasons = launch_reasons(problem); !reasons.empty()) return {{}, "FourWaveConv " + reasons};
     const ConvKernel* const kernel =
-        overrides.tile ? find_kernel(problem.dtype, *overrides.tile, overrides.path.value_or(path_of(problem)))
+        overrides.tile ? find_kernel(problem.input.element, *overrides.tile, overrides.path.value_or(path_of(problem)))
                        : choose_kernel(problem, chip, overrides.path).kernel;
     if (kernel == nullptr) {
         return {{},
@@ -106,7 +106,7 @@ ConvPlanResult plan_four_wave_conv(const ConvProblem& problem, const ConvOverrid
         return {{},
                 "a tile of " + name + " takes multiples of 8 output channels, not " + std::to_string(problem.filter.k)};
     }
-    if (overrides.splits > 1 && (problem.output_dtype != Element::F32 || problem.bias ||
+    if (overrides.splits > 1 && (problem.output.element != Element::F32 || problem.bias ||
                                  problem.activation != conv::Activation::None || !problem.unscaled())) {
         return {{}, "parts of K store float32 sums, which another pass adds, scales and activates"};
     }

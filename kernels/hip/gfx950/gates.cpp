@@ -31,7 +31,7 @@ bool has_sizes(const ConvProblem& p) {
 }
 uint64_t packed_filter_bytes(const ConvProblem& p) {
     return static_cast<uint64_t>(walk_of(p).parities * conv::round_up(p.filter.k, 256) *
-                                 filter_row(p, ConvPath::Padded, 128) * element_bytes(p.dtype));
+                                 filter_row(p, ConvPath::Padded, 128) * element_bytes(p.input.element));
 }
 
 /// Of one launch of FourWaveConv, its norm included.
@@ -67,21 +67,25 @@ constexpr Gate<ConvProblem> kLaunch[] = {
      },
      [](const ConvProblem& p) { return met(p.filter.k); }},
     {"a norm of rounded outputs",
-     [](const ConvProblem& p) { return !has_sizes(p) || p.output_dtype != Element::F32 || p.norm == conv::Norm::None; },
+     [](const ConvProblem& p) {
+         return !has_sizes(p) || p.output.element != Element::F32 || p.norm == conv::Norm::None;
+     },
      [](const ConvProblem&) { return std::string("F32"); }},
     {"a source of 16 bits, which is prefetched into registers",
-     [](const ConvProblem& p) { return !has_sizes(p) || p.output_dtype != Element::F32 || !p.residual; },
+     [](const ConvProblem& p) { return !has_sizes(p) || p.output.element != Element::F32 || !p.residual; },
      [](const ConvProblem&) { return std::string("F32"); }},
 };
 
 constexpr Gate<Subject> kOneLaunch{
     "what one launch of the kernel holds",
-    [](const Subject& s) { return !multiplies(s.problem.dtype) || launch_reasons(without_norm(s.problem)).empty(); },
+    [](const Subject& s) {
+        return !multiplies(s.problem.input.element) || launch_reasons(without_norm(s.problem)).empty();
+    },
     [](const Subject& s) { return "one that " + launch_reasons(without_norm(s.problem)); }};
 
 constexpr Gate<Subject> kFourWave[] = {
     kOnGfx950,
-    {"bf16, fp16 or fp8", [](const Subject& s) { return multiplies(s.problem.dtype); }, conv::met_dtype},
+    {"bf16, fp16 or fp8", [](const Subject& s) { return multiplies(s.problem.input.element); }, conv::met_dtype},
     kOneLaunch,
 };
 

@@ -32,7 +32,7 @@ Im2colProblem gather_of(const Im2colMatrix& matrix, int64_t outputs, int64_t fir
             .height = {p.h, p.filter.r, p.stride.h, p.dilation.h, p.pad.top, p.pad.bottom},
             .width = {p.w, p.filter.s, p.stride.w, p.dilation.w, p.pad.left, p.pad.right},
             .channels = p.c_in,
-            .storage = p.dtype,
+            .storage = p.input.element,
             .columns = matrix.columns,
             .first_pixel = first,
             .pixels = pixels};

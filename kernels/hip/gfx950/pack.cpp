@@ -33,7 +33,7 @@ std::byte* put(std::byte* at, Element element, float value) {
 
 }  // namespace
 
-bool is_folded(const ConvProblem& p) { return conv::is_sub_pixel(p) && p.dtype != Element::F8E4M3; }
+bool is_folded(const ConvProblem& p) { return conv::is_sub_pixel(p) && p.input.element != Element::F8E4M3; }
 
 Walk walk_of(const ConvProblem& p) {
     return is_folded(p) ? Walk{4, p.h, p.w, 2, 2} : Walk{1, p.h_out(), p.w_out(), p.filter.r, p.filter.s};
@@ -75,9 +75,9 @@ std::vector<std::byte> pack_filter(const ConvProblem& p, const ConvKernel& kerne
     };
     const ConvPath path = kernel.path;
     const uint32_t bk = kernel.tile.bk;
-    const int64_t tap_bytes = tap_pitch(p, path, bk) * element_bytes(p.dtype);
-    const int64_t frame_bytes = steps_per_q(p, path, bk) * bk * element_bytes(p.dtype);
-    const int64_t pitch = filter_row(p, path, bk) * element_bytes(p.dtype);
+    const int64_t tap_bytes = tap_pitch(p, path, bk) * element_bytes(p.input.element);
+    const int64_t frame_bytes = steps_per_q(p, path, bk) * bk * element_bytes(p.input.element);
+    const int64_t pitch = filter_row(p, path, bk) * element_bytes(p.input.element);
     std::vector<std::byte> packed(static_cast<size_t>(walk.parities * p.filter.k * pitch));
     for (int64_t row = 0; row < walk.parities * p.filter.k; ++row) {
         for (int64_t q = 0; q < p.filter.q; ++q) {
@@ -85,7 +85,8 @@ std::vector<std::byte> pack_filter(const ConvProblem& p, const ConvKernel& kerne
             for (int64_t rs = 0; rs < walk.r * walk.s; ++rs) {
                 std::byte* at = taps_of_q + rs * tap_bytes;
                 for (int64_t c = 0; c < p.c_in; ++c)
-                    at = put(at, p.dtype, weight(row / p.filter.k, row % p.filter.k, q, rs / walk.s, rs % walk.s, c));
+                    at = put(at, p.input.element,
+                             weight(row / p.filter.k, row % p.filter.k, q, rs / walk.s, rs % walk.s, c));
             }
         }
     }

@@ -31,7 +31,7 @@ RmsNormProblem norm_problem(const ConvProblem& p, size_t frames) {
     return {.frames = static_cast<int64_t>(frames),
             .pixels = p.pixels_out(),
             .channels = p.filter.k,
-            .storage = p.output_dtype,
+            .storage = p.output.element,
             .silu = p.norm_activation == conv::Activation::Silu};
 }
 
@@ -88,10 +88,10 @@ Course course_of(const ConvProblem& p, const conv::Chip& chip, Splitting splitti
     course.seconds = conv::kLaunchSeconds + estimated_seconds(course.conv, course.choice, chip) +
                      (course.norm_after ? norm_seconds(p, p.frames_out(), chip) : 0);
     if (course.choice.splits > 1) {
-        course.conv.alpha = 1;
+        course.conv.input.scale = course.conv.weight.scale = 1;
         course.conv.channel_scales = course.conv.bias = course.conv.residual = false;
         course.conv.activation = conv::Activation::None;
-        course.conv.output_dtype = Element::F32;
+        course.conv.output = course.conv.normed = Element::F32;
     }
     return course;
 }
@@ -100,7 +100,7 @@ JoinSumsProblem join_problem(const ConvProblem& p, uint32_t parts, size_t frames
     return {.frames = static_cast<int64_t>(frames),
             .pixels = p.pixels_out(),
             .channels = p.filter.k,
-            .storage = p.output_dtype,
+            .storage = p.output.element,
             .parts = parts,
             .silu = p.activation == conv::Activation::Silu,
             .source = p.residual,
@@ -148,7 +148,7 @@ ConvPlan plan_of(const ConvProblem& problem, const conv::Chip& chip, const Cours
                    part_bytes = frames * sum_pitch;
     plan.workspace_bytes = stored_bytes + (splits > 1 ? splits * part_bytes : 0);
     plan.packing.layout = std::string(is_folded(course.conv) ? "sub-pixel " : "") + "FQRSC " +
-                          element_name(problem.dtype) + " in k blocks of " + std::to_string(kernel->tile.bk) +
+                          element_name(problem.input.element) + " in k blocks of " + std::to_string(kernel->tile.bk) +
                           (kernel->path == ConvPath::Padded ? ", whole ones a tap" : "");
     plan.packing.pack = [kernel, problem](const conv::ConvParameters& parameters) {
         const auto padded = [&](std::span<const float> values) {
@@ -156,7 +156,7 @@ ConvPlan plan_of(const ConvProblem& problem, const conv::Chip& chip, const Cours
         };
         std::vector<float> scales;
         if (!problem.unscaled()) {
-            scales.assign(static_cast<size_t>(problem.filter.k), problem.alpha);
+            scales.assign(static_cast<size_t>(problem.filter.k), problem.product_scale());
             for (size_t k = 0; k < parameters.scales.size(); ++k) scales[k] *= parameters.scales[k];
         }
         return conv::PackedParameters{pack_filter(problem, *kernel, parameters.filter), padded(parameters.bias),

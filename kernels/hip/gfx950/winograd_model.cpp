@@ -57,7 +57,7 @@ void add_phase(WinogradClocks& clocks, const WinogradTile& t, int64_t frames, do
 double tile_seconds(const WinogradTile& t, const ConvProblem& p, const conv::Chip& chip) {
     const int64_t blocks = 9 * ceil_div(p.c_in, t.bk);
     const double clocks =
-        real(blocks) * winograd_clocks(t, p.dtype).longest * kReplayedTrip / kTripOfProducts + kAround;
+        real(blocks) * winograd_clocks(t, p.input.element).longest * kReplayedTrip / kTripOfProducts + kAround;
     const double workgroups =
         real(ceil_div(p.pixels_out(), t.bm) * ceil_div(p.filter.k, t.bn) * p.n) * conv::frame_pairs(p);
     const auto rounds = real(ceil_div(static_cast<int64_t>(workgroups), std::max(chip.compute_units, 1U)));

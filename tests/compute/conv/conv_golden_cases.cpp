@@ -35,8 +35,8 @@ ConvProblem problem_of(const Json& c, DType dtype, DType output_dtype) {
     p.beta = c["beta"];
     p.residual = p.beta != 0;
     p.activation = c["activation"] == "silu" ? Activation::Silu : Activation::None;
-    p.dtype = dtype;
-    p.output_dtype = output_dtype;
+    p.input = p.weight = dtype;
+    p.output = p.normed = output_dtype;
     return p;
 }
 
@@ -99,14 +99,14 @@ int expect_golden_cases(accel::Device& device, const Combination& combination) {
             continue;
         }
         ++tested;
-        const bool f16 = p.dtype == DType::F16;
+        const bool f16 = p.input.element == DType::F16;
         const double half_step = f16 ? 0x1p-11 : 0x1p-8;
         const auto wanted = wanted_channels_last(file, name, p);
         const Difference d = difference(output->values, wanted, half_step);
         // float32 accumulate and store 2e-6 (and what tensor cores cut off) / 1e-5; bf16 output of one fused
         // operation 2.5e-3 and 2^-8 |g| + 1e-3 rms(g), fp16 an eighth of that. Of transformed operands 1.84 times as
         // much (conv_properties.cpp), and no bound an element but 2^-7 of the largest.
-        if (p.output_dtype == DType::F32) {
+        if (p.output.element == DType::F32) {
             EXPECT_LE(d.relative_l2, float32_limit(device.info(), p));
             EXPECT_LE(d.max_abs, 1e-5);
         } else if (transformed) {

@@ -69,8 +69,8 @@ class Trial {
 
     /// The shape at the back end's element types; false if the back end declines it.
     bool adopt(ConvShape& shape) {
-        shape.problem.dtype = combination_.dtype;
-        shape.problem.output_dtype = combination_.output_dtype;
+        shape.problem.input = shape.problem.weight = combination_.dtype;
+        shape.problem.output = shape.problem.normed = combination_.output_dtype;
         for (const DispatchRow& row : explain(device_.info(), shape.problem))
             if (row.candidate == combination_.backend) {
                 rounding_ = row.rounding;
@@ -126,14 +126,14 @@ class Trial {
     /// carry its roundings, so two roundings of 2^-9 each on average are allowed for, and a little for cancellation.
     void expect_normed(const ConvProblem& p, const std::vector<float>& got, const std::vector<float>& bare,
                        const std::vector<float>& gamma) const {
-        const Difference d = difference(got, normed_reference(p, rounded_once(bare, p.output_dtype), gamma));
+        const Difference d = difference(got, normed_reference(p, rounded_once(bare, p.output.element), gamma));
         const double rounding = combination_.dtype == DType::F16   ? 7e-4
                                 : combination_.dtype == DType::F32 ? 1e-5
                                                                    : 5e-3;
         if (folds_taps(p) || transforms_operands()) {
             EXPECT_LE(d.relative_l2, 2 * rounding);
         } else {
-            EXPECT_LE(d.relative_l2, p.output_dtype == DType::F32 ? 1e-5 : rounding);
+            EXPECT_LE(d.relative_l2, p.output.element == DType::F32 ? 1e-5 : rounding);
         }
     }
 
@@ -186,8 +186,8 @@ std::string missing_instructions(const accel::DeviceInfo& cpu, const Combination
     plain.c_in = 16;
     plain.filter = {16, 3, 3, 3};
     plain.upsample = combination.backend == "doubled-direct-cpu";
-    plain.dtype = combination.dtype;
-    plain.output_dtype = combination.output_dtype;
+    plain.input = plain.weight = combination.dtype;
+    plain.output = plain.normed = combination.output_dtype;
     const auto row = [&](const accel::DeviceInfo& device) {
         const auto rows = explain(device, plain);
         return *std::ranges::find(rows, combination.backend, &DispatchRow::candidate);

@@ -17,7 +17,7 @@ ConvProblem small_problem(DType dtype) {
     p.c_in = 32;
     p.filter = {48, 3, 3, 3};
     p.pad = {0, 0, 1, 1, 1, 1};
-    p.dtype = p.output_dtype = dtype;
+    p.input = p.weight = p.output = p.normed = dtype;
     p.residual = true;
     p.activation = Activation::Silu;
     return p;
@@ -52,7 +52,7 @@ TEST(ConvRunTest, MeasuresTheRoundingOfTheNarrowerFormats) {
     EXPECT_LE(half->relative_l2, 3e-4);         // 11 bits
     EXPECT_GE(half->relative_l2, 1e-5);
     ConvProblem p = small_problem(DType::F8E4M3);
-    p.output_dtype = DType::BF16;
+    p.output = p.normed = DType::BF16;
     const auto eighth = run_problem(*device, p, {.repeats = 1});
     ASSERT_TRUE(eighth) << eighth.error().message;
     EXPECT_LE(eighth->relative_l2, 2.5e-3);  // of the bf16 output: both sides start from the same fp8 numbers

@@ -26,7 +26,7 @@ class Dice {
 
 ConvProblem roll_problem(Dice& dice) {
     ConvProblem p;
-    p.dtype = p.output_dtype = DType::F32;
+    p.input = p.weight = p.output = p.normed = DType::F32;
     p.n = dice.one_of<std::int64_t>({1, 1, 1, 2});
     p.filter.q = dice.one_of<std::int64_t>({1, 1, 2, 3, 3, 3});
     p.filter.r = dice.one_of<std::int64_t>({1, 1, 3, 3, 3, 5, 7});
@@ -88,7 +88,7 @@ std::vector<ConvShape> ring_shapes() {
     p.c_in = 32;
     p.filter = {32, 3, 3, 3};
     p.pad = {0, 0, 1, 1, 1, 1};
-    p.dtype = p.output_dtype = DType::F32;
+    p.input = p.weight = p.output = p.normed = DType::F32;
     p.residual = true;
     p.activation = Activation::Silu;
     std::vector<ConvShape> shapes;
@@ -135,8 +135,8 @@ std::vector<NamedProblem> decoder_problems(std::int64_t dim, std::int64_t height
         p.c_in = c_in;
         p.filter = filter;
         p.pad = {0, 0, filter.r / 2, filter.r / 2, filter.s / 2, filter.s / 2};
-        p.dtype = dtype;
-        p.output_dtype = filter.k == 3 ? DType::F32 : dtype;
+        p.input = p.weight = dtype;
+        p.output = p.normed = filter.k == 3 ? DType::F32 : dtype;
         p.residual = residual;
         problems.push_back({std::move(name), p});
     };

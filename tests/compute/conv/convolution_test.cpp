@@ -22,7 +22,7 @@ ConvProblem causal_problem() {
     p.c_in = 8;
     p.filter = {16, 3, 3, 3};
     p.pad = {0, 0, 1, 1, 1, 1};
-    p.dtype = p.output_dtype = DType::F32;
+    p.input = p.weight = p.output = p.normed = DType::F32;
     return p;
 }
 
@@ -62,8 +62,8 @@ TEST_F(ConvolutionTest, ScalesTheSumsByAlphaAndByChannelBeforeTheBias) {
     p.h = p.w = 1;
     p.c_in = 2;
     p.filter = {3};
-    p.dtype = p.output_dtype = DType::F32;
-    p.alpha = 0.5F;
+    p.input = p.weight = p.output = p.normed = DType::F32;
+    p.weight.scale = 0.5F;
     p.channel_scales = true;
     const std::vector<float> filter{1, 2, 3, 4, 5, 6}, bias{10, 20, 30}, scales{1, 2, 4};
     const auto made = Convolution::create(*device_, p, ConvParameters{filter, bias, {}, scales}).value();
@@ -95,7 +95,7 @@ TEST_F(ConvolutionTest, NormsItsOutputBitForBitAsASeparatePassDoes) {
     for (const DType dtype : {DType::F32, DType::BF16}) {
         for (const std::int64_t k : {32, 80, 128}) {  // one block of channels, two of different widths, two
             ConvShape shape{causal_problem()};
-            shape.problem.dtype = shape.problem.output_dtype = dtype;
+            shape.problem.input = shape.problem.weight = shape.problem.output = shape.problem.normed = dtype;
             shape.problem.filter.k = k;
             shape.problem.norm = Norm::Beside;
             TestConvolution test(shape);
@@ -122,11 +122,11 @@ TEST_F(ConvolutionTest, OverAnotherNumberOfFramesSharesThePackedFilterAndOutlive
     ConvProblem shorter = p;
     shorter.d = 4;
     const std::int64_t elements = p.h_out() * p.w_out() * p.filter.k;
-    TestFrames input(1, shorter.d, p.h * p.w * p.c_in, p.dtype, FrameLayout::Dense);
+    TestFrames input(1, shorter.d, p.h * p.w * p.c_in, p.input.element, FrameLayout::Dense);
     input.fill([](std::int64_t frame, std::int64_t i) { return static_cast<float>((5 * frame + i) % 9) - 4; });
     const auto run = [&](const Convolution& convolution) {
-        TestFrames output(1, shorter.d_out(), elements, p.dtype, FrameLayout::Dense);
-        TestFrames normed(1, shorter.d_out(), elements, p.dtype, FrameLayout::Dense);
+        TestFrames output(1, shorter.d_out(), elements, p.input.element, FrameLayout::Dense);
+        TestFrames normed(1, shorter.d_out(), elements, p.input.element, FrameLayout::Dense);
         const auto workspace = device_->allocate("workspace", convolution.workspace_bytes() + 64).value();
         const auto inputs = input.readable();
         EXPECT_TRUE(convolution.enqueue(*stream_, "conv",

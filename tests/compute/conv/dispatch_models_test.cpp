@@ -66,14 +66,14 @@ void dilated(ConvProblem& p) { p.dilation.h = 2; }
 void upsampled(ConvProblem& p) { p.upsample = true; }
 void grouped(ConvProblem& p) { p.groups = 2; }
 void scaled(ConvProblem& p) { p.channel_scales = true; }
-void eight_bits(ConvProblem& p) { p.dtype = DType::F8E4M3; }
+void eight_bits(ConvProblem& p) { p.input = p.weight = DType::F8E4M3; }
 
 constexpr Decline kDeclines[] = {
     {"sm_90", "winograd-time-sm100", "wants an sm_100 or sm_103 device, met sm_90", [](ConvProblem&) {}},
     {"sm_100", "winograd-time-sm100", "wants an output of the input's type, met F32",
-     [](ConvProblem& p) { p.output_dtype = DType::F32; }},
+     [](ConvProblem& p) { p.output = p.normed = DType::F32; }},
     {"sm_100", "winograd-time-sm100", "wants bf16 or fp16, met F8_E4M3",
-     [](ConvProblem& p) { p.dtype = p.output_dtype = DType::F8E4M3; }},
+     [](ConvProblem& p) { p.input = p.weight = p.output = p.normed = DType::F8E4M3; }},
     {"sm_100", "winograd-time-sm100", "wants sums without scales, met a scale for each channel", scaled},
     {"sm_100", "winograd-time-sm100", "wants groups 1, met 2", grouped},
     {"sm_100", "winograd-time-sm100", "wants an input as it lies in memory, met one to upsample", upsampled},

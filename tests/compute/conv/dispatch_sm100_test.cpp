@@ -39,14 +39,16 @@ void consumer(ConvProblem&, accel::DeviceInfo& d) { d.architecture = "sm_120"; }
 void upsample(ConvProblem& p, accel::DeviceInfo&) { p.upsample = true; }
 void channel_scales(ConvProblem& p, accel::DeviceInfo&) { p.channel_scales = true; }
 void relu(ConvProblem& p, accel::DeviceInfo&) { p.activation = Activation::Relu; }
-void float32(ConvProblem& p, accel::DeviceInfo&) { p.output_dtype = DType::F32; }
+void float32(ConvProblem& p, accel::DeviceInfo&) { p.output = p.normed = DType::F32; }
 /// Not a valid problem: its output would be float32 too and close another gate.
-void float32_input(ConvProblem& p, accel::DeviceInfo&) { p.dtype = DType::F32; }
+void float32_input(ConvProblem& p, accel::DeviceInfo&) { p.input = p.weight = DType::F32; }
 
 const Decline kDeclines[] = {
     {"implicit-gemm-sm100", "wants an sm_100 or sm_103 device, met sm_90", hopper},
     {"implicit-gemm-sm100", "wants bf16 or fp16, met F8_E4M3",
-     [](ConvProblem& p, accel::DeviceInfo&) { p.dtype = DType::F8E4M3, p.output_dtype = DType::F8E4M3; }},
+     [](ConvProblem& p, accel::DeviceInfo&) {
+         p.input = p.weight = DType::F8E4M3, p.output = p.normed = DType::F8E4M3;
+     }},
     {"implicit-gemm-sm100",
      "wants an output of the input's type, or at most 16 output channels without residual, norm and upsampling, met "
      "F32",
@@ -77,7 +79,7 @@ const Decline kDeclines[] = {
     {"conv2d-sm100", "wants an output of 16 bits, met F32", float32},
     {"conv2d-sm100", "wants bf16 before an activation, met F16",
      [](ConvProblem& p, accel::DeviceInfo&) {
-         p.dtype = p.output_dtype = DType::F16;
+         p.input = p.weight = p.output = p.normed = DType::F16;
          p.activation = Activation::Silu;
      }},
     {"conv2d-sm100", "wants bf16, fp16 or fp8, met F32", float32_input},
@@ -94,7 +96,7 @@ const Decline kDeclines[] = {
     {"conv3d-sm100", "wants bf16, fp16 or fp8, met F32", float32_input},
     {"conv3d-sm100", "wants bf16 before an activation, met F8_E4M3",
      [](ConvProblem& p, accel::DeviceInfo&) {
-         p.dtype = DType::F8E4M3;
+         p.input = p.weight = DType::F8E4M3;
          p.activation = Activation::Silu;
      }},
     {"conv3d-sm100",
@@ -111,14 +113,14 @@ const Decline kDeclines[] = {
     {"im2col-sm100", "wants bf16, fp16 or fp8, met F32", float32_input},
     {"im2col-sm100", "wants pixels of an even number of bytes where they are doubled, met 3",
      [](ConvProblem& p, accel::DeviceInfo&) {
-         p.dtype = DType::F8E4M3;
+         p.input = p.weight = DType::F8E4M3;
          p.c_in = 3;
          p.upsample = true;
      }},
     {"im2col-sm100", "wants no activation before an fp32 output, met silu",
      [](ConvProblem& p, accel::DeviceInfo&) {
          p.activation = Activation::Silu;
-         p.output_dtype = DType::F32;
+         p.output = p.normed = DType::F32;
      }},
 };
 

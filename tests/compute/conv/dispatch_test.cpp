@@ -79,13 +79,13 @@ struct Decline {
 };
 
 void upsample(ConvProblem& p, accel::DeviceInfo&) { p.upsample = true; }
-void halve(ConvProblem& p, accel::DeviceInfo&) { p.alpha = 0.5F; }
+void halve(ConvProblem& p, accel::DeviceInfo&) { p.weight.scale = 0.5F; }
 
 const Decline kDeclines[] = {
     {"implicit-gemm-sm80", "wants a CUDA device since sm_80, met sm_75",
      [](ConvProblem&, accel::DeviceInfo& d) { d.architecture = "sm_75"; }},
     {"implicit-gemm-sm80", "wants bf16 or fp16, met F8_E4M3",
-     [](ConvProblem& p, accel::DeviceInfo&) { p.dtype = DType::F8E4M3; }},
+     [](ConvProblem& p, accel::DeviceInfo&) { p.input = p.weight = DType::F8E4M3; }},
     {"implicit-gemm-sm80", "wants groups 1, met 4", [](ConvProblem& p, accel::DeviceInfo&) { p.groups = 4; }},
     {"implicit-gemm-sm80", "wants temporal taps that one launch has room for, met 65; there is room for 64",
      [](ConvProblem& p, accel::DeviceInfo&) { p.d = p.filter.q = 65; }},
@@ -93,7 +93,7 @@ const Decline kDeclines[] = {
     {"winograd-time-sm80", "wants a CUDA device since sm_80, met sm_75",
      [](ConvProblem&, accel::DeviceInfo& d) { d.architecture = "sm_75"; }},
     {"winograd-time-sm80", "wants bf16 or fp16, met F8_E4M3",
-     [](ConvProblem& p, accel::DeviceInfo&) { p.dtype = DType::F8E4M3; }},
+     [](ConvProblem& p, accel::DeviceInfo&) { p.input = p.weight = DType::F8E4M3; }},
     {"winograd-time-sm80", "wants sums without scales, met alpha 0.500000", halve},
     {"winograd-time-sm80", "wants groups 1, met 4", [](ConvProblem& p, accel::DeviceInfo&) { p.groups = 4; }},
     {"winograd-time-sm80", "wants an input as it lies in memory, met one to upsample", upsample},
@@ -114,7 +114,7 @@ const Decline kDeclines[] = {
      "wants a product that one launch of the kernel holds, met one that wants a source of 16 bits, which is prefetched "
      "into registers, met F32",
      [](ConvProblem& p, accel::DeviceInfo&) {
-         p.output_dtype = DType::F32;
+         p.output = p.normed = DType::F32;
          p.residual = true;
          p.beta = 1;
      }},
@@ -124,7 +124,7 @@ const Decline kDeclines[] = {
     {"four-wave-gfx950", "wants a gfx950 device, met gfx942",
      [](ConvProblem&, accel::DeviceInfo& d) { d.architecture = "gfx942"; }},
     {"four-wave-gfx950", "wants bf16, fp16 or fp8, met F32",
-     [](ConvProblem& p, accel::DeviceInfo&) { p.dtype = p.output_dtype = DType::F32; }},
+     [](ConvProblem& p, accel::DeviceInfo&) { p.input = p.weight = p.output = p.normed = DType::F32; }},
     {"four-wave-gfx950",
      "wants what one launch of the kernel holds, met one that wants temporal taps of at most the 64 frames that a "
      "launch names, met 65",
@@ -134,7 +134,7 @@ const Decline kDeclines[] = {
     {"q-slice-sm80", "wants an input as it lies in memory, met one to upsample", upsample},
     {"q-slice-sm80", "wants groups 1, met 4", [](ConvProblem& p, accel::DeviceInfo&) { p.groups = 4; }},
     {"q-slice-sm80", "wants bf16, met F16",
-     [](ConvProblem& p, accel::DeviceInfo&) { p.dtype = p.output_dtype = DType::F16; }},
+     [](ConvProblem& p, accel::DeviceInfo&) { p.input = p.weight = p.output = p.normed = DType::F16; }},
     {"q-slice-sm80", "wants stride 1, met 1,2,1", [](ConvProblem& p, accel::DeviceInfo&) { p.stride.h = 2; }},
     {"q-slice-sm80", "wants dilation 1, met 1,1,2", [](ConvProblem& p, accel::DeviceInfo&) { p.dilation.w = 2; }},
     {"q-slice-sm80", "wants more than one temporal tap, met 1",
@@ -150,12 +150,12 @@ const Decline kDeclines[] = {
     {"im2col-sm80", "wants a CUDA device since sm_80, met sm_75",
      [](ConvProblem&, accel::DeviceInfo& d) { d.architecture = "sm_75"; }},
     {"im2col-sm80", "wants bf16 or fp16, met F32",
-     [](ConvProblem& p, accel::DeviceInfo&) { p.dtype = p.output_dtype = DType::F32; }},
+     [](ConvProblem& p, accel::DeviceInfo&) { p.input = p.weight = p.output = p.normed = DType::F32; }},
     {"im2col-gfx950", "wants an input as it lies in memory, met one to upsample", upsample},
     {"im2col-gfx950", "wants a gfx950 device, met cuda",
      [](ConvProblem&, accel::DeviceInfo& d) { d.kind = "cuda"; }},
     {"im2col-gfx950", "wants bf16 or fp16, met F8_E4M3",
-     [](ConvProblem& p, accel::DeviceInfo&) { p.dtype = DType::F8E4M3; }},
+     [](ConvProblem& p, accel::DeviceInfo&) { p.input = p.weight = DType::F8E4M3; }},
     {"im2col-gfx950",
      "wants a matrix whose parts descriptors span, met im2col: an input frame of 2147483648 bytes; a buffer "
      "descriptor spans 1 to 2147483392",
@@ -174,10 +174,10 @@ const Decline kDeclines[] = {
     {"doubled-direct-cpu", "wants a CPU device, met cuda",
      [](ConvProblem&, accel::DeviceInfo& d) { d.kind = "cuda"; }},
     {"doubled-direct-cpu", "wants fp32 or bf16, met F16",
-     [](ConvProblem& p, accel::DeviceInfo&) { p.dtype = p.output_dtype = DType::F16; }},
+     [](ConvProblem& p, accel::DeviceInfo&) { p.input = p.weight = p.output = p.normed = DType::F16; }},
     {"doubled-direct-cpu", "wants AVX-512, met avx2",
      [](ConvProblem& p, accel::DeviceInfo& d) {
-         p.dtype = p.output_dtype = DType::F32;
+         p.input = p.weight = p.output = p.normed = DType::F32;
          d.features = "avx2";
      }},
     {"doubled-direct-cpu", "wants AVX512_BF16 for bf16, met avx2 avx512f",
@@ -188,10 +188,10 @@ const Decline kDeclines[] = {
     {"direct-cpu", "wants a CPU device, met cuda",
      [](ConvProblem&, accel::DeviceInfo& d) { d.kind = "cuda"; }},
     {"direct-cpu", "wants fp32 or bf16, met F16",
-     [](ConvProblem& p, accel::DeviceInfo&) { p.dtype = p.output_dtype = DType::F16; }},
+     [](ConvProblem& p, accel::DeviceInfo&) { p.input = p.weight = p.output = p.normed = DType::F16; }},
     {"direct-cpu", "wants AVX-512, met avx2",
      [](ConvProblem& p, accel::DeviceInfo& d) {
-         p.dtype = p.output_dtype = DType::F32;
+         p.input = p.weight = p.output = p.normed = DType::F32;
          d.features = "avx2";
      }},
     {"direct-cpu", "wants AVX512_BF16 for bf16, met avx2 avx512f",
@@ -204,10 +204,10 @@ const Decline kDeclines[] = {
     {"winograd-time-cpu", "wants a CPU device, met cuda",
      [](ConvProblem&, accel::DeviceInfo& d) { d.kind = "cuda"; }},
     {"winograd-time-cpu", "wants fp32 or bf16, met F16",
-     [](ConvProblem& p, accel::DeviceInfo&) { p.dtype = p.output_dtype = DType::F16; }},
+     [](ConvProblem& p, accel::DeviceInfo&) { p.input = p.weight = p.output = p.normed = DType::F16; }},
     {"winograd-time-cpu", "wants AVX-512, met avx2",
      [](ConvProblem& p, accel::DeviceInfo& d) {
-         p.dtype = p.output_dtype = DType::F32;
+         p.input = p.weight = p.output = p.normed = DType::F32;
          d.features = "avx2";
      }},
     {"winograd-time-cpu", "wants AVX512_BF16 for bf16, met avx2 avx512f",
@@ -227,10 +227,10 @@ const Decline kDeclines[] = {
     {"onednn-cpu", "wants a CPU device, met hip",
      [](ConvProblem&, accel::DeviceInfo& d) { d.kind = "hip"; }},
     {"onednn-cpu", "wants fp32 or bf16, met F8_E4M3",
-     [](ConvProblem& p, accel::DeviceInfo&) { p.dtype = DType::F8E4M3; }},
+     [](ConvProblem& p, accel::DeviceInfo&) { p.input = p.weight = DType::F8E4M3; }},
     {"onednn-cpu", "wants AVX2, met none",
      [](ConvProblem& p, accel::DeviceInfo& d) {
-         p.dtype = p.output_dtype = DType::F32;
+         p.input = p.weight = p.output = p.normed = DType::F32;
          d.features = "";
      }},
     {"onednn-f32-cpu", "wants AVX2, met none", [](ConvProblem&, accel::DeviceInfo& d) { d.features = ""; }},
@@ -249,7 +249,7 @@ const Decline kDeclines[] = {
      [](ConvProblem&, accel::DeviceInfo& d) { d.features = "avx2 avx512f"; }},
     {"onednn-cpu", "wants AVX-512 for groups of channels that are not a multiple of 8, met avx2",
      [](ConvProblem& p, accel::DeviceInfo& d) {
-         p.dtype = p.output_dtype = DType::F32;
+         p.input = p.weight = p.output = p.normed = DType::F32;
          p.groups = 4;
          p.c_in = 12;
          d.features = "avx2";
@@ -278,12 +278,12 @@ const Decline kDeclines[] = {
          p.pad.top = 2;
      }},
     {"onednn-f32-cpu", "wants bf16 activations, met F32",
-     [](ConvProblem& p, accel::DeviceInfo&) { p.dtype = p.output_dtype = DType::F32; }},
+     [](ConvProblem& p, accel::DeviceInfo&) { p.input = p.weight = p.output = p.normed = DType::F32; }},
     {"reference-cpu", "wants a CPU device, met cuda",
      [](ConvProblem&, accel::DeviceInfo& d) { d.kind = "cuda"; }},
     {"reference-cpu", "wants fp32 or bf16 frames to norm, met F16",
      [](ConvProblem& p, accel::DeviceInfo&) {
-         p.dtype = p.output_dtype = DType::F16;
+         p.input = p.weight = p.output = p.normed = DType::F16;
          p.norm = Norm::Beside;
      }},
 };
@@ -337,7 +337,7 @@ TEST(ConvDispatch, NamesAllClosedGatesOfACandidateAtOnce) {
 TEST(ConvDispatch, LeavesCarriedSumsToWhatCarriesThem) {
     ConvProblem problem = easy_problem();
     problem.pad.front = problem.pad.back = 2;
-    problem.output_dtype = DType::F32;
+    problem.output = problem.normed = DType::F32;
     problem.carried = true;
     ASSERT_TRUE(validate(problem));
     EXPECT_EQ(row_of("implicit-gemm-sm80", h200(), problem).reason,
@@ -462,7 +462,7 @@ TEST(ConvDispatch, TakesDoubledInputsOnEveryCpu) {
     accel::DeviceInfo device = capable_cpu();
     device.features = "avx2";
     EXPECT_EQ(explain(chip_of(device), p).front().candidate, "onednn-f32-cpu");
-    p.dtype = p.output_dtype = DType::F32;
+    p.input = p.weight = p.output = p.normed = DType::F32;
     EXPECT_EQ(explain(chip_of(device), p).front().candidate, "onednn-cpu");
 }
 
@@ -520,7 +520,7 @@ TEST(ConvDispatch, TakesTheFirstOpenCandidate) {
     const auto device = accel::cpu::create_device();
     ConvProblem problem = easy_problem();
     problem.groups = 2;  // closed to the direct back end on every machine
-    problem.dtype = problem.output_dtype = DType::F32;
+    problem.input = problem.weight = problem.output = problem.normed = DType::F32;
     const std::vector<float> filter(problem.filter_elements()), bias(problem.filter.k);
     const auto made = Convolution::create(*device, problem, {filter, bias});
     ASSERT_TRUE(made) << made.error().message;

@@ -12,7 +12,7 @@ ConvProblem ring_problem() {
     p.d = 6;
     p.h = p.w = p.c_in = 1;
     p.filter = {1, 3, 1, 1};
-    p.dtype = p.output_dtype = tensor::DType::F32;
+    p.input = p.weight = p.output = p.normed = tensor::DType::F32;
     return p;
 }
 

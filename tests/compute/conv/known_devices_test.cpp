@@ -47,7 +47,7 @@ TEST(KnownDevices, HaveNoRatesForAChipOfNoKnownFamilyWhichIsNotPredicted) {
     info.architecture = "sm_110";
     EXPECT_FALSE(chip_of(info).rated);
     ConvProblem p;
-    p.dtype = p.output_dtype = Element::BF16;
+    p.input = p.weight = p.output = p.normed = Element::BF16;
     p.h = p.w = 8;
     p.c_in = 32;
     p.filter = {.k = 32, .q = 1, .r = 3, .s = 3};

@@ -70,21 +70,21 @@ const Mistake kMistakes[] = {
      [](ConvProblem& p) { p.negative_slope = -0.5F; }},
     {"convolution: 3 groups do not divide both c_in 128 and k 64", ErrorCode::InvalidArgument,
      [](ConvProblem& p) { p.groups = 3; }},
-    {"convolution: dtype is F64, wanted F32, BF16, F16 or F8_E4M3", ErrorCode::InvalidArgument,
-     [](ConvProblem& p) { p.dtype = DType::F64; }},
-    {"convolution: output_dtype is BF16, wanted F16 or F32", ErrorCode::InvalidArgument,
-     [](ConvProblem& p) { p.dtype = DType::F16; }},
-    {"convolution: output_dtype is F8_E4M3, wanted BF16 or F32", ErrorCode::InvalidArgument,
-     [](ConvProblem& p) { p.dtype = p.output_dtype = DType::F8E4M3; }},
-    {"convolution: output_dtype is BF16, wanted F32", ErrorCode::InvalidArgument,
-     [](ConvProblem& p) { p.dtype = DType::F32; }},
+    {"convolution: the input is F64, wanted F32, BF16, F16 or F8_E4M3", ErrorCode::InvalidArgument,
+     [](ConvProblem& p) { p.input = p.weight = DType::F64; }},
+    {"convolution: the output is BF16, wanted F16 or F32", ErrorCode::InvalidArgument,
+     [](ConvProblem& p) { p.input = p.weight = DType::F16; }},
+    {"convolution: the output is F8_E4M3, wanted BF16 or F32", ErrorCode::InvalidArgument,
+     [](ConvProblem& p) { p.input = p.weight = p.output = p.normed = DType::F8E4M3; }},
+    {"convolution: the output is BF16, wanted F32", ErrorCode::InvalidArgument,
+     [](ConvProblem& p) { p.input = p.weight = DType::F32; }},
     {"convolution 1x6x36x64x128 bf16 * 64x3x3x3 pad 2,1,1,1,1,1 + bias, carried sums -> 1x7x36x64x64 f32: carried sums "
      "want one sample, taps in time without stride and dilation, one frame of padding fewer than taps before and "
      "after, float32 sums and no other epilogue than a bias",
      ErrorCode::InvalidArgument,
      [](ConvProblem& p) {
          p.carried = true;
-         p.output_dtype = DType::F32;
+         p.output = p.normed = DType::F32;
          p.pad.front = 2;
          p.pad.back = 1;
      }},
@@ -112,7 +112,7 @@ TEST(ConvProblemTest, CarriesSumsOfOneFrameFewerThanTaps) {
     p.residual = false;
     p.carried = true;
     p.pad.front = p.pad.back = 2;
-    p.output_dtype = DType::F32;
+    p.output = p.normed = DType::F32;
     EXPECT_TRUE(validate(p));
     EXPECT_EQ(p.d_out(), 6 + 2);
     EXPECT_EQ(p.residual_frames(), 2);

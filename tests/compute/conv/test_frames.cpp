@@ -30,12 +30,12 @@ std::int64_t slot_of(std::int64_t index, std::int64_t frames, FrameLayout layout
 
 TestFrames make_input(const ConvShape& shape) {
     const ConvProblem& p = shape.problem;
-    return {p.n, p.d, p.h * p.w * p.c_in, p.dtype, shape.input, shape.seam};
+    return {p.n, p.d, p.h * p.w * p.c_in, p.input.element, shape.input, shape.seam};
 }
 
 TestFrames make_output(const ConvProblem& p, FrameLayout layout) {
     const std::int64_t seam = layout == FrameLayout::Ring ? p.d_out() / 2 : 0;
-    return {p.n, p.d_out(), p.h_out() * p.w_out() * p.filter.k, p.output_dtype, layout, seam};
+    return {p.n, p.d_out(), p.h_out() * p.w_out() * p.filter.k, p.output.element, layout, seam};
 }
 
 /// Frames of `elements` each, whatever their types and layouts.
@@ -151,7 +151,7 @@ Result<TestConvolution::Output> TestConvolution::run(accel::Device& device, acce
 
 std::vector<float> TestConvolution::reference(accel::Device& device, accel::Stream& stream) const {
     ConvShape plain{shape.problem};
-    plain.problem.output_dtype = DType::F32;
+    plain.problem.output = plain.problem.normed = DType::F32;
     plain.problem.norm = Norm::None;
     TestConvolution exact(plain);
     exact.filter = filter;

@@ -23,10 +23,12 @@ class CudaConvolution : public test::CudaLane {
     void expect_agrees(const ConvProblem& problem) {
         const auto run = run_problem(*device_, problem, {.backend = kBackend, .repeats = 1});
         ASSERT_TRUE(run) << run.error().message;
-        const double rounding = problem.dtype == DType::F16 ? 3.2e-4 : 2.5e-3;
+        const double rounding = problem.input.element == DType::F16 ? 3.2e-4 : 2.5e-3;
         // The folded filter of a doubled input is rounded once more.
         const double exact = float32_limit(device_->info(), problem);
-        const double limit = problem.upsample ? 1.6 * rounding : problem.output_dtype == DType::F32 ? exact : rounding;
+        const double limit = problem.upsample                       ? 1.6 * rounding
+                             : problem.output.element == DType::F32 ? exact
+                                                                    : rounding;
         EXPECT_LE(run->relative_l2, limit) << problem.to_string();
         EXPECT_LE(run->max_abs_error, 4 * limit * run->max_abs_reference) << problem.to_string();
     }
@@ -48,7 +50,7 @@ TEST_F(CudaConvolution, OfBothElementTypesAgrees) {
     p.residual = true;
     p.activation = Activation::Silu;
     expect_agrees(p);
-    p.dtype = p.output_dtype = DType::F16;
+    p.input = p.weight = p.output = p.normed = DType::F16;
     expect_agrees(p);
 }
 
@@ -59,7 +61,7 @@ TEST_F(CudaConvolution, OfTwoFramesAtOnceAgrees) {
         p.d = 5;
         p.residual = true;
         for (const DType dtype : {DType::BF16, DType::F16}) {
-            p.dtype = p.output_dtype = dtype;
+            p.input = p.weight = p.output = p.normed = dtype;
             const auto run = run_problem(*device_, p, {.backend = "winograd-time-sm80", .repeats = 1});
             ASSERT_TRUE(run) << run.error().message;
             EXPECT_LE(run->relative_l2, dtype == DType::F16 ? 5.8e-4 : 4.6e-3) << p.to_string();
@@ -70,7 +72,7 @@ TEST_F(CudaConvolution, OfTwoFramesAtOnceAgrees) {
 TEST_F(CudaConvolution, StoresFloat32WhereTheProblemWantsIt) {
     for (const std::int64_t k : {3, 8}) {
         ConvProblem p = causal(32, k);
-        p.output_dtype = DType::F32;
+        p.output = p.normed = DType::F32;
         expect_agrees(p);
     }
 }
@@ -132,7 +134,7 @@ TEST_F(CudaConvolution, OfExactSumsIsRefusedWhereOnlyOthersAreLeft) {
 
 TEST_F(CudaConvolution, OfFloat32IsDeclinedWithItsReason) {
     ConvProblem p = causal(32, 32);
-    p.dtype = p.output_dtype = DType::F32;
+    p.input = p.weight = p.output = p.normed = DType::F32;
     const auto run = run_problem(*device_, p, {.backend = kBackend});
     ASSERT_FALSE(run);
     EXPECT_EQ(run.error().code, ErrorCode::Unsupported);
@@ -180,7 +182,7 @@ TEST_F(CudaConvolution, OverAnotherNumberOfFramesSharesThePackedFilterAndGivesEa
     EXPECT_EQ(one->problem().d_out(), 1);
     const auto input = DeviceFrames::upload(*device_, *stream, test.input).value();
     const auto frames_of = [&](bool singly) {
-        TestFrames normed(1, p.d_out(), p.h * p.w * p.filter.k, p.dtype, FrameLayout::Dense);
+        TestFrames normed(1, p.d_out(), p.h * p.w * p.filter.k, p.input.element, FrameLayout::Dense);
         const auto output = DeviceFrames::upload(*device_, *stream, normed).value();
         const auto inputs = input.readable();
         for (std::size_t t = 0; singly && t < 2; ++t)

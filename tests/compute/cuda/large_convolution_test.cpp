@@ -76,7 +76,7 @@ std::vector<double> wanted_pixel(const ConvProblem& p, const RollingFrames& inpu
 std::vector<double> normed_pixel(const ConvProblem& p, std::vector<double> pixel, const std::vector<float>& gamma) {
     double squares = 0;
     for (double& value : pixel) {
-        value = rounded_element(value, p.output_dtype);
+        value = rounded_element(value, p.output.element);
         squares += value * value;
     }
     const double scale = std::sqrt(static_cast<double>(p.filter.k)) / std::max(std::sqrt(squares), 1e-12);
@@ -126,15 +126,15 @@ class CudaLargeConvolution : public test::CudaGpu, public testing::WithParamInte
     std::string_view expected_backend(const ConvProblem& p, Sums sums) const {
         if (device_->info().architecture != "sm_90") return "implicit-gemm-sm80";
         if (sums == Sums::Fast)
-            return p.dtype == DType::BF16 && p.c_in >= 512 && p.filter.k >= 512 ? "winograd-volume-sm90"
-                                                                                : "winograd-time-sm90";
+            return p.input.element == DType::BF16 && p.c_in >= 512 && p.filter.k >= 512 ? "winograd-volume-sm90"
+                                                                                        : "winograd-time-sm90";
         return p.filter.k % 8 == 0 ? "implicit-gemm-sm90" : "narrow-gemm-sm90";
     }
     /// One rounding of the output, and one of the folded filter, or of the transformed frames, where there are such.
     double limit(const ConvProblem& p, Sums sums) const {
-        if (p.output_dtype == DType::F32) return float32_limit(device_->info(), p);
+        if (p.output.element == DType::F32) return float32_limit(device_->info(), p);
         const double bf16 = p.upsample || sums == Sums::Fast ? 4e-3 : 2.5e-3;
-        return p.dtype == DType::F16 ? bf16 / 8 : bf16;  // three bits more
+        return p.input.element == DType::F16 ? bf16 / 8 : bf16;  // three bits more
     }
     void expect_samples_agree(const ConvProblem& p, Sums sums = Sums::Exact) {
         SCOPED_TRACE(p.to_string());
@@ -143,7 +143,8 @@ class CudaLargeConvolution : public test::CudaGpu, public testing::WithParamInte
         std::uniform_real_distribution<double> uniform(-1, 1);
         const double gain = std::sqrt(3.0 / static_cast<double>(p.filter_elements() / p.filter.k));
         std::vector<float> filter(p.filter_elements()), bias(p.filter.k), gamma(p.norm == Norm::None ? 0 : p.filter.k);
-        for (float& value : filter) value = static_cast<float>(rounded_element(gain * uniform(random), p.dtype));
+        for (float& value : filter)
+            value = static_cast<float>(rounded_element(gain * uniform(random), p.input.element));
         for (float& value : bias) value = static_cast<float>(0.1 * uniform(random));
         for (float& value : gamma) value = static_cast<float>(1 + 0.5 * uniform(random));
 
@@ -151,8 +152,8 @@ class CudaLargeConvolution : public test::CudaGpu, public testing::WithParamInte
         const auto convolution = Convolution::create(*device_, p, parameters, {.sums = sums}).value();
         EXPECT_EQ(convolution->backend(), expected_backend(p, sums));
         const std::int64_t outputs = p.h_out() * p.w_out() * p.filter.k;
-        const RollingFrames input(*device_, *stream, p.d, p.h * p.w * p.c_in, p.dtype);
-        const RollingFrames residual(*device_, *stream, p.residual ? p.d_out() : 0, outputs, p.output_dtype);
+        const RollingFrames input(*device_, *stream, p.d, p.h * p.w * p.c_in, p.input.element);
+        const RollingFrames residual(*device_, *stream, p.residual ? p.d_out() : 0, outputs, p.output.element);
         const std::uint64_t frame_bytes = p.output_frame_bytes();
         const WrittenFrames output(*device_, *stream, p.norm == Norm::Instead ? 0 : p.d_out(), frame_bytes);
         const WrittenFrames normed(*device_, *stream, p.norm == Norm::None ? 0 : p.d_out(), frame_bytes);
@@ -167,7 +168,7 @@ class CudaLargeConvolution : public test::CudaGpu, public testing::WithParamInte
         ASSERT_TRUE(stream->synchronize());
 
         Errors of_output, of_norm;
-        std::vector<std::byte> pixel(p.filter.k * tensor::bytes_per_element(p.output_dtype));
+        std::vector<std::byte> pixel(p.filter.k * tensor::bytes_per_element(p.output.element));
         const auto place = [&](std::int64_t end, int sample) -> std::int64_t {
             if (sample % 8 == 0) return 0;  // corners and edges too
             return sample % 8 == 1 ? end - 1 : std::uniform_int_distribution<std::int64_t>(0, end - 1)(random);
@@ -179,7 +180,7 @@ class CudaLargeConvolution : public test::CudaGpu, public testing::WithParamInte
             const auto add = [&](const WrittenFrames& frames, Errors& errors, const std::vector<double>& values) {
                 const std::uint64_t at = static_cast<std::uint64_t>(y * p.w_out() + x) * pixel.size();
                 ASSERT_TRUE(stream->read_back(pixel, frames.addresses()[t] + at));
-                errors.add(pixel, p.output_dtype, values);
+                errors.add(pixel, p.output.element, values);
             };
             if (p.norm != Norm::Instead) add(output, of_output, wanted);
             if (p.norm != Norm::None) add(normed, of_norm, normed_pixel(p, wanted, gamma));

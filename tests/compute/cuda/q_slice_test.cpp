@@ -236,7 +236,7 @@ TEST_F(CudaQSlice, OverAnotherNumberOfFramesGivesEachFrameTheSameBits) {
         EXPECT_EQ(one->backend(), backend);
         whole.reset();
         const auto input = DeviceFrames::upload(*device_, *stream, test.input).value();
-        TestFrames stored(1, 3, p.h * p.w * p.filter.k, p.dtype, FrameLayout::Dense);
+        TestFrames stored(1, 3, p.h * p.w * p.filter.k, p.input.element, FrameLayout::Dense);
         const auto output = DeviceFrames::upload(*device_, *stream, stored).value();
         const auto workspace = device_->allocate("workspace", one->workspace_bytes()).value();
         const auto inputs = input.readable();

@@ -11,7 +11,7 @@ namespace {
 TEST(Families, SayOfTheirNetworksWhatIsTrue) {
     for (const Family& family : all()) {
         const nn::Network network = family.decoder(family.published);
-        EXPECT_EQ(nn::factors(network), family.factors) << family.name;
+        EXPECT_EQ(nn::rates(network), family.rates) << family.name;
         EXPECT_EQ(network.input_channels(), family.published.z_dim) << family.name;
         EXPECT_EQ(family.statistics.mean.size(), static_cast<std::size_t>(family.published.z_dim)) << family.name;
         EXPECT_EQ(family.statistics.std.size(), static_cast<std::size_t>(family.published.z_dim)) << family.name;
@@ -63,10 +63,10 @@ TEST(Families, EnlargeTwiceAsMuchByALastLayerOfFourTimesTheChannels) {
     for (const Family& family : all()) {
         Widths widths = family.published;
         widths.dim = 4;
-        const std::int64_t own = nn::factors(family.decoder(widths)).space;
-        EXPECT_EQ(own, family.factors.space) << family.name;
+        const std::int64_t own = nn::rates(family.decoder(widths)).space.out;
+        EXPECT_EQ(own, family.rates.space.out) << family.name;
         widths.end = own == 8 ? 12 : 3;
-        EXPECT_EQ(nn::factors(family.decoder(widths)).space, own == 8 ? 16 : 8) << family.name;
+        EXPECT_EQ(nn::rates(family.decoder(widths)).space.out, own == 8 ? 16 : 8) << family.name;
     }
 }
 
@@ -77,7 +77,7 @@ TEST(Families, AreListedOncePerWordOfASentence) {
 }
 
 TEST(Families, CountTheFramesOfAClip) {
-    const nn::Factors wan = find("wan2.1")->factors;
+    const nn::Rates wan = find("wan2.1")->rates;
     EXPECT_EQ(wan.frames_of(0), 0);
     EXPECT_EQ(wan.frames_of(1), 1);
     EXPECT_EQ(wan.frames_of(5), 17);

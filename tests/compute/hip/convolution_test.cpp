@@ -21,7 +21,7 @@ class HipConvolution : public test::HipLane {
         ASSERT_TRUE(run) << run.error().message;
         EXPECT_EQ(run->backend, wanted_backend) << problem.to_string();
         const double limit =
-            problem.output_dtype == DType::F32 ? 2e-6 : (problem.output_dtype == DType::F16 ? 3e-4 : 2.5e-3);
+            problem.output.element == DType::F32 ? 2e-6 : (problem.output.element == DType::F16 ? 3e-4 : 2.5e-3);
         EXPECT_LE(run->relative_l2, limit) << problem.to_string();
         EXPECT_LE(run->max_abs_error, 4 * limit * run->max_abs_reference) << problem.to_string();
         EXPECT_EQ(run->normed_relative_l2.has_value(), problem.norm != Norm::None);
@@ -45,10 +45,10 @@ TEST_F(HipConvolution, OfEveryElementTypeAgrees) {
     p.residual = true;
     p.activation = Activation::Silu;
     expect_agrees(p, "four-wave-gfx950");
-    p.dtype = p.output_dtype = DType::F16;
+    p.input = p.weight = p.output = p.normed = DType::F16;
     expect_agrees(p, "four-wave-gfx950");
-    p.dtype = DType::F8E4M3;
-    p.output_dtype = DType::BF16;
+    p.input = p.weight = DType::F8E4M3;
+    p.output = p.normed = DType::BF16;
     expect_agrees(p, "four-wave-gfx950");
 }
 
@@ -82,11 +82,11 @@ TEST_F(HipConvolution, ScalesTheSumsOfEveryElementType) {
             p.d = form.taps + 1;  // two frames
             p.filter = {96, form.taps, form.taps, form.taps};
             if (form.taps == 1) p.pad = {};
-            p.dtype = dtype;
-            p.output_dtype = dtype == DType::F16 ? DType::F16 : DType::BF16;
+            p.input = p.weight = dtype;
+            p.output = p.normed = dtype == DType::F16 ? DType::F16 : DType::BF16;
             p.norm = form.norm;
             p.residual = true;
-            p.alpha = 0.375F;
+            p.weight.scale = 0.375F;
             p.channel_scales = true;
             if (control_ != nullptr) {
                 EXPECT_EQ(course_of(*device_, p), form.course) << p.to_string();
@@ -101,7 +101,7 @@ TEST_F(HipConvolution, ScalesTheSumsOfEveryElementType) {
 TEST_F(HipConvolution, StoresFloat32WhereTheProblemWantsIt) {
     for (const std::int64_t k : {3, 8}) {  // one by one, and four at a time
         ConvProblem p = causal(32, k);
-        p.output_dtype = DType::F32;
+        p.output = p.normed = DType::F32;
         expect_agrees(p, "four-wave-gfx950");
     }
 }
@@ -158,7 +158,7 @@ TEST_F(HipConvolution, ByIm2colAgreesForAnyShape) {
     p.pad.front = 2;
     p.dilation = {1, 2, 1};
     expect_agrees(p, "im2col-gfx950", "im2col-gfx950");
-    p.dtype = p.output_dtype = DType::F16;
+    p.input = p.weight = p.output = p.normed = DType::F16;
     expect_agrees(p, "im2col-gfx950", "im2col-gfx950");
     p.d = 33;
     p.stride.d = 2;
@@ -189,7 +189,7 @@ INSTANTIATE_TEST_SUITE_P(, HipPartitions, testing::Values(32, 128));
 
 TEST_F(HipConvolution, OfFloat32IsDeclinedWithEveryReason) {
     ConvProblem p = causal(32, 32);
-    p.dtype = p.output_dtype = DType::F32;
+    p.input = p.weight = p.output = p.normed = DType::F32;
     const auto run = run_problem(*device_, p);
     ASSERT_FALSE(run);
     EXPECT_EQ(run.error().code, ErrorCode::Unsupported);

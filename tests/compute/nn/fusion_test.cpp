@@ -133,7 +133,8 @@ TEST(Fusion, TakesAReluAfterTheSumAndAnyActivationAfterAShuffle) {
     network.append(x, Activate{conv::Activation::Relu, 0.5F});
     EXPECT_EQ(passes_of(network), "a+relu | b+relu(0.25) +2 | c/2+relu(0.5)");
     const auto passes = fuse(network, {}).value();
-    EXPECT_EQ(conv_problem(std::get<ConvPass>(passes[1]), {1, 1, 1, 8}, tensor::DType::F32).negative_slope, 0.25F);
+    const auto stored = storages(network, Element::F32);
+    EXPECT_EQ(conv_problem(std::get<ConvPass>(passes[1]), {1, 1, 1, 8}, stored).negative_slope, 0.25F);
 }
 
 TEST(Fusion, LeavesTheSoftLimitToWhatStoresTheInputAndDropsFramesWithoutAPass) {

@@ -1,4 +1,4 @@
-// What is folded over a network: parameters, sizes, factors.
+// What is folded over a network: parameters, sizes, rates.
 #include <kinetograph/compute/nn/network.hpp>
 
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ TEST(Networks, PassWhatTheFirstStepLeavesOut) {
     const Extent later = extents(network, {2, 3, 5, 4}, false).back();
     EXPECT_EQ((std::array{later.frames, later.height, later.width, later.channels}),
               (std::array<std::int64_t, 4>{4, 6, 10, 6}));
-    EXPECT_EQ(factors(network), (Factors{.time = 2, .space = 2}));
+    EXPECT_EQ(rates(network), (Rates{.time = {1, 2}, .space = {1, 2}}));
 }
 
 }  // namespace

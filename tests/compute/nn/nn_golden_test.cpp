@@ -57,7 +57,7 @@ class NnGolden : public testing::TestWithParam<DType> {
         p.c_in = s[1];
         p.filter = {s[0], 1, taps, taps};
         p.pad = {0, 0, taps / 2, taps / 2, taps / 2, taps / 2};
-        p.dtype = p.output_dtype = GetParam();
+        p.input = p.weight = p.output = p.normed = GetParam();
         p.residual = residual != nullptr;
         const auto filter = values(name + ".weight"), bias = values(name + ".bias");
         const auto convolution = conv::Convolution::create(*device_, p, {filter, bias}).value();

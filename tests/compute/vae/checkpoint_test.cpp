@@ -291,7 +291,7 @@ TEST_F(CheckpointTest, RecognisesFiltersWithoutATimeAxisAndWithOneTap) {
         const auto pictures = open(without_time(file_, ones));
         ASSERT_TRUE(pictures) << pictures.error().message;
         EXPECT_TRUE(pictures->one_latent_frame());
-        EXPECT_EQ(nn::factors(pictures->network()), (nn::Factors{.time = 1, .space = 8}));
+        EXPECT_EQ(nn::rates(pictures->network()), (nn::Rates{.time = {1, 1}, .space = {1, 8}}));
         EXPECT_EQ(pictures->shape("decoder.conv1.weight"), (tensor::Shape{8, 16, 3, 3}));
     }
     EXPECT_FALSE(open(file_)->one_latent_frame());
@@ -311,12 +311,12 @@ TEST_F(CheckpointTest, RecognisesAnEndThatEnlargesAndAFourthChannel) {
     widen_end(file_, 12);
     const auto larger = open(file_);
     ASSERT_TRUE(larger) << larger.error().message;
-    EXPECT_EQ(nn::factors(larger->network()), (nn::Factors{.time = 4, .space = 16}));
+    EXPECT_EQ(nn::rates(larger->network()), (nn::Rates{.time = {1, 4}, .space = {1, 16}}));
     file_ = CheckpointFile::synthetic(kDim);
     widen_end(file_, 4);
     const auto alpha = open(file_);
     ASSERT_TRUE(alpha) << alpha.error().message;
-    EXPECT_EQ(nn::factors(alpha->network()), (nn::Factors{.time = 4, .space = 8}));
+    EXPECT_EQ(nn::rates(alpha->network()), (nn::Rates{.time = {1, 4}, .space = {1, 8}}));
     EXPECT_EQ(*alpha->load("decoder.head.2.weight"), three);
     ASSERT_FALSE(alpha->notes().empty());
     EXPECT_NE(alpha->notes().back().text.find("its alpha is not"), std::string::npos);

@@ -270,7 +270,7 @@ TEST_F(Clips, RefuseAnotherNumberOfPlacesThanFramesAndStepsThatWereNotPlanned) {
     const auto two = clip.declare(frame, source, {.places = places});
     ASSERT_FALSE(two);
     EXPECT_EQ(two.error().message, "write_frames: the step makes 1 frames, memory is given for 2");
-    const auto five = clip.declare(frame, source, ClipFrames{}, 5);
+    const auto five = clip.declare(frame, source, StepOutput{}, 5);
     ASSERT_FALSE(five);
     EXPECT_EQ(five.error().message, "a step takes 1 to 4 latent frames, 5 were given");
 }

@@ -77,7 +77,7 @@ TEST_P(FamilyConvolutions, AgreeWithTheFp64ReferenceOnEveryOpenBackEnd) {
         epilogues.insert({p.activation, p.residual});
         upsampled |= p.upsample;
         normed |= p.norm != conv::Norm::None;
-        widened |= p.output_dtype != p.dtype;
+        widened |= p.output.element != p.input.element;
     }
     EXPECT_TRUE(epilogues.contains({conv::Activation::Relu, true})) << "TAEHV adds a residual before its ReLU";
     EXPECT_TRUE(epilogues.contains({conv::Activation::None, true})) << "Wan adds one after";
@@ -88,7 +88,7 @@ TEST_P(FamilyConvolutions, AgreeWithTheFp64ReferenceOnEveryOpenBackEnd) {
     for (const DType output : std::set{GetParam(), DType::F32}) {
         std::vector<ConvShape> stored;
         std::ranges::copy_if(shapes, std::back_inserter(stored),
-                             [&](const ConvShape& shape) { return shape.problem.output_dtype == output; });
+                             [&](const ConvShape& shape) { return shape.problem.output.element == output; });
         for (const conv::Candidate& candidate : conv::candidates())
             tested[candidate.name] += conv::expect_agreement(*device_, {candidate.name, GetParam(), output}, stored);
     }

@@ -163,7 +163,7 @@ void expect_taehv_cuts_agree(accel::Device& device, Precision precision) {
     for (const Clip& clip : {Clip{"taew2.1", {3, 5}}, Clip{"taew2.1", {4, 2}}, Clip{"lighttaehy1.5", {2, 3}}}) {
         const LatentSize size = clip.size;
         const families::Family& family = *families::find(clip.family);
-        const std::int64_t channels = family.published.z_dim, pixels = family.factors.space * family.factors.space;
+        const std::int64_t channels = family.published.z_dim, pixels = family.rates.space.out * family.rates.space.out;
         std::vector<float> latents;
         for (std::int64_t i = 0; i < kLatents * channels * size.height * size.width; ++i)
             latents.push_back(static_cast<float>((i * 7919) % 2003 - 1001) / 500);

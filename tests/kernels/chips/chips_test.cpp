@@ -13,7 +13,7 @@ namespace {
 
 ConvProblem problem() {
     ConvProblem p;
-    p.dtype = p.output_dtype = Element::BF16;
+    p.input = p.weight = p.output = p.normed = Element::BF16;
     p.d = 3;
     p.h = p.w = 8;
     p.c_in = 32;

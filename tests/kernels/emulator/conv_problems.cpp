@@ -106,7 +106,9 @@ class Convolution {
                                     {"source", source_.bytes()},
                                     {"normed", normed_.bytes()}}};
         std::erase_if(problem.buffers, [](const ProblemBuffer& buffer) { return buffer.memory.empty(); });
-        const double rounding = p_.output_dtype == Element::F32 ? 1e-6 : p_.dtype == Element::F16 ? 3.5e-4 : 2.5e-3;
+        const double rounding = p_.output.element == Element::F32  ? 1e-6
+                                : p_.input.element == Element::F16 ? 3.5e-4
+                                                                   : 2.5e-3;
         const bool exact = case_.numbers == Numbers::Whole && p_.activation != Activation::Silu;
         if (case_.overrides.splits > 1) {  // sums of parts: bit for bit the model's, which tests hold to fp64
             problem.expectations.push_back({"output", returned(), 0, {}, 0});
@@ -126,12 +128,12 @@ class Convolution {
   private:
     static size_t size(int64_t value) { return static_cast<size_t>(value); }
     Element stored() const {
-        if (p_.dtype == Element::F8E4M3) return Element::F8E4M3;
-        return p_.dtype == Element::F16 ? Element::F16 : Element::BF16;
+        if (p_.input.element == Element::F8E4M3) return Element::F8E4M3;
+        return p_.input.element == Element::F16 ? Element::F16 : Element::BF16;
     }
     Element returned() const {
-        if (p_.output_dtype == Element::F32) return Element::F32;
-        return p_.dtype == Element::F16 ? Element::F16 : Element::BF16;
+        if (p_.output.element == Element::F32) return Element::F32;
+        return p_.input.element == Element::F16 ? Element::F16 : Element::BF16;
     }
     uint64_t split_bytes() const {
         return case_.overrides.splits == 1
@@ -199,8 +201,10 @@ ConvProblem square(Element element, int64_t h, int64_t w, int64_t c_in, int64_t 
             .stride = {},
             .dilation = {},
             .pad = {.top = pad, .bottom = pad, .left = pad, .right = pad},
-            .dtype = element,
-            .output_dtype = element == Element::F16 ? Element::F16 : Element::BF16};
+            .input = element,
+            .weight = element,
+            .output = element == Element::F16 ? Element::F16 : Element::BF16,
+            .normed = element == Element::F16 ? Element::F16 : Element::BF16};
 }
 
 /// q taps in time over `frames` output frames, which each see themselves and the q - 1 frames before.
@@ -289,7 +293,7 @@ std::vector<Case> features() {
     p = square(F16, 40, 40, 32, 136, 1);
     add("order of workgroups by XCD", p, {.overrides = {.tile = kSmall}, .xcd_chunk = 2, .group_m = 4});
     p = square(BF16, 9, 9, 96, 3);
-    p.output_dtype = Element::F32;
+    p.output = p.normed = Element::F32;
     add("a decoder's head: three channels as float32", p, {.numbers = Numbers::Normal});
     add("one pixel", square(BF16, 1, 1, 64, 1));
     return cases;
@@ -339,7 +343,7 @@ Case drawn_parts(const gfx950::ConvKernel& kernel, std::mt19937& random) {
     conv.name = "drawn at random, in parts of K";
     conv.numbers = Numbers::Whole;
     ConvProblem& p = conv.problem;
-    p.output_dtype = Element::F32;
+    p.output = p.normed = Element::F32;
     p.bias = p.residual = p.channel_scales = false;
     p.activation = Activation::None;
     p.norm = Norm::None;

@@ -22,7 +22,7 @@ Passes declared_by_a_decoder(vae::Model& model, const vae::StackSize& size) {
         "latents", {vae::input_bytes(model.network(), size, 1), 16, graph::MemoryDomain::Accelerator}, {});
     const vae::FindKept kept = [](const std::string&, std::uint64_t) { return graph::Physical{}; };
     const auto made = model.declare(graph, size, {.first = model.network().one_step}, kept, latents,
-                                    vae::ClipFrames{vae::FrameFormat::Float32});
+                                    vae::StepOutput{vae::FrameFormat::Float32});
     EXPECT_TRUE(made) << made.error().message;
     Passes passes;
     for (const graph::PassNode& pass : graph.passes())

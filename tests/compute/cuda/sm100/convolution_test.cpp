@@ -110,7 +110,7 @@ TEST_F(Sm100Convolution, ImagesOfTheNarrowerFormatsAgree) {
     const std::vector<ConvShape> shapes{image(32, 64), with_residual(image(96, 40, FrameLayout::Ring))};
     EXPECT_EQ(expect_agreement(*device_, {"conv2d-sm100", DType::F16, DType::F16}, shapes), 2);
     ConvProblem eighth = image(64, 64).problem;
-    eighth.dtype = DType::F8E4M3;
+    eighth.input = eighth.weight = DType::F8E4M3;
     const auto run = run_problem(*device_, eighth, {.backend = "conv2d-sm100", .repeats = 1});
     ASSERT_TRUE(run) << run.error().message;
     EXPECT_LE(run->relative_l2, 2.5e-3);  // of the bf16 output: both sides start from the same fp8 numbers
@@ -120,7 +120,7 @@ TEST_F(Sm100Convolution, ScalesItsSumsByAlpha) {
     for (const std::string_view backend :
          {"conv2d-sm100", "conv3d-sm100", "q-slice-sm100", "q-slice-rounded-sm100", "im2col-sm100"}) {
         ConvProblem p = backend == "conv2d-sm100" ? image(32, 64).problem : causal(32, 64).problem;
-        p.alpha = 0.375F;
+        p.weight.scale = 0.375F;
         for (const bool scales : {false, true}) {
             p.channel_scales = scales;
             const auto run = run_problem(*device_, p, {.backend = backend, .repeats = 1});
@@ -134,9 +134,9 @@ TEST_F(Sm100Convolution, EighthsOfAFloat32AgreeInThreeDimensionsToo) {
     ConvShape ring = with_residual(causal(32, 72, FrameLayout::Ring)), padded = causal(64, 40);
     padded.problem.pad.front = 2;
     for (ConvShape shape : {causal(32, 64), ring, padded}) {
-        shape.problem.dtype = DType::F8E4M3;
+        shape.problem.input = shape.problem.weight = DType::F8E4M3;
         shape.problem.channel_scales = true;
-        shape.problem.alpha = 0.25F;
+        shape.problem.weight.scale = 0.25F;
         const auto run = run_problem(*device_, shape.problem, {.backend = "conv3d-sm100", .repeats = 1});
         ASSERT_TRUE(run) << run.error().message;
         EXPECT_LE(run->relative_l2, 2.5e-3) << shape.problem.to_string();
@@ -172,10 +172,10 @@ TEST_F(Sm100Convolution, DoublesItsInputInEveryMethod) {
     for (const auto& [backend, shape] :
          {std::pair("conv2d-sm100", whole), {"conv3d-sm100", ring}, {"im2col-sm100", few}}) {
         ConvProblem eighth = shape.problem;
-        eighth.dtype = DType::F8E4M3;
+        eighth.input = eighth.weight = DType::F8E4M3;
         eighth.norm = Norm::None;
         eighth.channel_scales = true;
-        eighth.alpha = 0.25F;
+        eighth.weight.scale = 0.25F;
         const auto run = run_problem(*device_, eighth, {.backend = backend, .repeats = 1});
         ASSERT_TRUE(run) << run.error().message;
         EXPECT_LE(run->relative_l2, 2.5e-3) << eighth.to_string();
@@ -284,8 +284,8 @@ TEST(Sm100Entries, CanAllBeAskedForByName) {
         for (const Activation activation : {Activation::None, Activation::Silu})
             for (const bool residual : {false, true}) {
                 ConvProblem p = image(128, 1024).problem;
-                p.dtype = dtype;
-                p.output_dtype = dtype == DType::F8E4M3 ? DType::BF16 : dtype;
+                p.input = p.weight = dtype;
+                p.output = p.normed = dtype == DType::F8E4M3 ? DType::BF16 : dtype;
                 p.activation = activation;
                 p.residual = residual;
                 const bool images = activation == Activation::None || dtype == DType::BF16;
@@ -419,8 +419,8 @@ TEST_F(Sm100Convolution, TheMatrixOfTapsAgreesInTheNarrowerFormatsToo) {
     for (const ConvShape& shape : shapes)
         for (const DType output : {DType::BF16, DType::F32}) {
             ConvProblem eighth = shape.problem;
-            eighth.dtype = DType::F8E4M3;
-            eighth.output_dtype = output;
+            eighth.input = eighth.weight = DType::F8E4M3;
+            eighth.output = eighth.normed = output;
             eighth.norm = Norm::None;
             if (output == DType::F32) eighth.activation = Activation::None;
             const auto run = run_problem(*device_, eighth, {.backend = "im2col-sm100", .repeats = 1});
@@ -540,7 +540,7 @@ TEST(Sm100Filters, ArePackedChannelsFastestAndRoundedOnce) {
                 std::memcpy(&bits, packed.data() + ((k * 6 + tap) * 32 + c) * 2, 2);
                 ASSERT_EQ(bits, tensor::to_bf16(filter[(k * 32 + c) * 6 + tap])) << k << ' ' << c << ' ' << tap;
             }
-    p.dtype = DType::F8E4M3;
+    p.input = p.weight = DType::F8E4M3;
     EXPECT_EQ(sm100::pack_filter(p, filter).size(), filter.size());
 }
 

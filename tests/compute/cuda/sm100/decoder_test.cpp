@@ -124,7 +124,7 @@ Passes declared(accel::Device& device, const NetworkDesc& network, const StackSi
     const graph::Buffer latents =
         frame.import_buffer("latents", {input_bytes(network, size, 1), 16, graph::MemoryDomain::Accelerator}, {});
     const auto made = declare_step(frame, network, size, kind, {parameters, *operators, find}, latents,
-                                   ClipFrames{FrameFormat::Float32});
+                                   StepOutput{FrameFormat::Float32});
     EXPECT_TRUE(made) << made.error().message;
     Passes passes;
     for (const graph::PassNode& pass : frame.passes()) {

@@ -64,7 +64,7 @@ TEST_F(Sm90KeptSums, GiveAFrameTheSameBitsInEveryStepAndAreTheReferencesSums) {
     head.c_in = kChannels;
     head.filter = {3, 3, 3, 3};
     head.pad = {2, 2, 1, 1, 1, 1};
-    head.output_dtype = tensor::DType::F32;
+    head.output = head.normed = tensor::DType::F32;
     head.carried = true;
     ASSERT_EQ(conv::explain(device_->info(), head).front().candidate, "narrow-gemm-sm90");
 

@@ -44,13 +44,13 @@ TEST(Choice, UsesNarrowTilesWhereWideOnesWouldLeaveSmsIdle) {
 
 TEST(Choice, FindsKernelsOfOtherElementsAndSaysWhenThereAreNone) {
     ConvProblem shape = layer(64, 64, 128, 128);
-    shape.dtype = Element::F16;
+    shape.input = shape.weight = Element::F16;
     EXPECT_EQ(chosen(shape, Activation::Frames2d).substr(0, 11), "conv2d_fp16");
-    shape.dtype = Element::F8E4M3;
+    shape.input = shape.weight = Element::F8E4M3;
     EXPECT_EQ(chosen(shape, Activation::Frames2d, Source::Residual).substr(0, 11), "conv2d_e4m3");
     EXPECT_EQ(chosen(shape, Activation::Window3d).substr(0, 20), "conv2d_e4m3_Window3d");
     EXPECT_EQ(chosen(shape, Activation::Window3d, Source::None, EntryFunction::SiluInRegisters), "none");
-    shape.dtype = Element::F16;
+    shape.input = shape.weight = Element::F16;
     EXPECT_EQ(chosen(shape, Activation::Window3d).substr(0, 20), "conv2d_fp16_Window3d");
     EXPECT_EQ(chosen(shape, Activation::Volume3d).substr(0, 20), "conv2d_fp16_Volume3d");
 }

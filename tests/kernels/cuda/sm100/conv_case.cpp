@@ -128,13 +128,13 @@ void ConvNumbers::fill_inputs() {
     scales.resize(conv_.scales ? static_cast<size_t>(p.filter.k) : 0);
     for (size_t k = 0; k < scales.size(); ++k) scales[k] = std::ldexp(1.0f, static_cast<int>(k * 7 % 5) - 2);
 
-    const uint32_t bytes = element_bytes(p.dtype);
+    const uint32_t bytes = element_bytes(p.input.element);
     const auto store = [&](std::vector<float>& values, std::vector<uint8_t>& stored) {
         stored.resize(values.size() * bytes);
         for (size_t i = 0; i < values.size(); ++i) {
-            const uint32_t bits = to_bits(p.dtype, values[i]);
+            const uint32_t bits = to_bits(p.input.element, values[i]);
             std::memcpy(stored.data() + i * bytes, &bits, bytes);
-            values[i] = from_bits(p.dtype, bits);
+            values[i] = from_bits(p.input.element, bits);
         }
     };
     store(activation_values_, activation);

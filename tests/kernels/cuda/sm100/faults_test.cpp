@@ -13,7 +13,7 @@ enum class Luck : uint8_t { Always, Sometimes };
 /// a broken hand-over is reported.
 template <Conv2dConfig kConfig, Fault kFault>
 void expect_caught(ConvCase conv, const std::vector<std::string>& sentences, Luck luck = Luck::Always) {
-    conv.shape.dtype = kConfig.element;
+    conv.shape.input = conv.shape.weight = kConfig.element;
     conv.source = kConfig.source != Source::None;
     ConvNumbers numbers(conv);
     Guarded output(numbers.output_bytes());
@@ -134,7 +134,7 @@ TEST(Conv2dFaults, ALoadWarpThatLeavesBeforeItsStagesAreReleasedIsCaught) {
 /// Faults that break no rule of the chip: the results are wrong, and right without them.
 template <Conv2dConfig kConfig, Fault kFault>
 void expect_wrong(ConvCase conv) {
-    conv.shape.dtype = kConfig.element;
+    conv.shape.input = conv.shape.weight = kConfig.element;
     conv.output = kConfig.output;
     conv.source_value = kConfig.source_value;
     conv.source = kConfig.source != Source::None;

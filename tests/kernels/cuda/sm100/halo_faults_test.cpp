@@ -106,7 +106,7 @@ TEST(HaloFaults, AHeadsBiasOfOneChannelIsCaught) { expect_caught_in<HaloFault::B
 
 ConvCase half_case() {
     ConvCase conv{sm80::causal3d(3, 9, 9, 32, 96, 3, 3)};
-    conv.shape.dtype = Element::F16;
+    conv.shape.input = conv.shape.weight = Element::F16;
     return conv;
 }
 TEST(HaloFaults, Fp16ThatIsTakenForBf16IsCaught) { expect_caught_in<HaloFault::Bfloat16Products, kHalf>(half_case()); }

@@ -20,7 +20,7 @@ TEST_P(RandomHaloConv, AgreesWithFp64) {
     uint32_t computed = 0;
     for (uint32_t seed = GetParam() * 1000; computed < 5; ++seed) {
         ConvCase conv = sm80::random_case(seed, range);
-        conv.shape.dtype = seed % 4 == 0 ? Element::F16 : Element::BF16;
+        conv.shape.input = conv.shape.weight = seed % 4 == 0 ? Element::F16 : Element::BF16;
         if (conv.shape.empty() || !is_open_on_b200(conv.problem())) continue;
         ++computed;
         EXPECT_EQ(halo_disagreement(conv), "") << "problem " << seed << ": " << conv.problem().to_string();

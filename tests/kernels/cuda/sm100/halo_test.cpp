@@ -19,7 +19,7 @@ ConvCase ragged_case(const HaloConfig& c) {
     conv.shape = same2d(1, cta_rows(c) + 3, tile_columns(c) + 4, c.channels == 64 ? 64 : 40,
                         pixels ? 3 : tile_filters(c) - 8, taps, taps);
     conv.shape.upsample = c.side == 2;
-    conv.shape.dtype = c.element;
+    conv.shape.input = conv.shape.weight = c.element;
     conv.residual = !pixels;
     if (!pixels) conv.epilogue.norm = Norm::Beside;
     return conv;
@@ -85,7 +85,7 @@ TEST(HaloConv, AHeadIsStoredPixelByPixelInAnyType) {
     for (const bool float32 : {false, true})
         for (const Element element : {Element::BF16, Element::F16}) {
             ConvCase conv{causal3d(2, 7, 9, 96, 3, 3, 3)};
-            conv.shape.dtype = element;
+            conv.shape.input = conv.shape.weight = element;
             conv.epilogue.float32 = float32;
             conv.epilogue.relu = element == Element::F16;
             conv.epilogue.negative_slope = float32 ? 0.2F : 0.0F;

@@ -18,7 +18,7 @@ template <Conv2dConfig kBase>
 void expect_product_agrees(ConvCase conv, uint64_t workspace = 1 << 20) {
     constexpr uint32_t kElementBytes = element_bytes(kBase.element);
     constexpr Conv2dConfig kProduct = im2col_config(kBase);
-    conv.shape.dtype = kBase.element;
+    conv.shape.input = conv.shape.weight = kBase.element;
     ConvNumbers numbers(conv);
     Guarded output(numbers.output_bytes());
     const Im2colSizes sizes = im2col_sizes(conv.shape, workspace);

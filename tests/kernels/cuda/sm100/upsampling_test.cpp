@@ -19,7 +19,7 @@ enum class Mistake : uint8_t {
 std::string run_pass(const ConvNumbers& numbers, Guarded& doubled, uint64_t seed, Mistake mistake) {
     using Unit = isa::Words<4>;
     const ConvProblem& shape = numbers.conv().shape;
-    const auto pixel_bytes = static_cast<uint32_t>(shape.c_in) * element_bytes(shape.dtype);
+    const auto pixel_bytes = static_cast<uint32_t>(shape.c_in) * element_bytes(shape.input.element);
     const auto height = static_cast<uint32_t>(shape.h / 2), width = static_cast<uint32_t>(shape.w / 2);
     const auto images = static_cast<uint32_t>(shape.n);
     EXPECT_EQ(sm80::upsample_unit(pixel_bytes), sizeof(Unit));
@@ -51,7 +51,7 @@ std::string run_pass(const ConvNumbers& numbers, Guarded& doubled, uint64_t seed
 /// What a run says, or what is wrong with its results; "" if nothing is.
 template <Conv2dConfig kConfig>
 std::string outcome(ConvCase conv, uint64_t seed, Mistake mistake = Mistake::None) {
-    conv.shape.dtype = kConfig.element;
+    conv.shape.input = conv.shape.weight = kConfig.element;
     conv.doubled = true;
     conv.source = kConfig.source != Source::None;
     ConvNumbers numbers(conv);

@@ -59,7 +59,7 @@ ConvProblem ConvCase::problem() const {
     p.negative_slope = epilogue.negative_slope;
     p.norm = epilogue.norm;
     p.norm_activation = epilogue.norm_silu ? conv::Activation::Silu : conv::Activation::None;
-    p.output_dtype = epilogue.float32 ? Element::F32 : p.dtype;
+    p.output = p.normed = epilogue.float32 ? Element::F32 : p.input.element;
     return p;
 }
 
@@ -97,7 +97,8 @@ std::vector<const std::byte*> Frames::const_addresses() const {
     return all;
 }
 
-ConvNumbers::ConvNumbers(const ConvCase& conv) : conv_(conv), problem_(conv.problem()), value_(problem_.output_dtype) {
+ConvNumbers::ConvNumbers(const ConvCase& conv)
+    : conv_(conv), problem_(conv.problem()), value_(problem_.output.element) {
     exact_ = conv.numbers != Numbers::Random && !conv.epilogue.silu;
     draw();
     sum();
@@ -108,7 +109,7 @@ ConvNumbers::ConvNumbers(const ConvCase& conv) : conv_(conv), problem_(conv.prob
 
 void ConvNumbers::draw() {
     const ConvProblem& p = problem_;
-    const Element stored = p.dtype;
+    const Element stored = p.input.element;
     std::mt19937 dice(conv_.seed);
     std::normal_distribution<float> normal;
     std::uniform_int_distribution<int> small(-4, 4);
@@ -156,7 +157,7 @@ void ConvNumbers::draw() {
 void ConvNumbers::sum() {
     const ConvProblem& p = problem_;
     if (p.empty()) return;
-    const Element stored = p.dtype;
+    const Element stored = p.input.element;
     const auto filters = at(p.filter.k), channels = at(p.c_in);
     // There the folded sums are rounded, not these.
     const bool folds = upsample_of(p) == Upsample::SubPixel || conv_.winograd != Winograd::None;
@@ -218,7 +219,7 @@ void ConvNumbers::sum_transformed_magnitudes() {
     }
     const auto input_value = [&](int64_t n, int64_t t, int64_t y, int64_t x, size_t c) {
         if (t < 0 || t >= p.d || y < 0 || y >= p.h || x < 0 || x >= p.w) return 0.0;
-        return load_value(p.dtype, input.frame(at(n * p.d + t)), at((y * p.w + x) * p.c_in) + c);
+        return load_value(p.input.element, input.frame(at(n * p.d + t)), at((y * p.w + x) * p.c_in) + c);
     };
     for (int64_t pixel = 0; pixel < p.frames_out() * p.h_out() * p.w_out(); ++pixel) {
         const int64_t x = pixel % p.w_out(), y = pixel / p.w_out() % p.h_out();
@@ -283,7 +284,8 @@ void ConvNumbers::sum_volume_magnitudes() {
                 const int64_t in_t = t + i / 16 - p.pad.front, in_y = y + i / 4 % 4 - p.pad.top,
                               in_x = x + i % 4 - p.pad.left;
                 if (in_t >= 0 && in_t < p.d && in_y >= 0 && in_y < p.h && in_x >= 0 && in_x < p.w)
-                    d[i] = load_value(p.dtype, input.frame(at(n * p.d + in_t)), at((in_y * p.w + in_x) * p.c_in) + c);
+                    d[i] = load_value(p.input.element, input.frame(at(n * p.d + in_t)),
+                                      at((in_y * p.w + in_x) * p.c_in) + c);
             }
             everywhere(d, along);
             for (size_t k = 0; k < filters; ++k)
@@ -310,9 +312,9 @@ void ConvNumbers::sum_volume_magnitudes() {
 void ConvNumbers::finish() {
     const ConvProblem& p = problem_;
     const double lost = static_cast<double>(p.taps() * p.c_in + 4) * std::ldexp(1.0, -24);
-    const double folded = conv_.winograd == Winograd::Time       ? 2.01 * half_step(p.dtype)
+    const double folded = conv_.winograd == Winograd::Time       ? 2.01 * half_step(p.input.element)
                           : conv_.winograd == Winograd::Volume   ? 3.01 * half_step(Element::F16)
-                          : upsample_of(p) == Upsample::SubPixel ? half_step(p.dtype)
+                          : upsample_of(p) == Upsample::SubPixel ? half_step(p.input.element)
                                                                  : 0;
     expected_.resize(sums_.size());
     allowed_.resize(sums_.size());

@@ -170,7 +170,7 @@ TEST(ConvTile, EveryTileAgreesAlsoWhenRagged) {
     for (const NamedConvConfig& named : conv_configs()) {
         const int64_t c_in = named.config.copy_bytes == 16 ? 40 : named.config.copy_bytes == 4 ? 10 : 5;
         ConvProblem shape = same2d(1, 9, 31, c_in, named.config.bn + 8, 3, 1);
-        shape.dtype = named.config.element;
+        shape.input = shape.weight = named.config.element;
         EXPECT_EQ(disagreement({shape, {.silu = true}, Numbers::Random, true, true}, named.kernel, 1), "");
         EXPECT_EQ(disagreement({shape, {}, Numbers::Integers}, named.kernel, 1), "");
     }

@@ -27,7 +27,7 @@ TEST(ConvTiles, SmallLayersTakeSmallTilesSoThatEverySmHasWork) {
 }
 TEST(ConvTiles, TheTypeDecidesBeforeTheShape) {
     ConvProblem shape = same2d(1, 704, 1280, 192, 192, 3, 3);
-    shape.dtype = Element::F16;
+    shape.input = shape.weight = Element::F16;
     EXPECT_EQ(chosen(shape).substr(0, 14), "sm80_conv_f16_");
 }
 TEST(ConvTiles, ChannelsDecideHowWideACopyIs) {

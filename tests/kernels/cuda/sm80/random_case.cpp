@@ -65,7 +65,7 @@ ConvCase random_case(uint32_t seed, const RandomRange& range) {
     if (draw.chance(3)) conv.epilogue.norm = draw.chance(2) ? Norm::Beside : Norm::Instead;
     conv.epilogue.norm_silu = draw.chance(2);
     if (range.types) {
-        p.dtype = draw.chance(4) ? Element::F16 : Element::BF16;
+        p.input = p.weight = draw.chance(4) ? Element::F16 : Element::BF16;
         conv.epilogue.float32 = draw.chance(5);
         conv.addend = draw.chance(6);
     }

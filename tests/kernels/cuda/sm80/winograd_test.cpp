@@ -20,7 +20,7 @@ TEST_P(EveryWinogradTileOfSm80, AgreesWithFp64OnARaggedImage) {
     const auto named = std::ranges::find(configs, GetParam(), &NamedConvConfig::kernel);
     ASSERT_NE(named, configs.end());
     ConvCase conv{causal3d(4, 7, 11, 40, named->config.bn - 5, 3, 3)};
-    conv.shape.dtype = named->config.element;
+    conv.shape.input = conv.shape.weight = named->config.element;
     conv.shape.pad.front = 0;  // two frames out of four
     conv.residual = true;
     conv.epilogue.norm = Norm::Beside;
@@ -119,7 +119,7 @@ TEST_P(RandomWinogradOfSm80, AgreesWithFp64) {
     for (uint32_t seed = GetParam() * 1000; computed < 5; ++seed) {
         ConvCase conv = random_case_in_time(seed, range, 3);
         ConvProblem& p = conv.shape;
-        if (seed % 3 == 0) p.dtype = Element::F16;
+        if (seed % 3 == 0) p.input = p.weight = Element::F16;
         if (p.empty() || p.d_out() < 2 || choose_winograd_config(conv.problem(), chip_of_sms(4, 99 * 1024)) == nullptr)
             continue;
         ++computed;

@@ -18,7 +18,7 @@ ConvCase ragged_case(const ConvConfig& c) {
     ConvCase conv;
     conv.shape = same2d(1, tile_rows(c) + 3, tile_columns(c) + 4, c.channels == 64 ? 64 : 40, c.bn - 8, taps, taps);
     conv.shape.upsample = c.side == 2;
-    conv.shape.dtype = c.element;
+    conv.shape.input = conv.shape.weight = c.element;
     return conv;
 }
 

@@ -21,7 +21,7 @@ ConvProblem layer() {
 }
 ConvProblem head() {
     ConvProblem p = sm80::causal3d(4, 16, 16, 96, 3, 3, 3);
-    p.output_dtype = Element::F32;
+    p.output = p.normed = Element::F32;
     return p;
 }
 
@@ -41,9 +41,10 @@ TEST(Sm90Gates, EachOfTheImplicitGemmClosesAlone) {
     expect_closed(
         implicit_gemm_gates(), layer(),
         {{[](ConvProblem&, conv::Chip& chip) { chip.architecture = "sm_89"; }, "wants an sm_90 device, met sm_89"},
-         {[](ConvProblem& p, conv::Chip&) { p.output_dtype = Element::F32; },
+         {[](ConvProblem& p, conv::Chip&) { p.output = p.normed = Element::F32; },
           "wants an output of the input's type, met F32"},
-         {[](ConvProblem& p, conv::Chip&) { p.dtype = p.output_dtype = Element::F32; }, "wants bf16 or fp16, met F32"},
+         {[](ConvProblem& p, conv::Chip&) { p.input = p.weight = p.output = p.normed = Element::F32; },
+          "wants bf16 or fp16, met F32"},
          {[](ConvProblem& p, conv::Chip&) {
               p.upsample = true;
               p.pad.left = 0;
@@ -65,7 +66,7 @@ TEST(Sm90Gates, EachOfWinogradClosesAlone) {
     expect_closed(
         winograd_gates(), layer(),
         {{[](ConvProblem&, conv::Chip& chip) { chip.architecture = "sm_100"; }, "wants an sm_90 device, met sm_100"},
-         {[](ConvProblem& p, conv::Chip&) { p.output_dtype = Element::F32; },
+         {[](ConvProblem& p, conv::Chip&) { p.output = p.normed = Element::F32; },
           "wants an output of the input's type, met F32"},
          {[](ConvProblem& p, conv::Chip&) { p.filter.q = p.d = 2; }, "wants 3x3x3 taps, met 2x3x3"},
          {[](ConvProblem& p, conv::Chip&) { p.upsample = true; },
@@ -83,8 +84,9 @@ TEST(Sm90Gates, EachOfQSliceClosesAlone) {
     slices.d = 3;
     expect_closed(
         q_slice_gates(), slices,
-        {{[](ConvProblem& p, conv::Chip&) { p.dtype = p.output_dtype = Element::F16; }, "wants bf16, met F16"},
-         {[](ConvProblem& p, conv::Chip&) { p.output_dtype = Element::F32; },
+        {{[](ConvProblem& p, conv::Chip&) { p.input = p.weight = p.output = p.normed = Element::F16; },
+          "wants bf16, met F16"},
+         {[](ConvProblem& p, conv::Chip&) { p.output = p.normed = Element::F32; },
           "wants an output of the input's type, met F32"},
          {[](ConvProblem&, conv::Chip& chip) { chip.architecture = "sm_100"; }, "wants an sm_90 device, met sm_100"},
          {[](ConvProblem& p, conv::Chip&) { p.channel_scales = true; },

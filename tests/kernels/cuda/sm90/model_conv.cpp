@@ -183,8 +183,8 @@ std::string narrow_disagreement(const ConvCase& conv, uint64_t schedules) {
     if (walks_frames(problem)) {
         ConvNumbers numbers(conv);
         const ModelConv model = frame_walk(problem, numbers.parameters(), numbers.addresses());
-        return numbers.judge_runs(frame_walk_kernel(problem.dtype), schedules,
-                                  [&](uint64_t seed) { return run_frame_walk(problem.dtype, model, seed); });
+        return numbers.judge_runs(frame_walk_kernel(problem.input.element), schedules,
+                                  [&](uint64_t seed) { return run_frame_walk(problem.input.element, model, seed); });
     }
     const NamedNarrowConfig* named = choose_narrow_config(problem);
     if (named == nullptr) return "no instance fits";

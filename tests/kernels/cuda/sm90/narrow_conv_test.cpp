@@ -40,7 +40,7 @@ TEST(NarrowConv, AgreesWithFp64OnTheHeadOfADecoderOfFourPixelsAtOnce) {
 std::string in_calls(const std::vector<int64_t>& calls, Element element, int64_t q) {
     const int64_t frames = std::accumulate(calls.begin(), calls.end(), int64_t{0});
     ConvCase whole{causal3d(frames, 18, 35, 40, 3, q, 3)};
-    whole.shape.dtype = element;
+    whole.shape.input = whole.shape.weight = element;
     whole.epilogue.float32 = true;
     ConvNumbers numbers(whole);
     const TensorAddresses addresses = numbers.addresses();
@@ -99,7 +99,7 @@ TEST(NarrowConv, PositionsAndTapsAreNotSwapped) {
 TEST(NarrowConv, TheInstanceFollowsFromTapsAndChannels) {
     const auto chosen = [](int64_t c_in, int64_t channels, int64_t side) -> std::string_view {
         const ConvProblem p = causal3d(3, 32, 32, c_in, channels, 3, side);
-        if (walks_frames(p)) return frame_walk_kernel(p.dtype);
+        if (walks_frames(p)) return frame_walk_kernel(p.input.element);
         const NamedNarrowConfig* named = choose_narrow_config(p);
         return named == nullptr ? "" : named->kernel;
     };
@@ -119,7 +119,7 @@ TEST(NarrowConv, TheHeadsOfDecodersArePredicted) {
     const conv::Chip h200 = chip_of_sms(132);
     const auto head = [&](int64_t h, int64_t w) {
         ConvProblem p = carried(causal3d(4, h, w, 96, 3, 3, 3));
-        p.output_dtype = Element::F32;
+        p.output = p.normed = Element::F32;
         return 1e3 * frame_walk_seconds(p, h200);
     };
     EXPECT_NEAR(head(704, 1280), 0.316, 0.02) << "of declared_h200_1280x704.json";
@@ -138,7 +138,7 @@ TEST_P(RandomNarrowConv, AgreesWithFp64) {
         ConvCase conv{causal3d(pick({1, 2, 4}), pick({1, 5, 14, 30}), pick({1, 9, 30, 45}), pick({8, 16, 32, 40, 96}),
                                pick({1, 2, 3}), pick({1, 2, 3}), pick({1, 3}))};
         if (conv.shape.filter.r == 3) conv.shape.filter.k *= pick({1, 4});
-        conv.shape.dtype = pick({0, 1}) != 0 ? Element::F16 : Element::BF16;
+        conv.shape.input = conv.shape.weight = pick({0, 1}) != 0 ? Element::F16 : Element::BF16;
         conv.numbers = static_cast<Numbers>(dice() % 3);
         conv.bias = pick({0, 1}) != 0;
         conv.residual = pick({0, 1}) != 0;

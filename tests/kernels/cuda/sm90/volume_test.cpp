@@ -173,7 +173,7 @@ TEST_P(RandomVolume, AgreesWithFp64) {
     for (uint32_t seed = GetParam() * 1000; computed < 4; ++seed) {
         ConvCase conv = sm80::random_case_in_time(seed, range, 5);
         ConvProblem& p = conv.shape;
-        p.dtype = Element::BF16;
+        p.input = p.weight = Element::BF16;
         if (conv.numbers != Numbers::Random) continue;  // products of integers are not exact in fp16
         if (p.empty() || p.d_out() < 2 || p.d_out() % 2 != 0) continue;
         ++computed;

@@ -23,7 +23,7 @@ TEST_P(RandomWinograd, AgreesWithFp64) {
         if (fp16) range.k = {8, 48, 96};  // the fp16 tile that the tests compile
         ConvCase conv = sm80::random_case_in_time(seed, range, 5);
         ConvProblem& p = conv.shape;
-        if (fp16) p.dtype = Element::F16;
+        if (fp16) p.input = p.weight = Element::F16;
         if (p.empty() || p.d_out() < 2 || choose_winograd_config(conv.problem(), chip_of_sms(4)) == nullptr) continue;
         ++computed;
         EXPECT_EQ(winograd_disagreement(conv, fp16 ? "sm90_winograd_f16_n96_16x8" : ""), "")

@@ -20,7 +20,7 @@ TEST_P(EveryWinogradTile, AgreesWithFp64OnARaggedImage) {
     ASSERT_NE(named, configs.end());
     const ConvConfig tile = whole(named->config);
     ConvCase conv{causal3d(4, tile_rows(tile) + 3, tile_columns(tile) + 4, 40, tile.bn - 8, 3, 3)};
-    conv.shape.dtype = tile.element;
+    conv.shape.input = conv.shape.weight = tile.element;
     conv.shape.pad.front = 0;  // two frames out of four
     conv.residual = true;
     conv.epilogue.norm = Norm::Beside;
@@ -33,7 +33,7 @@ TEST_P(EveryWinogradTile, TakesMoreFiltersThanItHolds) {
     const auto named = std::ranges::find(configs, GetParam(), &NamedWinogradConfig::kernel);
     ASSERT_NE(named, configs.end());
     ConvCase conv{causal3d(4, 9, 10, 40, named->config.bn + 8, 3, 3)};
-    conv.shape.dtype = named->config.element;
+    conv.shape.input = conv.shape.weight = named->config.element;
     conv.numbers = Numbers::Coded;
     EXPECT_EQ(winograd_disagreement(conv, GetParam(), 1), "");
 }

@@ -59,7 +59,7 @@ float decode_output(Element element, uint16_t bits) {
 
 /// Value `index` of an output frame.
 double output_value(const ConvProblem& problem, const std::vector<uint16_t>& frame, size_t index) {
-    if (problem.output_dtype != Element::F32) return decode_output(problem.dtype, frame[index]);
+    if (problem.output.element != Element::F32) return decode_output(problem.input.element, frame[index]);
     return std::bit_cast<float>(frame[2 * index] | static_cast<uint32_t>(frame[2 * index + 1]) << 16);
 }
 
@@ -70,8 +70,8 @@ double silu(double x) { return x / (1 + std::exp(-x)); }
 std::string describe(const ConvCase& conv) {
     const ConvProblem& p = conv.problem;
     const auto number = [](int64_t value) { return std::to_string(value); };
-    std::string text = std::string(element_name(p.dtype)) + " " + number(p.frames_out()) + "x" + number(p.h) + "x" +
-                       number(p.w) + "x" + number(p.c_in);
+    std::string text = std::string(element_name(p.input.element)) + " " + number(p.frames_out()) + "x" + number(p.h) +
+                       "x" + number(p.w) + "x" + number(p.c_in);
     text += (p.upsample ? " upsampled" : "") + std::string(" -> ") + number(p.filter.k) + ", taps " +
             number(p.filter.q) + "x" + number(p.filter.r) + "x" + number(p.filter.s);
     text += ", stride " + number(p.stride.h) + "," + number(p.stride.w) + " dilation " + number(p.dilation.h) + "," +
@@ -82,7 +82,7 @@ std::string describe(const ConvCase& conv) {
     if (p.activation == Activation::Silu) text += ", silu";
     if (p.activation == Activation::Relu) text += ", relu";
     if (p.residual) text += ", + source";
-    if (p.output_dtype == Element::F32) text += ", float32";
+    if (p.output.element == Element::F32) text += ", float32";
     if (p.channel_scales) text += ", scaled";
     if (p.norm != Norm::None) text += p.norm != Norm::Instead ? ", norm beside" : ", norm instead";
     return text;
@@ -106,26 +106,26 @@ void ConvRun::make_data() {
     };
     inputs_.resize(case_.input_frames);
     images_.resize(case_.input_frames);
-    const size_t bytes = p.dtype == Element::F8E4M3 ? 1 : 2;
+    const size_t bytes = p.input.element == Element::F8E4M3 ? 1 : 2;
     for (int64_t frame = 0; frame < case_.input_frames; ++frame) {
         auto& values = inputs_[frame];
         values.resize(p.h * p.w * p.c_in);
         images_[frame].resize(values.size() * bytes);
         for (size_t i = 0; i < values.size(); ++i) {
-            values[i] = draw(p.dtype, 1.0f);
+            values[i] = draw(p.input.element, 1.0f);
             if (case_.data == Data::Indexed) {
                 const auto pixel = static_cast<int64_t>(i) / p.c_in, c = static_cast<int64_t>(i) % p.c_in;
                 const int64_t code = frame * 7919 + pixel / p.w * 131 + pixel % p.w * 17 + c;
-                values[i] = rounded(p.dtype, static_cast<float>(code % 251 + 1) / 16.0f);
+                values[i] = rounded(p.input.element, static_cast<float>(code % 251 + 1) / 16.0f);
             }
-            const uint32_t bits = encode(p.dtype, values[i]);
+            const uint32_t bits = encode(p.input.element, values[i]);
             std::memcpy(images_[frame].data() + i * bytes, &bits, bytes);
         }
     }
     const int64_t depth = p.filter.q * p.filter.r * p.filter.s * p.c_in;
     weights_.resize(depth * p.filter.k);
     const float scale = 1.0f / std::sqrt(static_cast<float>(depth) / 3);
-    for (float& weight : weights_) weight = draw(p.dtype, p.dtype == Element::F8E4M3 ? 0.25f : scale);
+    for (float& weight : weights_) weight = draw(p.input.element, p.input.element == Element::F8E4M3 ? 0.25f : scale);
     if (case_.data == Data::Indexed) {  // output channel k copies one tap and channel of the input
         std::fill(weights_.begin(), weights_.end(), 0.0f);
         for (int64_t k = 0; k < p.filter.k; ++k) weights_[(k * 37 + 11) % depth * p.filter.k + k] = 1.0f;
@@ -139,7 +139,7 @@ void ConvRun::make_data() {
     if (p.residual) source_.resize(p.frames_out());
     for (auto& frame : source_) {
         frame.resize(p.h_out() * p.w_out() * p.filter.k);
-        for (uint16_t& value : frame) value = encode_output(p.dtype, draw(p.dtype, 1.0f));
+        for (uint16_t& value : frame) value = encode_output(p.input.element, draw(p.input.element, 1.0f));
     }
 }
 
@@ -239,7 +239,7 @@ std::vector<double> ConvRun::value_row(int64_t frame, int64_t y, int64_t x) cons
         if (p.bias) sums[k] += bias_[k];
         if (p.activation == Activation::Silu) sums[k] = silu(sums[k]);
         if (p.residual) {
-            sums[k] += p.beta * decode_output(p.dtype, source_[frame][(y * p.w_out() + x) * p.filter.k + k]);
+            sums[k] += p.beta * decode_output(p.input.element, source_[frame][(y * p.w_out() + x) * p.filter.k + k]);
         }
         if (p.activation == Activation::Relu && sums[k] < 0) sums[k] *= p.negative_slope;
     }
@@ -272,7 +272,7 @@ std::string ConvRun::compare() const {
                 std::vector<double> values(row.size());
                 double squares = 0;
                 for (size_t k = 0; k < row.size(); ++k) {
-                    values[k] = decode_output(p.dtype, encode_output(p.dtype, row[k]));
+                    values[k] = decode_output(p.input.element, encode_output(p.input.element, row[k]));
                     squares += values[k] * values[k];
                 }
                 for (size_t k = 0; k < row.size(); ++k) {
@@ -291,14 +291,15 @@ std::string ConvRun::compare_frames(const std::vector<Frame>& got, const std::ve
                                     const char* what) const {
     const ConvProblem& p = case_.problem;
     const bool exact = case_.data != Data::Random && p.activation != Activation::Silu && p.norm == Norm::None;
-    const bool rounds = exact && p.output_dtype != Element::F32;
+    const bool rounds = exact && p.output.element != Element::F32;
     double error = 0, norm = 0, largest = 0, worst = -1;
     std::string worst_place;
     for (size_t t = 0; t < got.size(); ++t) {
         for (size_t i = 0; i < want[t].size(); ++i) {
             const double value = output_value(p, got[t], i);
             const double wanted =
-                rounds ? static_cast<double>(decode_output(p.dtype, encode_output(p.dtype, want[t][i]))) : want[t][i];
+                rounds ? static_cast<double>(decode_output(p.input.element, encode_output(p.input.element, want[t][i])))
+                       : want[t][i];
             const double difference = std::isfinite(value) ? std::abs(value - wanted) : INFINITY;
             error += difference * difference;
             norm += wanted * wanted;
@@ -318,7 +319,7 @@ std::string ConvRun::compare_frames(const std::vector<Frame>& got, const std::ve
     // One rounding of bf16 is 1.65e-3 of the norm (2^-11 / 2^-8 of that for fp16) and half an ulp of the largest value
     // at most; a norm rounds twice. A missing tap or column is twenty times that (kernels.md, section 8).
     // float32 keeps the errors of its sums, of 2^-24 a term.
-    const double unit = p.output_dtype == Element::F32 ? 0x1p-17 : p.dtype == Element::F16 ? 0x1p-11 : 0x1p-8;
+    const double unit = p.output.element == Element::F32 ? 0x1p-17 : p.input.element == Element::F16 ? 0x1p-11 : 0x1p-8;
     // The four folded filters of an upsampling are rounded once more.
     const double relative = exact ? 0 : 0.65 * unit * (p.norm != Norm::None ? 1.5 : 1) * (is_folded(p) ? 1.5 : 1);
     const double absolute = exact ? 0 : unit * (p.norm != Norm::None || is_folded(p) ? 4 : 1) * largest;

@@ -28,8 +28,8 @@ struct ConvCase {
 
 /// For activations and filter of that element, with outputs of 16 bits.
 inline void set_element(ConvProblem& problem, Element element) {
-    problem.dtype = element;
-    problem.output_dtype = element == Element::F16 ? Element::F16 : Element::BF16;
+    problem.input = problem.weight = element;
+    problem.output = problem.normed = element == Element::F16 ? Element::F16 : Element::BF16;
 }
 /// q taps in time over `frames` output frames, which each see themselves and the q - 1 frames before.
 inline void set_time(ConvProblem& problem, int64_t q, int64_t frames) {

@@ -266,7 +266,7 @@ TEST(FourWaveConvFaults, ParitiesOfADoubledFrameThatAreNotTold) {
 TEST(FourWaveConvFaults, PartsOfKThatAreNotApart) {
     ConvCase conv = padded(64);
     conv.problem.bias = false;
-    conv.problem.output_dtype = Element::F32;
+    conv.problem.output = conv.problem.normed = Element::F32;
     conv.overrides.splits = 3;
     expect_wrong(conv, faulty<ConvLoader::Uniform, ConvFault::PartsBeginTogether>());
     expect_wrong(conv, faulty<ConvLoader::Uniform, ConvFault::PartsShareOutput>());

@@ -295,7 +295,7 @@ TEST(ConvGates, ANormOverMoreChannelsThanATileIsDeclined) {
 
 TEST(ConvGates, Float32OutputsHaveNeitherNormNorSource) {
     Problem problem = layer(8, 8, 64, 64);
-    problem.output_dtype = Element::F32;
+    problem.output = problem.normed = Element::F32;
     problem.norm = Norm::Beside;
     expect_declined(problem, "wants a norm of rounded outputs, met F32");
     problem.norm = Norm::None;

@@ -138,7 +138,7 @@ TEST(FourWaveConv, AgreesWhereEveryTapIsPaddedToWholeKBlocks) {
     const auto sums = [](Problem& p) {
         set_time(p, 3, 2);
         p.bias = false;
-        p.output_dtype = F32;
+        p.output = p.normed = F32;
     };
     for (const int64_t c_in : {24, 48}) {
         cases.push_back(by(32, same(BF16, c_in, 24, causal)));
@@ -271,7 +271,7 @@ TEST(FourWaveConv, StoresFloat32WithoutRounding) {
     for (const Element element : {BF16, F16, F8E4M3}) {
         for (const int64_t c_out : {3, 64}) {
             Problem problem = conv2d(element, 48, c_out, 3, {1, 1, 1, 1});
-            problem.output_dtype = F32;
+            problem.output = problem.normed = F32;
             problem.activation = c_out == 64 ? Activation::Silu : Activation::None;
             expect_agrees({.problem = problem});
             problem.activation = Activation::None;
@@ -324,7 +324,7 @@ TEST(FourWaveConv, PartsOfKAddUpToTheWhole) {
         Problem problem = conv2d(element, c_in, c_out, 3, {1, 1, 1, 1});
         set_time(problem, 3, frames);
         problem.bias = false;
-        problem.output_dtype = F32;
+        problem.output = problem.normed = F32;
         return problem;
     };
     for (const uint32_t splits : {2U, 3U, 5U, 8U}) {
