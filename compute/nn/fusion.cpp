@@ -28,6 +28,8 @@ class Fusion {
     }
 
     Result<std::vector<Pass>> run() {
+        if (made_.back() != nodes_.size())
+            return fail(ErrorCode::Unsupported, "the network's last primitive does not run in every step");
         for (std::size_t i = 0; i < nodes_.size(); ++i) {
             if (taken_[i]) continue;
             std::visit([&](const auto& primitive) { begin(i, primitive); }, nodes_[i].primitive);

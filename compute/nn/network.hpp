@@ -31,8 +31,8 @@ struct Extent {
 namespace primitive {
 
 /// Zeros surround each frame, so that a stride of 1 makes frames of the input's size and one of 2 halves them. Causal
-/// in time: the input is preceded by the last q - stride.d input frames of the step before, or by zeros in a clip's
-/// first step. Parameters `key`.weight, `key`.bias.
+/// in time: the input is preceded by the last q - stride.d input frames of the step before, or by zeros in the first
+/// step in which it runs. Parameters `key`.weight, `key`.bias.
 struct Conv {
     std::string key;
     std::int64_t c_in = 0;

@@ -42,7 +42,7 @@ class Clip {
     ~Clip() = default;
 
     /// The kind of the next step, on `latent_frames`. Errors: InvalidArgument (more than the plans are for, a second
-    /// step where a clip is one).
+    /// step where a clip is one, frames that the network does not divide by).
     Result<StepKind> next(std::int64_t latent_frames = 1) const;
     /// A step's latents, [latent_frames, z_dim, h, w] of `dtype`, where the device addresses them.
     graph::Buffer import_latents(graph::FrameGraph& graph, const graph::Physical& memory,

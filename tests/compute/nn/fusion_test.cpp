@@ -118,6 +118,14 @@ TEST(Fusion, RepeatsFramesInThePassThatMakesThemLarger) {
     EXPECT_EQ(extents(network, {3, 1, 1, 8}, true).back().frames, 3);
 }
 
+TEST(Fusion, RefusesALastPrimitiveThatAFirstStepLeavesOut) {
+    Network network(8);
+    network.append(network.append(Network::input(), pointwise("a")), pointwise("b"), Steps::AfterFirst);
+    EXPECT_EQ(fuse(network, {.first_step = true}).error().message,
+              "the network's last primitive does not run in every step");
+    EXPECT_TRUE(fuse(network, {}));
+}
+
 TEST(Fusion, RefusesRepeatedFramesThatNothingMakesLarger) {
     Network network(8);
     network.append(network.append(Network::input(), RepeatFrames{2}), pointwise("a"));

@@ -39,5 +39,15 @@ TEST(Networks, PassWhatTheFirstStepLeavesOut) {
     EXPECT_EQ(rates(network), (Rates{.time = {1, 2}, .space = {1, 2}}));
 }
 
+TEST(Network, StoresWhatIsMadeOfAValueAsTheValue) {
+    Network network(8);
+    Conv sums{.key = "sums", .c_in = 8, .filter = {8, 1, 1, 1}, .stored = Conv::Stored::Float32};
+    Value x = network.append(Network::input(), Conv{.key = "a", .c_in = 8, .filter = {8, 1, 1, 1}});
+    x = network.append(network.append(x, sums), UpsampleSpace{"up"});
+    network.append(x, Conv{.key = "b", .c_in = 8, .filter = {3, 1, 1, 1}});
+    const conv::Storage bf16 = Element::BF16, f32 = Element::F32;
+    EXPECT_EQ(storages(network, bf16), (std::vector{bf16, bf16, f32, f32, f32}));
+}
+
 }  // namespace
 }  // namespace kinetograph::nn

@@ -66,6 +66,33 @@ TEST(Runners, StopPackingBetweenLayersWhenAskedAndGoOnThereLater) {
     EXPECT_EQ(std::ranges::count(loaded, "c.weight"), 1);
 }
 
+/// The sums that the second convolution reads are not rounded to bf16, in a network whose other values are.
+TEST(Runners, RunANetworkWhoseValuesAreStoredInDifferentTypes) {
+    if (processor().uses < InstructionSet::Avx2) GTEST_SKIP() << "below AVX2 there are the plain loops alone";
+    const auto device = accel::cpu::create_device();
+    const auto frames = [&](nn::primitive::Conv::Stored between) {
+        NetworkDesc desc;
+        desc.network = nn::Network(8);
+        nn::primitive::Conv conv{.key = "a", .c_in = 8, .filter = {8, 1, 3, 3}, .stored = between};
+        const nn::Value x = desc.network.append(nn::Network::input(), conv);
+        conv.key = "b";
+        conv.stored = nn::primitive::Conv::Stored::Float32;
+        desc.network.append(x, conv);
+        const auto model = Model::create(*device, "a network", std::move(desc), some_parameters).value();
+        const auto decoder = Decoder::create(model, {4, 4}).value();
+        std::vector<float> latents(8 * 16);
+        for (std::size_t i = 0; i < latents.size(); ++i) latents[i] = static_cast<float>(i % 16) / 8;  // exact in bf16
+        return decoder->step(latents).value().thwc();
+    };
+    const auto exact = frames(nn::primitive::Conv::Stored::Float32);
+    const auto rounded = frames(nn::primitive::Conv::Stored::LikeInput);
+    double most = 0;
+    for (std::size_t i = 0; i < exact.size(); ++i)
+        most = std::max(most, std::abs(double{exact[i]} / double{rounded[i]} - 1));
+    EXPECT_GT(most, 1e-4) << "the values between are stored alike";
+    EXPECT_LT(most, 1e-2);
+}
+
 TEST(Runners, PlanNothingPastTheirDeadline) {
     const auto device = accel::cpu::create_device();
     const auto model = *Model::create(*device, "a network", three_convolutions(), some_parameters);
