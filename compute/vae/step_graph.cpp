@@ -1,9 +1,8 @@
 #include <kinetograph/compute/vae/step_graph.hpp>
 
-#include <kinetograph/compute/vae/kept_sums.hpp>
-#include <kinetograph/compute/vae/network_end.hpp>
 #include <kinetograph/compute/vae/pass_work.hpp>
 #include <kinetograph/compute/vae/step_ends.hpp>
+#include <kinetograph/compute/vae/step_list.hpp>
 
 #include <optional>
 
@@ -13,83 +12,64 @@ namespace {
 
 using graph::Access;
 
-/// Which frames of its values a pass works on: all, all but the last tail_frames, or these (network_end.hpp).
-enum class Part : std::uint8_t { Whole, Head, Tail };
-
 class StepDeclaration {
   public:
-    StepDeclaration(graph::FrameGraph& frame, const NetworkDesc& network, const StackSize& size, StepKind kind,
+    StepDeclaration(graph::FrameGraph& frame, const NetworkDesc& network, const StepList& list, const StackSize& size,
                     const StepResources& resources, TraceRequest* trace)
         : frame_(frame),
           network_(network),
+          list_(list),
           size_(size),
-          kind_(kind),
           placement_(resources.placement),
           parameters_(resources.parameters),
           operators_(resources.operators),
           find_kept_(resources.find_kept),
           trace_(trace),
-          whole_(nn::extents(network.network, input_extent(), kind.first)),
-          stored_(nn::storages(network.network, network.dtype)),
-          extents_(whole_),
+          extents_(list.extents),
           tensors_(extents_.size()),
           tails_(extents_.size()),
           kept_for_(extents_.size()) {}
 
     Result<std::vector<graph::Buffer>> run(const InputBuffer& input, const StepOutput& output) {
+        const nn::Value begin = nn::stored_input(network_.network);
         KG_TRY(const Tensor first,
-               read_input(context(), input, tensor_of(input_extent(), stored_[nn::stored_input(network_.network)])));
-        made(nn::stored_input(network_.network), first);
-        KG_TRY(written_, begin_output(network_.network, whole_.back(), output));
-        KG_TRY(const auto passes, nn::fuse(network_.network, {.first_step = kind_.first}));
-        if (!network_.one_step) find_summed(passes);
+               read_input(context(), input, tensor_of(extents_[nn::Network::input()], list_.stored[begin])));
+        made(begin, first);
+        KG_TRY(written_, begin_output(network_.network, extents_.back(), output));
         if (size_.bands.count == 1) {
-            declare_from(passes, 0);
+            declare(0, list_.passes.size(), in_parts());
             write(output);
         } else {
-            KG_CHECK(declare_in_bands(passes, output));
+            KG_CHECK(declare_in_bands(output));
         }
         if (error_) return fail(std::move(*error_));
         return end_output(context(), output, std::move(written_));
     }
 
   private:
-    /// Finds the same convolution in every kind of step, because a step reads the sums that the step before has kept.
-    void find_summed(const std::vector<nn::Pass>& passes) {
-        nn::Extent one = input_extent();
-        one.frames = 1;
-        const auto extents = nn::extents(network_.network, one, false);
-        summed_ = vae::find_summed(passes, extents, stored_,
-                                   [this](const conv::ConvProblem& problem) { return parameters_.method_of(problem); });
-        frames_a_latent_ = extents.back().frames;
+    bool in_parts() const { return trace_ == nullptr && !network_.one_step; }
+
+    /// Declares the passes from `begin` on and before `end`.
+    void declare(std::size_t begin, std::size_t end, bool in_parts) {
+        const StepItems listed = list_.items(begin, end, extents_, in_parts);
+        tail_frames_ = listed.tail_frames;
+        for (const StepItem& item : listed.items)
+            if (!error_) std::visit([&](const auto& pass) { declare(pass, item); }, list_.passes[item.pass]);
     }
 
-    /// Declares the passes from `begin` on.
-    void declare_from(const std::vector<nn::Pass>& passes, std::size_t begin) {
-        const bool whole = trace_ != nullptr || network_.one_step;
-        end_ = whole ? NetworkEnd{.first = passes.size()} : find_end(passes, extents_, begin, summed_.conv);
-        for (std::size_t i = begin; i < end_.first && !error_; ++i)
-            std::visit([this](const auto& each) { declare(each); }, passes[i]);
-        for (std::size_t i = end_.first; i < passes.size() && !error_; ++i) {
-            if (i == end_.first) declare(std::get<nn::ConvPass>(passes[i]), Part::Head);
-            if (i + 1 < passes.size()) declare(std::get<nn::ConvPass>(passes[i + 1]), Part::Head);
-            if (!error_) declare(std::get<nn::ConvPass>(passes[i]), Part::Tail);
-        }
-    }
-
-    Result<void> declare_in_bands(const std::vector<nn::Pass>& passes, const StepOutput& output) {
+    Result<void> declare_in_bands(const StepOutput& output) {
+        const std::vector<nn::Pass>& passes = list_.passes;
         const auto cut = find_cut(passes, size_.bands.upsampling);
         if (!cut)
             return fail(ErrorCode::Unsupported, "the network cannot be cut into bands at its upsampling {}",
                         size_.bands.upsampling);
-        for (std::size_t i = 0; i < *cut && !error_; ++i)
-            std::visit([this](const auto& each) { declare(each); }, passes[i]);
+        declare(0, *cut, false);
         const nn::Value value = nn::input_of(passes[*cut]);
         const Tensor before = tensors_[value];
         for (const Band& band : cut_into_bands(passes, *cut, before.height, size_.bands.count)) {
             if (error_) break;
             begin_band(band, value, before);
-            declare_from(passes, *cut);
+            declare(*cut, passes.size(), in_parts());
             write(output);
         }
         return {};
@@ -100,7 +80,7 @@ class StepDeclaration {
         tails_.assign(tails_.size(), {});
         kept_for_.assign(kept_for_.size(), {});
         for (nn::Value value = cut; value < extents_.size(); ++value)
-            extents_[value].height = whole_[value].height / before.height * band.read.count;
+            extents_[value].height = list_.extents[value].height / before.height * band.read.count;
         tensors_[cut] = before.rows(band.read.first, band.read.count);
         band_ = {band, cut, band_ ? band_->index + 1 : 0};
     }
@@ -121,7 +101,7 @@ class StepDeclaration {
     PictureRows place_of(const Tensor& x) const {
         if (!band_) return {0, x.height};
         const std::int64_t scale = x.height / band_->band.read.count;
-        return {scale * band_->band.made.first, scale * whole_[band_->cut].height};
+        return {scale * band_->band.made.first, scale * list_.extents[band_->cut].height};
     }
 
     /// A pass's name, and the key of what it keeps.
@@ -129,11 +109,12 @@ class StepDeclaration {
 
     // ---- one method a pass -----------------------------------------------------------------------------------------
 
-    void declare(const nn::NormPass& norm) {
+    void declare(const nn::NormPass& norm, const StepItem&) {
         const std::string name = named(norm.norm.norm->key);
         const Tensor& x = tensors_[norm.input];
         const Operator op = bind(
-            conv::NormProblem{x.pixels(), x.channels, x.stored, stored_[norm.norm.output], norm.norm.activation}, name);
+            conv::NormProblem{x.pixels(), x.channels, x.stored, list_.stored[norm.norm.output], norm.norm.activation},
+            name);
         struct Data {
             Tensor in, out;
         };
@@ -141,7 +122,7 @@ class StepDeclaration {
             name, placement_.lane,
             [&](graph::PassBuilder& pass, Data& d) {
                 d.in = read(pass, x);
-                d.out = create(pass, name, tensor_of(extents_[norm.norm.output], stored_[norm.norm.output]));
+                d.out = create(pass, name, tensor_of(extents_[norm.norm.output], list_.stored[norm.norm.output]));
             },
             [op, gamma = value_or_note(parameters_.gamma(norm.norm.norm->key))](const Data& d,
                                                                                 accel::PassContext& lane) {
@@ -155,17 +136,14 @@ class StepDeclaration {
 
     /// Named by its parameters' key. A time shuffle of factor n makes it n convolutions, each of which writes every
     /// n-th frame.
-    void declare(const nn::ConvPass& fused, Part part = Part::Whole) {
-        if (fused.conv == summed_.conv) {
-            if (part != Part::Head) declare_summed(fused);
-            return;
-        }
+    void declare(const nn::ConvPass& fused, const StepItem& item) {
+        if (!item.runs.empty()) return declare_summed(fused, item);
+        const Part part = item.part;
         const std::string key = named(fused.conv->key);
         const Tensor x = part_of(fused.input, part);
-        const conv::ConvProblem whole = nn::conv_problem(fused, {x.frames, x.height, x.width, x.channels}, stored_);
-        Tensor out = tensor_of(extents_[fused.output], stored_[fused.output]);
+        Tensor out = tensor_of(extents_[fused.output], list_.stored[fused.output]);
         if (part != Part::Whole) out.frames = x.frames;
-        const std::vector<const conv::Convolution*> parts = convolutions(fused, whole);
+        const std::vector<const conv::Convolution*> parts = convolutions(fused, item.launches);
         if (error_) return;
         const Tensor before = frames_before(fused, x, part);
         struct Data {
@@ -185,7 +163,7 @@ class StepDeclaration {
                     d.out = place(pass, key, fused.output, part, out);
                 }
                 if (fused.norm) {
-                    out.stored = stored_[fused.norm->output];
+                    out.stored = list_.stored[fused.norm->output];
                     d.normed = place(pass, named(fused.norm->norm->key), fused.norm->output, part, out);
                 }
                 std::uint64_t bytes = 0;
@@ -213,12 +191,11 @@ class StepDeclaration {
     }
 
     /// A convolution that keeps sums (kept_sums.hpp), whole: at a network's end after the tail of the pass before it.
-    void declare_summed(const nn::ConvPass& fused) {
+    void declare_summed(const nn::ConvPass& fused, const StepItem& item) {
         const std::string key = named(fused.conv->key);
-        const std::int64_t history = fused.conv->history(), frames = extents_[fused.output].frames;
+        const std::int64_t history = fused.conv->history();
         const Tensor x = tensors_[fused.input], tail = tails_[fused.input];
-        const conv::ConvProblem whole = nn::conv_problem(fused, {frames, x.height, x.width, x.channels}, stored_);
-        const Tensor out = tensor_of(extents_[fused.output], stored_[fused.output]);
+        const Tensor out = tensor_of(extents_[fused.output], list_.stored[fused.output]);
         Tensor kept = out;
         kept.frames = history;
         struct Run {
@@ -226,9 +203,9 @@ class StepDeclaration {
             const conv::Convolution* conv = nullptr;
         };
         std::vector<Run> runs;
-        for (const SummedRun& run : summed_runs(frames, frames_a_latent_, history, summed_.in_groups))
-            runs.push_back({run, convolution(*fused.conv, summed_problem(whole, run, history),
-                                             whole_[fused.input].height, {}, {})});
+        for (std::size_t i = 0; i < item.runs.size(); ++i)
+            runs.push_back(
+                {item.runs[i], convolution(*fused.conv, item.launches[i], list_.extents[fused.input].height, {}, {})});
         if (error_) return;
         kept.buffer = import_kept(key, history, kept);
         struct Data {
@@ -280,31 +257,22 @@ class StepDeclaration {
     }
 
     /// The convolutions of a pass: one, or one for each part that a time shuffle stores as frames.
-    std::vector<const conv::Convolution*> convolutions(const nn::ConvPass& fused, conv::ConvProblem problem) {
-        problem.residual = fused.residual.has_value();
-        const std::int64_t whole_height = whole_[fused.input].height;
-        std::string norm_key;
-        if (fused.norm) {
-            problem.norm = fused.stored;
-            problem.norm_activation = fused.norm->activation;
-            norm_key = fused.norm->norm->key;
-        }
+    std::vector<const conv::Convolution*> convolutions(const nn::ConvPass& fused,
+                                                       std::span<const conv::ConvProblem> launches) {
+        const std::string norm_key = fused.norm ? fused.norm->norm->key : "";
         std::vector<const conv::Convolution*> parts;
-        if (fused.shuffle == 1) {
-            parts.push_back(convolution(*fused.conv, problem, whole_height, {}, norm_key));
-            return parts;
+        for (const conv::ConvProblem& problem : launches) {
+            const std::int64_t k = problem.filter.k, first = std::ssize(parts) * k;
+            const OutputChannels channels = launches.size() == 1 ? OutputChannels{} : OutputChannels{first, k};
+            parts.push_back(convolution(*fused.conv, problem, list_.extents[fused.input].height, channels, norm_key));
         }
-        problem.filter.k /= fused.shuffle;
-        for (std::int64_t i = 0; i < fused.shuffle; ++i)
-            parts.push_back(
-                convolution(*fused.conv, problem, whole_height, {i * problem.filter.k, problem.filter.k}, norm_key));
         return parts;
     }
 
-    void declare(const nn::AttentionPass& attention) {
+    void declare(const nn::AttentionPass& attention, const StepItem&) {
         const std::string& name = attention.attention->key;
         const Tensor& qkv = tensors_[attention.input];
-        const Tensor out = tensor_of(extents_[attention.output], stored_[attention.output]);
+        const Tensor out = tensor_of(extents_[attention.output], list_.stored[attention.output]);
         conv::AttentionProblem problem{qkv.pixels(), out.channels, qkv.stored, out.stored, attention.norm.has_value()};
         if (attention.norm) problem.norm_activation = attention.norm->activation;
         const Operator op = bind(problem, name);
@@ -342,7 +310,7 @@ class StepDeclaration {
         made(attention.output, data.out);
     }
 
-    void declare(const nn::OperatorPass& own) {
+    void declare(const nn::OperatorPass& own, const StepItem&) {
         const std::string name = named(own.key());
         const Tensor& x = tensors_[own.input];
         const Operator op = bind(own.problem({x.frames, x.height, x.width, x.channels}, x.stored), name);
@@ -353,7 +321,7 @@ class StepDeclaration {
             name, placement_.lane,
             [&](graph::PassBuilder& pass, Data& d) {
                 d.in = read(pass, x);
-                d.out = create(pass, name, tensor_of(extents_[own.output], stored_[own.output]));
+                d.out = create(pass, name, tensor_of(extents_[own.output], list_.stored[own.output]));
             },
             [op, repeat = own.repeat](const Data& d, accel::PassContext& lane) {
                 const auto input = repeated(read_only(addresses(lane, d.in)), repeat);
@@ -363,7 +331,7 @@ class StepDeclaration {
         made(own.output, data.out);
     }
 
-    void declare(const nn::DropPass& drop) {
+    void declare(const nn::DropPass& drop, const StepItem&) {
         Tensor rest = tensors_[drop.input];
         rest.first += drop.frames;
         rest.frames -= drop.frames;
@@ -377,10 +345,10 @@ class StepDeclaration {
         Tensor x = tensors_[value];
         if (part == Part::Whole || (part == Part::Head && x.frames != extents_[value].frames)) return x;
         if (tails_[value].buffer && part == Part::Tail) return tails_[value];
-        x.frames -= end_.tail_frames;
+        x.frames -= tail_frames_;
         if (part == Part::Head) return x;
         x.first = x.frames;
-        x.frames = end_.tail_frames;
+        x.frames = tail_frames_;
         return x;
     }
 
@@ -450,16 +418,12 @@ class StepDeclaration {
         return vae::read(pass, tensor);
     }
 
-    nn::Extent input_extent() const {
-        return {kind_.frames, size_.height, size_.width, network_.network.input_channels()};
-    }
-
     /// From here on passes that read `value` find it in `tensor`.
     void made(nn::Value value, const Tensor& tensor) {
         tensors_[value] = tensor;
         for (const auto& [which, module] : network_.network.modules()) {
             if (which != value || trace_ == nullptr || trace_->module != module || error_) continue;
-            auto traced = write_trace(context(), made_rows(tensor), place_of(tensor), whole_[value], *trace_);
+            auto traced = write_trace(context(), made_rows(tensor), place_of(tensor), list_.extents[value], *trace_);
             if (!traced) note(std::move(traced.error()), "");
         }
     }
@@ -537,22 +501,18 @@ class StepDeclaration {
 
     graph::FrameGraph& frame_;
     const NetworkDesc& network_;
+    const StepList& list_;
     const StackSize& size_;
-    StepKind kind_;
     const Placement placement_;
     Parameters& parameters_;
     const nn::Operators& operators_;
     const FindKept& find_kept_;
     TraceRequest* trace_;
-    std::vector<nn::Extent> whole_;            ///< [nn::Value], of the picture
-    const std::vector<conv::Storage> stored_;  ///< [nn::Value]
-    std::vector<nn::Extent> extents_;          ///< [nn::Value], of the band that is being declared
-    std::vector<Tensor> tensors_;  ///< [nn::Value], of those that were made so far; heads of those made in parts
-    std::vector<Tensor> tails_;    ///< [nn::Value], of those made in parts
+    std::vector<nn::Extent> extents_;  ///< [nn::Value], of the band that is being declared
+    std::vector<Tensor> tensors_;      ///< [nn::Value], of those that were made so far; heads of those made in parts
+    std::vector<Tensor> tails_;        ///< [nn::Value], of those made in parts
     std::vector<graph::Buffer> kept_for_;  ///< [nn::Value], where a tail is kept for the next step
-    NetworkEnd end_;
-    Summed summed_;
-    std::int64_t frames_a_latent_ = 1;  ///< that one latent frame makes, unless it is a clip's first
+    std::int64_t tail_frames_ = 0;         ///< of the passes that are made in parts
     struct DeclaredBand {
         Band band;
         nn::Value cut = 0;  ///< the value of which it reads rows
@@ -579,7 +539,10 @@ std::uint64_t input_bytes(const NetworkDesc& network, const StackSize& size, std
 Result<std::vector<graph::Buffer>> declare_step(graph::FrameGraph& frame, const NetworkDesc& network,
                                                 const StackSize& size, StepKind kind, const StepResources& resources,
                                                 const InputBuffer& input, const StepOutput& output) {
-    return StepDeclaration(frame, network, size, kind, resources, output.trace).run(input, output);
+    KG_TRY(const StepList list,
+           list_step(network, {size.height, size.width}, kind,
+                     [&](const conv::ConvProblem& problem) { return resources.parameters.method_of(problem); }));
+    return StepDeclaration(frame, network, list, size, resources, output.trace).run(input, output);
 }
 
 }  // namespace kinetograph::vae
