@@ -53,8 +53,9 @@ Result<void> Stepper::make(std::shared_ptr<vae::Model> model, vae::LatentSize si
     KG_TRY(clip_, vae::Clip::create(std::move(model), size, options_));
     const bool in_host_memory = ring().desc().storage == interop::FrameStorage::Host;
     const bool in_buffers = ring().desc().storage == interop::FrameStorage::Buffer;
-    KG_TRY(runner_, vae::Runner::create(*clip_, options_,
-                                        in_host_memory ? graph::LaneTopology::cpu_only() : bridge_.lane_topology()));
+    KG_TRY(runner_,
+           vae::Runner::create(*clip_, options_,
+                               in_host_memory ? graph::LaneTopology::without_vulkan() : bridge_.lane_topology()));
     if (output_->copying() != nullptr) return bridge_.connect(runner_->lane(), *output_->copying());
     return in_buffers ? bridge_.connect(runner_->lane()) : Result<void>{};
 }

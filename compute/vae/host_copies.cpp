@@ -7,7 +7,7 @@ namespace kinetograph::vae {
 
 namespace {
 
-constexpr graph::Lane kLane = graph::Lane::accelerator(1);
+constexpr graph::Lane kLane = graph::Lane::Copies;
 constexpr std::uint64_t kAlignment = 256;
 
 std::uint64_t pitch_of(std::uint64_t part_bytes) { return (part_bytes + kAlignment - 1) / kAlignment * kAlignment; }
@@ -27,7 +27,7 @@ Result<std::unique_ptr<HostCopies>> HostCopies::create(accel::Device& device, st
     KG_TRY(copies->lane_, accel::AcceleratorLane::create(device, recorder, accel::Batches::Eager, kLane));
     KG_TRY(copies->executor_, graph::Executor::create({.lanes = {copies->lane_.get()},
                                                        .memory = {},
-                                                       .compile = {.topology = graph::LaneTopology::cpu_only(2)},
+                                                       .compile = {.topology = graph::LaneTopology::without_vulkan()},
                                                        .log = device.log()}));
     return copies;
 }

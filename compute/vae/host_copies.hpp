@@ -1,7 +1,7 @@
 // HostCopies: how a step's frames come from a GPU's memory to the host's while the next step computes.
 //
 //     accelerator     step 0 | step 1 | step 2 | step 3      writes its frames to device memory: 0, 1, 0, 1
-//     accelerator1           | copy 0 | copy 1 | copy 2      to pinned memory of the host
+//     copies                 | copy 0 | copy 1 | copy 2      to pinned memory of the host
 //
 // A kernel that writes its frames across the bus takes as long as the bus: the step after it would wait.
 #pragma once
@@ -23,7 +23,7 @@ struct HostPlace {
     graph::Point free{};  ///< when it may be written
 };
 
-/// The copies are a graph of their own on a second lane of the device, Lane::accelerator(1). Used by one thread at a
+/// The copies are a graph of their own on a second stream of the device, Lane::Copies. Used by one thread at a
 /// time, except that any thread may call state() and status().
 class HostCopies {
   public:

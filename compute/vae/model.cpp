@@ -306,7 +306,7 @@ Result<StepPlans> Model::compile(const StackSize& size, const CallLimits& limits
                 fmt::format("frame {}", i), {frame_bytes, 256, graph::MemoryDomain::Accelerator}, {0, 0, frame_bytes}));
         KG_CHECK(declare_step(frame, network_, size, kind, {parameters_, *operators_, find}, latents,
                               {.format = FrameFormat::Float32, .places = places}));
-        KG_TRY(auto plan, graph::compile(frame, {.topology = graph::LaneTopology::cpu_only()}));
+        KG_TRY(auto plan, graph::compile(frame, {.topology = graph::LaneTopology::without_vulkan()}));
         made.transients = std::max(made.transients, plan.arena_bytes[graph::MemoryDomain::Accelerator.index()]);
         made.plans.emplace(kind, std::move(plan));
     }

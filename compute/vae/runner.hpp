@@ -23,7 +23,7 @@ class Runner {
     /// accel::AcceleratorLane::create and of the device.
     static Result<std::unique_ptr<Runner>> create(
         Clip& clip, const StepOptions& options = {},
-        const graph::LaneTopology& topology = graph::LaneTopology::cpu_only());
+        const graph::LaneTopology& topology = graph::LaneTopology::without_vulkan());
     Runner(const Runner&) = delete;
     Runner& operator=(const Runner&) = delete;
     /// Waits for the steps that were executed.

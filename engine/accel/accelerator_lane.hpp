@@ -11,7 +11,7 @@ namespace kinetograph::accel {
 /// What a pass on an accelerator's lane sees: device addresses of its declared resources and the stream to enqueue on.
 class PassContext final : public graph::PassContext {
   public:
-    static constexpr bool serves(graph::Lane lane) { return lane.kind() == graph::LaneKind::Accelerator; }
+    static constexpr bool serves(graph::Lane lane) { return lane.is_of_accelerator(); }
     PassContext(const graph::PassRecord& pass, std::uint64_t execution, Stream& stream)
         : graph::PassContext(pass.planned->name, execution, pass.entries), stream_(stream) {}
 

@@ -48,7 +48,7 @@ class Cutter {
     /// Whether the pass and those of its lane's open batch are all replayed, or all run anew.
     bool may_join(std::uint32_t pass, Lane lane) const {
         const std::uint32_t before = c_.batches[open_[index_of(lane)]].passes.front();
-        return lane.kind() != LaneKind::Accelerator || c_.pass(pass).anew == c_.pass(before).anew;
+        return !lane.is_of_accelerator() || c_.pass(pass).anew == c_.pass(before).anew;
     }
 
     static ImageLayout layout_of_use(const Use& use) {

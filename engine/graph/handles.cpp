@@ -4,7 +4,7 @@ namespace kinetograph::graph {
 
 std::string_view to_string(Lane lane) {
     constexpr std::array<std::string_view, kMaxLanes> kNames{
-        "graphics",     "async_compute", "transfer",     "accelerator",  "host",         "accelerator1",
+        "graphics",     "async_compute", "transfer",     "accelerator",  "host",         "copies",      "accelerator1",
         "accelerator2", "accelerator3",  "accelerator4", "accelerator5", "accelerator6", "accelerator7"};
     return kNames[lane.index()];
 }

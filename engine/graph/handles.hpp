@@ -12,20 +12,21 @@ namespace kinetograph::graph {
 class FrameGraph;
 class PassBuilder;
 
-/// What a lane is: a queue of the Vulkan device, a stream of an accelerator, or a thread of the host.
-enum class LaneKind : std::uint8_t { Graphics, AsyncCompute, Transfer, Accelerator, Host };
+/// What a lane is: a queue of the Vulkan device, a stream of an accelerator, a thread of the host, or a second stream
+/// of an accelerator, which copies to the host while the first computes.
+enum class LaneKind : std::uint8_t { Graphics, AsyncCompute, Transfer, Accelerator, Host, Copies };
 
 /// Accelerators that one graph may use: the GPUs of one machine.
 inline constexpr std::uint32_t kMaxAccelerators = 8;
 
 /// Where a pass runs: an entry {kind, device} of the table of lanes, which begins
 ///
-///     0 graphics   1 async_compute   2 transfer   3 accelerator   4 host   5 accelerator1   6 accelerator2 ...
+///     0 graphics   1 async_compute   2 transfer   3 accelerator   4 host   5 copies   6 accelerator1 ...
 ///
 /// A lane executes its passes in order; lanes run concurrently. LaneTopology says which of them exist.
 class Lane {
   public:
-    static const Lane Graphics, AsyncCompute, Transfer, Accelerator, Host;
+    static const Lane Graphics, AsyncCompute, Transfer, Accelerator, Host, Copies;
     /// The lane of the `device`-th accelerator, below kMaxAccelerators; the first one's is Lane::Accelerator.
     static constexpr Lane accelerator(std::uint32_t device);
     constexpr LaneKind kind() const {
@@ -33,12 +34,13 @@ class Lane {
     }
     /// Which of the accelerators; 0 for the other kinds.
     constexpr std::uint32_t device() const { return index_ < kOfFirstDevices ? 0 : index_ - kOfFirstDevices + 1; }
+    constexpr bool is_of_accelerator() const { return kind() == LaneKind::Accelerator || kind() == LaneKind::Copies; }
     constexpr std::size_t index() const { return index_; }  ///< its place in tables of lanes
     constexpr bool is_vulkan() const { return index_ <= static_cast<std::uint32_t>(LaneKind::Transfer); }
     friend constexpr auto operator<=>(Lane, Lane) = default;
 
   private:
-    static constexpr std::uint32_t kOfFirstDevices = 5;
+    static constexpr std::uint32_t kOfFirstDevices = 6;
     explicit constexpr Lane(LaneKind kind) : index_(static_cast<std::uint8_t>(kind)) {}
     std::uint8_t index_;
 };
@@ -47,17 +49,18 @@ inline constexpr Lane Lane::AsyncCompute{LaneKind::AsyncCompute};
 inline constexpr Lane Lane::Transfer{LaneKind::Transfer};
 inline constexpr Lane Lane::Accelerator{LaneKind::Accelerator};
 inline constexpr Lane Lane::Host{LaneKind::Host};
+inline constexpr Lane Lane::Copies{LaneKind::Copies};
 constexpr Lane Lane::accelerator(std::uint32_t device) {
     Lane lane = Lane::Accelerator;
     if (device > 0) lane.index_ = static_cast<std::uint8_t>(kOfFirstDevices + device - 1);
     return lane;
 }
-inline constexpr std::size_t kMaxLanes = 4 + kMaxAccelerators;
-inline constexpr std::array<Lane, kMaxLanes> kLanes{Lane::Graphics,       Lane::AsyncCompute,   Lane::Transfer,
-                                                    Lane::Accelerator,    Lane::Host,           Lane::accelerator(1),
-                                                    Lane::accelerator(2), Lane::accelerator(3), Lane::accelerator(4),
-                                                    Lane::accelerator(5), Lane::accelerator(6), Lane::accelerator(7)};
-/// "graphics", "async_compute", "transfer", "accelerator", "host", "accelerator1", ...
+inline constexpr std::size_t kMaxLanes = 5 + kMaxAccelerators;
+inline constexpr std::array<Lane, kMaxLanes> kLanes{
+    Lane::Graphics,       Lane::AsyncCompute,   Lane::Transfer,       Lane::Accelerator,    Lane::Host,
+    Lane::Copies,         Lane::accelerator(1), Lane::accelerator(2), Lane::accelerator(3), Lane::accelerator(4),
+    Lane::accelerator(5), Lane::accelerator(6), Lane::accelerator(7)};
+/// "graphics", "async_compute", "transfer", "accelerator", "host", "copies", "accelerator1", ...
 std::string_view to_string(Lane lane);
 
 enum class MemoryKind : std::uint8_t {

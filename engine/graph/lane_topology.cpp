@@ -7,13 +7,13 @@ void LaneTopology::let_reach(Lane lane, std::initializer_list<MemoryDomain> doma
     for (MemoryDomain domain : domains) reaches[lane.index()][domain.index()] = true;
 }
 
-LaneTopology LaneTopology::cpu_only(std::uint32_t accelerators) {
+LaneTopology LaneTopology::without_vulkan(std::uint32_t accelerators) {
     constexpr Nanoseconds kWakeAThread{10'000};
     LaneTopology topology;
     topology.accelerators = accelerators;
-    topology.let_reach(Lane::Host, {MemoryDomain::Host});
+    for (Lane lane : {Lane::Host, Lane::Copies}) topology.let_reach(lane, {MemoryDomain::Host});
     for (std::uint32_t a = 0; a < accelerators; ++a) {
-        topology.let_reach(Lane::Host, {MemoryDomain::accelerator(a)});
+        for (Lane lane : {Lane::Host, Lane::Copies}) topology.let_reach(lane, {MemoryDomain::accelerator(a)});
         topology.let_reach(Lane::accelerator(a), {MemoryDomain::Host});
         for (std::uint32_t b = 0; b < accelerators; ++b)
             topology.let_reach(Lane::accelerator(a), {MemoryDomain::accelerator(b)});

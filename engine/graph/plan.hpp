@@ -27,18 +27,20 @@ struct LaneTopology {
     std::array<std::array<Pair, kMaxLanes>, kMaxLanes> waits{};      ///< [waiting lane][signalling lane]
 
     /// The lanes and domains of the table, present or not.
-    std::span<const Lane> lanes() const { return std::span(kLanes).first(kMaxLanes - kMaxAccelerators + accelerators); }
+    std::span<const Lane> lanes() const {
+        return std::span(kLanes).first(kMaxLanes - kMaxAccelerators + std::size_t{accelerators});
+    }
     std::span<const MemoryDomain> domains() const {
         return std::span(kDomains).first(kMaxDomains - 2 * (kMaxAccelerators - std::size_t{accelerators}));
     }
     /// The lane is present and reaches these domains too.
     void let_reach(Lane lane, std::initializer_list<MemoryDomain> domains);
 
-    /// The host and accelerators that are all the CPU: every lane reaches all Accelerator and Host memory.
-    static LaneTopology cpu_only(std::uint32_t accelerators = 1);
-    /// All lanes; Vulkan lanes reach Graphics and Shared memory, an accelerator its own and what it shares with Vulkan,
-    /// the host Host and Shared. If there are several accelerators, they reach Host memory too, through which they
-    /// exchange data.
+    /// The host, accelerators and Copies: every lane reaches all Accelerator and Host memory.
+    static LaneTopology without_vulkan(std::uint32_t accelerators = 1);
+    /// All lanes but Copies; Vulkan lanes reach Graphics and Shared memory, an accelerator its own and what it shares
+    /// with Vulkan, the host Host and Shared. If there are several accelerators, they reach Host memory too, through
+    /// which they exchange data.
     static LaneTopology all(std::uint32_t accelerators = 1);
 };
 

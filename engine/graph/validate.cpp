@@ -25,7 +25,7 @@ bool serves(Lane lane, Access access) {
         case Access::KernelWrite:
         case Access::HostRead:
         case Access::HostWrite:
-            return lane.kind() == LaneKind::Accelerator || lane == Lane::Host;
+            return lane.is_of_accelerator() || lane == Lane::Host;
         case Access::ComputeRead:
         case Access::ComputeWrite:
         case Access::SampledRead:

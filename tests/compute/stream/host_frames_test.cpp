@@ -110,7 +110,7 @@ TEST_F(HostFrames, AreCopiedWhileTheNextStepRuns) {
     const auto stood = ring_decoder_->wait_for_steps(std::chrono::seconds(1));
     ASSERT_FALSE(stood);
     EXPECT_NE(stood.error().message.find("nothing has moved for 1 s:"), std::string::npos) << stood.error().message;
-    EXPECT_NE(stood.error().message.find("\nlane accelerator1: submitted 2, reached 0"), std::string::npos)
+    EXPECT_NE(stood.error().message.find("\nlane copies: submitted 2, reached 0"), std::string::npos)
         << stood.error().message;
     go_on();
     ASSERT_EQ(step(kSoon), Stepped::Enqueued);

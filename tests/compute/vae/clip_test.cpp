@@ -239,7 +239,7 @@ TEST_F(Clips, RunWhereTheyArePlaced) {
     for (const std::uint32_t device : {0U, 1U, 2U}) {
         const Placement placement = Placement::on(device);
         const auto clip = Clip::create(model(), {1, 2}, {.placement = placement}).value();
-        const auto runner = Runner::create(*clip, {}, graph::LaneTopology::cpu_only(3)).value();
+        const auto runner = Runner::create(*clip, {}, graph::LaneTopology::without_vulkan(3)).value();
         const auto memory = on_device(latents(0, 1));
         graph::FrameGraph frame;
         const graph::BufferDesc desc = clip->frame_desc(FrameFormat::Rgba8);

@@ -55,7 +55,7 @@ struct AcceleratorLanes : testing::Test {
     std::unique_ptr<graph::Executor> executor =
         std::move(*graph::Executor::create({.lanes = {lane.get()},
                                             .memory = {{graph::MemoryDomain::Accelerator, &memory}},
-                                            .compile = {.topology = graph::LaneTopology::cpu_only()}}));
+                                            .compile = {.topology = graph::LaneTopology::without_vulkan()}}));
     std::vector<int> numbers = std::vector<int>(kInts, -1);
     graph::Physical result{reinterpret_cast<std::uintptr_t>(numbers.data()), 0, kInts * sizeof(int)};
 };
@@ -88,9 +88,10 @@ TEST_F(AcceleratorLanes, RecordOneSpanAPassInOrderOnTheHostAxis) {
 
 TEST_F(AcceleratorLanes, OfTwoStreamsRecordOnTracksOfTheirOwnAndAsPlansOfTheirOwn) {
     const auto other_lane = std::move(*AcceleratorLane::create(*device, &recorder));
-    const auto other = std::move(*graph::Executor::create({.lanes = {other_lane.get()},
-                                                           .memory = {{graph::MemoryDomain::Accelerator, &memory}},
-                                                           .compile = {.topology = graph::LaneTopology::cpu_only()}}));
+    const auto other =
+        std::move(*graph::Executor::create({.lanes = {other_lane.get()},
+                                            .memory = {{graph::MemoryDomain::Accelerator, &memory}},
+                                            .compile = {.topology = graph::LaneTopology::without_vulkan()}}));
     graph::FrameGraph frame;
     declare(frame, result);
     for (graph::Executor* each : {executor.get(), other.get()}) ASSERT_TRUE(each->wait(*each->execute(frame)));

@@ -65,7 +65,7 @@ TEST(Backends, OfANewFolderComputeAGraphByAddresses) {
     AcceleratorMemory memory{*device};
     const auto executor = graph::Executor::create({.lanes = {lane.get()},
                                                    .memory = {{graph::MemoryDomain::Accelerator, &memory}},
-                                                   .compile = {.topology = graph::LaneTopology::cpu_only()}})
+                                                   .compile = {.topology = graph::LaneTopology::without_vulkan()}})
                               .value();
     std::vector<int> input(kInts), output(kInts);
     std::iota(input.begin(), input.end(), 0);
@@ -148,9 +148,10 @@ TEST(Backends, AreToldWhenAStreamIsGivenUp) {
     script::Machine machine;
     const auto device = adopt("script", &machine).value();
     auto lane = AcceleratorLane::create(*device).value();
-    auto executor = graph::Executor::create(
-                        {.lanes = {lane.get()}, .memory = {}, .compile = {.topology = graph::LaneTopology::cpu_only()}})
-                        .value();
+    auto executor =
+        graph::Executor::create(
+            {.lanes = {lane.get()}, .memory = {}, .compile = {.topology = graph::LaneTopology::without_vulkan()}})
+            .value();
     graph::FrameGraph frame;
     const auto never = device->create_timeline().value();
     std::vector<int> place(kInts);

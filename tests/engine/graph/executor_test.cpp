@@ -201,7 +201,7 @@ TEST(Executor, AnImportThatIsReadAndWrittenCarriesValuesFromOneExecutionToTheNex
     HostMemory memory;
     const auto executor = Executor::create({.lanes = {&host},
                                             .memory = {{MemoryDomain::Host, &memory}},
-                                            .compile = {.topology = LaneTopology::cpu_only()}})
+                                            .compile = {.topology = LaneTopology::without_vulkan()}})
                               .value();
     std::array<int, 2> newest{0, 1};  // Fibonacci numbers
     std::array<int, 8> results{};

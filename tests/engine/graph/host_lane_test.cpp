@@ -68,7 +68,7 @@ class HostLanes : public ::testing::Test {
     HostMemory memory;
     std::unique_ptr<Executor> executor = Executor::create({.lanes = {&accelerator, &host},
                                                            .memory = {{MemoryDomain::Host, &memory}},
-                                                           .compile = {.topology = LaneTopology::cpu_only()}})
+                                                           .compile = {.topology = LaneTopology::without_vulkan()}})
                                              .value();
 };
 

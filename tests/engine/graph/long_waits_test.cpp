@@ -90,7 +90,7 @@ class LongWaits : public ::testing::Test {
         Executor::create(
             {.lanes = {&accelerator, host.get()},
              .memory = {{MemoryDomain::Host, &memory}},
-             .compile = {.topology = LaneTopology::cpu_only()},
+             .compile = {.topology = LaneTopology::without_vulkan()},
              .report_after = std::chrono::milliseconds(500),
              .log = Log([this](LogLevel, std::string_view message) { reports.push_back(without_time(message)); })})
             .value();

@@ -22,7 +22,7 @@ class RandomExecutions : public ::testing::Test {
         return {.imports = reinterpret_cast<std::uintptr_t>(storage.data()), .executed = true};
     }
     HostMemory memory_;
-    CompileOptions options_{.topology = LaneTopology::all(RandomGraphMemory::kAccelerators)};
+    CompileOptions options_{.topology = every_lane(RandomGraphMemory::kAccelerators)};
 };
 
 TEST_F(RandomExecutions, SeeTheSameContentsInAnyLegalOrder) {

@@ -38,7 +38,7 @@ class Maker {
         constexpr std::uint32_t kMost = RandomGraphMemory::kAccelerators;
         const auto accelerators =
             memory_.executed ? kMost : 1 + static_cast<std::uint32_t>(chance(0.4) ? up_to(kMost - 1) : 0);
-        LaneTopology& topology = graph_.options.topology = LaneTopology::all(accelerators);
+        LaneTopology& topology = graph_.options.topology = every_lane(accelerators);
         if (memory_.executed) {
             lanes_.assign(topology.lanes().begin(), topology.lanes().end());
             return;

@@ -37,11 +37,18 @@ class Choices {
     std::span<const std::uint8_t> bytes_;
 };
 
+/// LaneTopology::all and Copies, which reaches the first accelerator's own memory and the host's.
+inline LaneTopology every_lane(std::uint32_t accelerators) {
+    LaneTopology topology = LaneTopology::all(accelerators);
+    topology.let_reach(Lane::Copies, {MemoryDomain::Accelerator, MemoryDomain::Host});
+    return topology;
+}
+
 /// The addresses of imports. A graph that is not executed has imports at invented addresses, and random lanes and
 /// waits.
 struct RandomGraphMemory {
     std::uintptr_t imports = 4096;  ///< kImportBytes for each import, one after the other
-    bool executed = false;          ///< on lanes of LaneTopology::all(kAccelerators)
+    bool executed = false;          ///< on the lanes of every_lane(kAccelerators)
     static constexpr std::uint64_t kImportBytes = 64 * kKiB;
     static constexpr std::uint32_t kAccelerators = 3;  ///< the most that a graph uses
 };

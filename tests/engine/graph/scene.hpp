@@ -63,16 +63,16 @@ inline std::string barriers_of(const Plan& plan) {
 class Scene {
   public:
     static Access read_access(Lane lane) {
-        return lane.kind() == LaneKind::Accelerator ? Access::KernelRead
-               : lane == Lane::Host                 ? Access::HostRead
-               : lane == Lane::Transfer             ? Access::TransferRead
-                                                    : Access::ComputeRead;
+        return lane.is_of_accelerator() ? Access::KernelRead
+               : lane == Lane::Host     ? Access::HostRead
+               : lane == Lane::Transfer ? Access::TransferRead
+                                        : Access::ComputeRead;
     }
     static Access write_access(Lane lane) {
-        return lane.kind() == LaneKind::Accelerator ? Access::KernelWrite
-               : lane == Lane::Host                 ? Access::HostWrite
-               : lane == Lane::Transfer             ? Access::TransferWrite
-                                                    : Access::ComputeWrite;
+        return lane.is_of_accelerator() ? Access::KernelWrite
+               : lane == Lane::Host     ? Access::HostWrite
+               : lane == Lane::Transfer ? Access::TransferWrite
+                                        : Access::ComputeWrite;
     }
 
     FrameGraph frame;

@@ -60,7 +60,7 @@ PlanId note(PlanBook& book, const graph::FrameGraph& frame, const graph::Plan& p
 
 TEST(PlanBook, KnowsPassesWorkWaitsAndMemoryOnceTheLanesHaveTold) {
     const graph::FrameGraph frame = two_passes(4096);
-    const auto plan = graph::compile(frame, {.topology = graph::LaneTopology::cpu_only()});
+    const auto plan = graph::compile(frame, {.topology = graph::LaneTopology::without_vulkan()});
     ASSERT_TRUE(plan) << plan.error().message;
     ASSERT_EQ(plan->batches.size(), 2U);
     NameTable names;
@@ -94,7 +94,7 @@ TEST(PlanBook, KnowsPassesWorkWaitsAndMemoryOnceTheLanesHaveTold) {
 
 TEST(PlanBook, FactsOfAPassStayWhileLanesStillTellOfItsPlan) {
     const graph::FrameGraph frame = two_passes(4096);
-    const auto plan = graph::compile(frame, {.topology = graph::LaneTopology::cpu_only()});
+    const auto plan = graph::compile(frame, {.topology = graph::LaneTopology::without_vulkan()});
     ASSERT_TRUE(plan);
     Recorder recorder;
     Profile profile(recorder);
@@ -118,14 +118,14 @@ TEST(PlanBook, ForgetsThePlanThatWasUsedLongestAgo) {
     PlanId first = kNoPlan, second = kNoPlan;
     for (std::uint64_t i = 0; i <= PlanBook::kMost; ++i) {
         const graph::FrameGraph frame = two_passes(64 * (i + 1));
-        const auto plan = graph::compile(frame, {.topology = graph::LaneTopology::cpu_only()});
+        const auto plan = graph::compile(frame, {.topology = graph::LaneTopology::without_vulkan()});
         ASSERT_TRUE(plan);
         const PlanId id = note(book, frame, *plan, 0);
         if (i == 0) first = id;
         if (i == 1) second = id;
         if (i == 5) {
             const graph::FrameGraph again = two_passes(64);
-            EXPECT_EQ(note(book, again, *graph::compile(again, {.topology = graph::LaneTopology::cpu_only()}), 0),
+            EXPECT_EQ(note(book, again, *graph::compile(again, {.topology = graph::LaneTopology::without_vulkan()}), 0),
                       first);
         }
     }
@@ -136,8 +136,8 @@ TEST(PlanBook, ForgetsThePlanThatWasUsedLongestAgo) {
 
 TEST(PlanBook, FindsTheNumberOfAPlanThatWasNoted) {
     const graph::FrameGraph frame = two_passes(4096), other = two_passes(8192);
-    const auto plan = graph::compile(frame, {.topology = graph::LaneTopology::cpu_only()});
-    const auto unknown = graph::compile(other, {.topology = graph::LaneTopology::cpu_only()});
+    const auto plan = graph::compile(frame, {.topology = graph::LaneTopology::without_vulkan()});
+    const auto unknown = graph::compile(other, {.topology = graph::LaneTopology::without_vulkan()});
     NameTable names;
     PlanBook book(names);
     const PlanId id = note(book, frame, *plan, 0);
@@ -148,7 +148,7 @@ TEST(PlanBook, FindsTheNumberOfAPlanThatWasNoted) {
 
 TEST(PlanBook, KeepsEqualGraphsOfTwoExecutorsApart) {
     const graph::FrameGraph frame = two_passes(4096);
-    const auto plan = graph::compile(frame, {.topology = graph::LaneTopology::cpu_only()});
+    const auto plan = graph::compile(frame, {.topology = graph::LaneTopology::without_vulkan()});
     NameTable names;
     PlanBook book(names);
     const NameId first = names.intern("accelerator"), second = names.intern("accelerator #2");
@@ -164,7 +164,7 @@ TEST(PlanBook, GivesEveryPlanItsOwnNumberWhileOthersAreForgotten) {
     NameTable names;
     PlanBook book(names);
     const graph::FrameGraph kept = two_passes(64);
-    const auto plan = graph::compile(kept, {.topology = graph::LaneTopology::cpu_only()});
+    const auto plan = graph::compile(kept, {.topology = graph::LaneTopology::without_vulkan()});
     const PlanId id = note(book, kept, *plan, 0);
     std::atomic<bool> stop = false;
     std::thread reader([&] {
@@ -175,7 +175,7 @@ TEST(PlanBook, GivesEveryPlanItsOwnNumberWhileOthersAreForgotten) {
     });
     for (std::uint64_t i = 2; i < 200; ++i) {
         const graph::FrameGraph frame = two_passes(64 * i);
-        const auto other = graph::compile(frame, {.topology = graph::LaneTopology::cpu_only()});
+        const auto other = graph::compile(frame, {.topology = graph::LaneTopology::without_vulkan()});
         EXPECT_NE(note(book, frame, *other, 0), id);
         while (note(book, kept, *plan, 0) != id) ADD_FAILURE() << "the plan in use was forgotten";
     }
