@@ -40,6 +40,22 @@ std::optional<Key> key_of(int key) {
     }
 }
 
+/// Reduces a window, frame included, to the primary monitor's work area if it is larger, and keeps its shape.
+void shrink_to_work_area(GLFWwindow* window) {
+    GLFWmonitor* monitor = glfwGetPrimaryMonitor();
+    if (monitor == nullptr) return;
+    int x = 0, y = 0, most_width = 0, most_height = 0, width = 0, height = 0;
+    glfwGetMonitorWorkarea(monitor, &x, &y, &most_width, &most_height);
+    glfwGetWindowSize(window, &width, &height);
+    int left = 0, top = 0, right = 0, bottom = 0;
+    glfwGetWindowFrameSize(window, &left, &top, &right, &bottom);
+    const double factor = std::min(static_cast<double>(most_width - left - right) / width,
+                                   static_cast<double>(most_height - top - bottom) / height);
+    if (factor >= 1.0 || factor <= 0.0) return;
+    glfwSetWindowSize(window, static_cast<int>(width * factor), static_cast<int>(height * factor));
+    glfwSetWindowPos(window, x + left, y + top);
+}
+
 std::uint32_t framebuffer_side(GLFWwindow* window, bool height) {
     int sides[2] = {0, 0};
     glfwGetFramebufferSize(window, &sides[0], &sides[1]);
@@ -57,12 +73,21 @@ Result<std::unique_ptr<Window>> Window::create(const WindowOptions& options) {
         return fail(ErrorCode::Unsupported,
                     "this display cannot show Vulkan pictures: {} (use --headless to run without a window)",
                     last_error());
+    glfwDefaultWindowHints();
     glfwWindowHint(GLFW_CLIENT_API, GLFW_NO_API);
+    if (options.is_scaled) {
+        glfwWindowHint(GLFW_SCALE_TO_MONITOR, GLFW_TRUE);
+        glfwWindowHint(GLFW_VISIBLE, GLFW_FALSE);  // until it has its size
+    }
     window->window_ = glfwCreateWindow(static_cast<int>(options.width), static_cast<int>(options.height),
                                        options.title.c_str(), nullptr, nullptr);
     if (window->window_ == nullptr)
         return fail(ErrorCode::Unsupported, "the display refused a window: {} (use --headless to run without one)",
                     last_error());
+    if (options.is_scaled) {
+        shrink_to_work_area(window->window_);
+        glfwShowWindow(window->window_);
+    }
     window->install_callbacks();
     return window;
 }

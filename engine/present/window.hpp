@@ -17,6 +17,9 @@ namespace kinetograph::present {
 struct WindowOptions {
     std::string title = "Kinetograph";
     std::uint32_t width = 1280, height = 720;  ///< screen coordinates
+    /// The size is that at scale 1: a display of double density gives a window of twice as many pixels. It has the same
+    /// shape in the display's work area if it is larger than that.
+    bool is_scaled = false;
 };
 
 /// Position in pixels of the framebuffer, from its upper left corner.

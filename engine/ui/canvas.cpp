@@ -16,7 +16,7 @@ void Canvas::draw(ImFont* font, float x, float y, ImU32 color, std::string_view 
 }
 
 void Canvas::text_within(float x, float y, float width, ImU32 color, std::string_view text, Cut cut) {
-    this->text(x, y, color, elided(text, width, cut, *font(fonts_.text)));
+    this->text(x, y, color, elided(text, width, cut));
 }
 
 }  // namespace kinetograph::ui

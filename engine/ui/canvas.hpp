@@ -21,6 +21,7 @@ class Canvas {
     float line() const { return font(fonts_.text)->FontSize; }
     float large_line() const { return font(fonts_.large)->FontSize; }
     float width_of(std::string_view text) const { return width_of(text, font(fonts_.text)); }
+    float large_width_of(std::string_view text) const { return width_of(text, font(fonts_.large)); }
 
     /// `x` is the left end, middle or right end; `y` the top of the line.
     void text(float x, float y, ImU32 color, std::string_view text, Align align = Align::Left) {
@@ -28,6 +29,9 @@ class Canvas {
     }
     void large(float x, float y, ImU32 color, std::string_view text, Align align = Align::Left) {
         draw(font(fonts_.large), x, y, color, text, align);
+    }
+    std::string elided(std::string_view text, float width, Cut cut = Cut::End) const {
+        return ui::elided(text, width, cut, *font(fonts_.text));
     }
     void text_within(float x, float y, float width, ImU32 color, std::string_view text, Cut cut = Cut::End);
     void box(float x, float y, float width, float height, ImU32 color, float rounding = 0.0F) {

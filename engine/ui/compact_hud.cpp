@@ -7,12 +7,13 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 namespace kinetograph::ui {
 namespace {
 
-constexpr float kWidth = 260.0F, kSparkline = 28.0F;
+constexpr float kSparkline = 28.0F;
 constexpr std::size_t kFrames = 120;
 constexpr int kParts = 2;
 
@@ -43,6 +44,14 @@ std::string parts_text(const profile::Pacing& pacing) {
     return parts > 0 ? text : "no step is named";
 }
 
+/// The pass with the largest share; a name that is too long loses its beginning.
+std::string dearest_text(const Canvas& canvas, const profile::Profile& profile, float width) {
+    const auto dearest = std::ranges::max_element(profile.passes(), {}, &profile::PassProfile::share);
+    if (dearest == profile.passes().end()) return "no pass has run";
+    const std::string share = fmt::format("{:.0f}% of busy time: ", 100.0 * dearest->share);
+    return share + canvas.elided(profile.text(dearest->name), width - canvas.width_of(share), Cut::Begin);
+}
+
 }  // namespace
 
 void draw_compact_hud(profile::Profile& profile, Nanoseconds now, const CompactHudOptions& options) {
@@ -53,28 +62,24 @@ void draw_compact_hud(profile::Profile& profile, Nanoseconds now, const CompactH
 void draw_compact_hud(const profile::Profile& profile, const CompactHudOptions& options) {
     Canvas canvas(*ImGui::GetForegroundDrawList(), options.fonts, options.scale);
     const profile::Pacing& pacing = profile.pacing();
-    const float padding = canvas.px(8), line = canvas.line() + canvas.px(2), width = canvas.px(kWidth);
-    canvas.box(options.x, options.y, width, 3 * line + canvas.px(kSparkline) + 2 * padding, theme::kGround,
-               canvas.px(theme::kRounding));
-    const auto dearest = std::ranges::max_element(profile.passes(), {}, &profile::PassProfile::share);
-    float y = options.y + padding;
+    const ImVec2 display = ImGui::GetIO().DisplaySize;
+    const float padding = canvas.px(8), line = canvas.line() + canvas.px(2), sparkline = canvas.px(kSparkline);
+    const float width =
+        std::min(canvas.px(kCompactHudWidth), options.width > 0.0F ? options.width : display.x - options.x);
+    const float height = (options.height > 0.0F ? options.height : display.y - options.y) - 2 * padding;
     const float left = options.x + padding, inside = width - 2 * padding;
-    for (const std::string& text : {fmt::format("{:.1f} fps (1 s)   1% low {:.1f}   late {}",
-                                                pacing.rate(profile.updated()), pacing.low(0.01), pacing.late),
-                                    parts_text(pacing)}) {
-        canvas.text_within(left, y, inside, theme::kText, text);
-        y += line;
-    }
-    if (dearest == profile.passes().end()) {
-        canvas.text(left, y, theme::kText, "no pass has run");
-    } else {
-        const std::string share = fmt::format("{:.0f}% of busy time: ", 100.0 * dearest->share);
-        const float name = canvas.width_of(share);
-        canvas.text(left, y, theme::kText, share);
-        canvas.text_within(left + name, y, inside - name, theme::kText, profile.text(dearest->name), Cut::Begin);
-    }
-    y += line;
-    draw_sparkline(canvas, pacing, left, y, inside, canvas.px(kSparkline));
+    const std::array all{fmt::format("{:.1f} fps (1 s)   1% low {:.1f}   late {}", pacing.rate(profile.updated()),
+                                     pacing.low(0.01), pacing.late),
+                         parts_text(pacing), dearest_text(canvas, profile, inside)};
+    const auto lines = std::min(all.size(), static_cast<std::size_t>(std::max(0.0F, height / line)));
+    if (lines == 0 || inside < line) return;
+    const float below = static_cast<float>(lines) * line;
+    const bool has_sparkline = below + sparkline <= height;
+    canvas.box(options.x, options.y, width, below + (has_sparkline ? sparkline : 0) + 2 * padding, theme::kGround,
+               canvas.px(theme::kRounding));
+    for (std::size_t i = 0; i < lines; ++i)
+        canvas.text_within(left, options.y + padding + static_cast<float>(i) * line, inside, theme::kText, all[i]);
+    if (has_sparkline) draw_sparkline(canvas, pacing, left, options.y + padding + below, inside, sparkline);
 }
 
 }  // namespace kinetograph::ui

@@ -1,5 +1,8 @@
 #include <kinetograph/engine/ui/filter.hpp>
 
+#include <kinetograph/engine/ui/elide.hpp>
+#include <kinetograph/engine/ui/lines.hpp>
+
 #include <imgui.h>
 
 #include <algorithm>
@@ -7,6 +10,8 @@
 
 namespace kinetograph::ui {
 namespace {
+
+constexpr const char* kHint = "filter: conv,-head";
 
 char small(char letter) { return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter; }
 
@@ -38,14 +43,22 @@ bool NameFilter::passes(std::string_view name) const {
     return (wanted_.empty() || std::ranges::any_of(wanted_, is_in_name)) && std::ranges::none_of(unwanted_, is_in_name);
 }
 
+void draw_filter_beside(const PanelContext& context, float width) {
+    go_on_beside(width_of(kHint) + 2 * ImGui::GetStyle().FramePadding.x);
+    draw_filter(context, width);
+}
+
 void draw_filter(const PanelContext& context, float width) {
     std::array<char, 256> text{};
     std::string& filter = context.selection.filter;
     std::copy_n(filter.begin(), std::min(filter.size(), text.size() - 1), text.begin());
-    ImGui::SetNextItemWidth(width);
-    if (ImGui::InputTextWithHint("##filter", "filter: conv,-head", text.data(), text.size())) filter = text.data();
+    const float available = ImGui::GetContentRegionAvail().x;
+    const float box = std::max(1.0F, width > 0.0F ? std::min(width, available) : available);
+    ImGui::SetNextItemWidth(box);
+    const std::string hint = elided(kHint, box - 2 * ImGui::GetStyle().FramePadding.x);
+    if (ImGui::InputTextWithHint("##filter", hint.c_str(), text.data(), text.size())) filter = text.data();
     if (ImGui::IsItemHovered())
-        ImGui::SetTooltip("in all panels: names with any of these words, and without those that follow a minus sign");
+        set_tooltip("in all panels: names with any of these words, and without those that follow a minus sign");
 }
 
 }  // namespace kinetograph::ui

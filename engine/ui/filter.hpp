@@ -20,7 +20,10 @@ class NameFilter {
     std::vector<std::string> wanted_, unwanted_;  // lower case
 };
 
-/// The box in which the common filter is typed, at the cursor, `width` pixels wide.
+/// The box in which the common filter is typed, beside the last item if there is room, at most `width` pixels wide; 0:
+/// as wide as there is room.
+void draw_filter_beside(const PanelContext& context, float width);
+/// The same at the cursor.
 void draw_filter(const PanelContext& context, float width);
 
 }  // namespace kinetograph::ui

@@ -1,5 +1,6 @@
 #include <kinetograph/engine/ui/elide.hpp>
 #include <kinetograph/engine/ui/human_units.hpp>
+#include <kinetograph/engine/ui/lines.hpp>
 #include <kinetograph/engine/ui/panels.hpp>
 #include <kinetograph/engine/ui/plan_choice.hpp>
 #include <kinetograph/engine/ui/pointer.hpp>
@@ -73,7 +74,7 @@ class GraphPanel final : public Panel {
         draw_culled(list, *plan);
         draw_lanes(context, list, *plan);
         list.PopClipRect();
-        if (!tip_.empty()) ImGui::SetTooltip("%s", tip_.c_str());
+        if (!tip_.empty()) set_tooltip(tip_);
         if (is_listed_) draw_list(context, *plan, size.y);
     }
 
@@ -92,20 +93,18 @@ class GraphPanel final : public Panel {
         std::uint32_t barriers = 0, waits = 0;
         for (const PassFacts& pass : plan.passes) barriers += pass.barriers;
         for (const profile::BatchFacts& batch : plan.batches) waits += static_cast<std::uint32_t>(batch.waits.size());
-        ImGui::SameLine();
+        const ImGuiStyle& style = ImGui::GetStyle();
+        go_on_beside(width_of("fit") + 2 * style.FramePadding.x);
         const bool fits = ImGui::Button("fit");
-        ImGui::SameLine();
+        go_on_beside(ImGui::GetFrameHeight() + style.ItemInnerSpacing.x + width_of("list"));
         ImGui::Checkbox("list", &is_listed_);
-        ImGui::SameLine();
-        draw_filter(context, ImGui::GetContentRegionAvail().x);
+        draw_filter_beside(context, 0);
         const std::string text =
             fmt::format("{} barriers, {} batches, {} waits, {} culled; hand-overs cost about {} a step", barriers,
                         plan.batches.size(), waits, plan.culled.size(), human_time(plan.hand_over_cost));
-        ImGui::TextUnformatted(elided(text, ImGui::GetContentRegionAvail().x).c_str());
-        if (ImGui::IsItemHovered())
-            ImGui::SetTooltip(
-                "a batch is submitted at once; a wait holds a batch back until another lane has signalled;\n"
-                "a barrier orders passes of one lane; a hand-over is what a wait costs after the signal");
+        draw_line(text, ImGui::GetColorU32(ImGuiCol_Text),
+                  "a batch is submitted at once; a wait holds a batch back until another lane has signalled;\n"
+                  "a barrier orders passes of one lane; a hand-over is what a wait costs after the signal");
         return fits;
     }
 
@@ -342,7 +341,7 @@ class GraphPanel final : public Panel {
         }
         const std::string barriers = pass.barriers > 0 ? fmt::format("{}", pass.barriers) : std::string();
         if (right - left > 60) {
-            const float digits = width_of("00");
+            const float digits = std::max(width_of("00"), width_of(barriers));
             list.AddRectFilled(low, {left + digits + 3, high.y}, IM_COL32(255, 255, 255, 72), 3.0F,
                                ImDrawFlags_RoundCornersLeft);
             list.AddText({left + digits - width_of(barriers), y}, color, barriers.c_str());

@@ -7,6 +7,7 @@
 #include <backends/imgui_impl_glfw.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace kinetograph::ui {
 namespace {
@@ -26,6 +27,12 @@ class CurrentContext {
 };
 
 }  // namespace
+
+float fitting_scale(float wanted, std::uint32_t width, std::uint32_t height) {
+    constexpr float kWidth = 640.0F, kHeight = 360.0F, kSteps = 4.0F;
+    const float most = std::min(static_cast<float>(width) / kWidth, static_cast<float>(height) / kHeight);
+    return std::min(wanted, std::max(1.0F, std::floor(most * kSteps) / kSteps));
+}
 
 Result<std::unique_ptr<Layer>> Layer::create(const vulkan::Device& device, const LayerOptions& options) {
     std::unique_ptr<Layer> layer(new Layer);

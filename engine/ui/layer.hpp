@@ -17,6 +17,10 @@ struct LayerOptions {
     GLFWwindow* window = nullptr;  ///< source of mouse input; null: no input
 };
 
+/// The scale at which a target of that many pixels has room for the interface: `wanted`, or less in steps of a quarter,
+/// so that the target is at least as large as one of 640x360 at scale 1. Never below 1, unless `wanted` is.
+float fitting_scale(float wanted, std::uint32_t width, std::uint32_t height);
+
 /// For applications without an ImGui context; others need only ImGuiRenderer and draw_profiler_overlay().
 class Layer {
   public:

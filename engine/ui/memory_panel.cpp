@@ -1,5 +1,6 @@
 #include <kinetograph/engine/ui/elide.hpp>
 #include <kinetograph/engine/ui/human_units.hpp>
+#include <kinetograph/engine/ui/lines.hpp>
 #include <kinetograph/engine/ui/panels.hpp>
 #include <kinetograph/engine/ui/plan_choice.hpp>
 #include <kinetograph/engine/ui/pointer.hpp>
@@ -59,16 +60,13 @@ class MemoryPanel final : public Panel {
             draw_figures(context, context.profile.memory(), context.profile.counters());
         const auto plan = kept != nullptr ? plan_of(*kept) : choose_plan(context);
         if (plan == nullptr) return;
-        ImGui::SameLine();
-        draw_filter(context, ImGui::GetContentRegionAvail().x);
+        draw_filter_beside(context, 0);
         std::uint64_t arenas = 0, imported = 0;
         for (const profile::ArenaFacts& arena : plan->arenas) arenas += arena.bytes;
         for (const ResourceFacts& resource : plan->resources)
             if (resource.imported) imported += resource.bytes;
-        ImGui::TextUnformatted(fmt::format("arenas {}, {} without aliasing; imported, outlives a step: {}",
-                                           human_bytes(arenas), human_bytes(plan->transient_bytes),
-                                           human_bytes(imported))
-                                   .c_str());
+        draw_line(fmt::format("arenas {}, {} without aliasing; imported, outlives a step: {}", human_bytes(arenas),
+                              human_bytes(plan->transient_bytes), human_bytes(imported)));
         const float line = ImGui::GetTextLineHeightWithSpacing(), table = kRows * line;
         const float each = (ImGui::GetContentRegionAvail().y - table) /
                                static_cast<float>(std::max<std::size_t>(plan->arenas.size(), 1)) -
@@ -88,8 +86,8 @@ class MemoryPanel final : public Panel {
     /// The plan of a step that was kept, under a line that names the step.
     static std::shared_ptr<const PlanFacts> plan_of(const profile::Spike& kept) {
         ImGui::AlignTextToFramePadding();
-        ImGui::TextColored(ImColor(theme::kBad), "step %llu of plan %u, kept: all as it was then",
-                           static_cast<unsigned long long>(kept.step.execution), kept.step.plan);
+        draw_line(fmt::format("step {} of plan {}, kept: all as it was then", kept.step.execution, kept.step.plan),
+                  theme::kBad);
         return kept.plan;
     }
 
@@ -111,7 +109,7 @@ class MemoryPanel final : public Panel {
             };
             if (context.text(counter.unit) != "MiB" || std::ranges::any_of(uses, is_it)) continue;
             ImGui::TableNextColumn();
-            draw_text(fmt::format("{}: {} {}", context.text(counter.device), context.text(counter.name),
+            draw_line(fmt::format("{}: {} {}", context.text(counter.device), context.text(counter.name),
                                   human_value(counter.value, "MiB")));
         }
         ImGui::EndTable();
@@ -119,27 +117,21 @@ class MemoryPanel final : public Panel {
 
     static void draw_use(const profile::MemoryUse& use) {
         const std::string text = fmt::format("{} {}: {}", use.device, use.what, human_bytes(use.bytes));
-        if (use.budget == 0) return draw_text(text);
+        if (use.budget == 0) return draw_line(text);
         const float part = static_cast<float>(static_cast<double>(use.bytes) / static_cast<double>(use.budget));
-        ImGui::ProgressBar(part, {-1, 0}, fmt::format("{} of {}", text, human_bytes(use.budget)).c_str());
+        const float room = ImGui::GetContentRegionAvail().x - 2 * ImGui::GetStyle().ItemInnerSpacing.x;
+        ImGui::ProgressBar(part, {-1, 0}, elided(fmt::format("{} of {}", text, human_bytes(use.budget)), room).c_str());
         if (!ImGui::IsItemHovered()) return;
         const std::uint64_t left = use.budget - std::min(use.bytes, use.budget);
-        ImGui::SetTooltip(
-            "%s", fmt::format("{} of {}: {} in use of {} that may be, {:.1f}%; {} are left", use.what, use.device,
-                              human_bytes(use.bytes), human_bytes(use.budget), 100.0F * part, human_bytes(left))
-                      .c_str());
-    }
-
-    static void draw_text(const std::string& text) {
-        ImGui::TextUnformatted(elided(text, ImGui::GetContentRegionAvail().x).c_str());
-        if (ImGui::IsItemHovered()) ImGui::SetTooltip("%s", text.c_str());
+        set_tooltip(fmt::format("{} of {}: {} in use of {} that may be, {:.1f}%; {} are left", use.what, use.device,
+                                human_bytes(use.bytes), human_bytes(use.budget), 100.0F * part, human_bytes(left)));
     }
 
     /// Passes from left to right, bytes from top to bottom: what lies on one level at different times is aliased.
     void draw_arena(const PanelContext& context, const PlanFacts& plan, const profile::ArenaFacts& arena,
                     float height) {
-        ImGui::TextDisabled("%s, %s: passes from left to right, bytes from top to bottom", arena.domain.c_str(),
-                            human_bytes(arena.bytes).c_str());
+        draw_muted_line(fmt::format("{}, {}: passes from left to right, bytes from top to bottom", arena.domain,
+                                    human_bytes(arena.bytes)));
         const ImVec2 at = ImGui::GetCursorScreenPos();
         const ImVec2 size{std::max(ImGui::GetContentRegionAvail().x, 40.0F), height};
         ImGui::InvisibleButton(arena.domain.c_str(), size);
@@ -177,7 +169,7 @@ class MemoryPanel final : public Panel {
             list.AddRect(low, high, theme::kText);
             const profile::PassFacts& made_by = plan.passes[resource.first_pass];
             if (pointer_.is_clicked()) context.selection.select(made_by.name, made_by.track, plan.id);
-            ImGui::SetTooltip("%s", explain(context, plan, arena, resource).c_str());
+            set_tooltip(explain(context, plan, arena, resource));
         }
     }
 

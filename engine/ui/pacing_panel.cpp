@@ -1,4 +1,5 @@
 #include <kinetograph/engine/ui/human_units.hpp>
+#include <kinetograph/engine/ui/lines.hpp>
 #include <kinetograph/engine/ui/panels.hpp>
 #include <kinetograph/engine/ui/plot.hpp>
 #include <kinetograph/engine/ui/table.hpp>
@@ -78,27 +79,23 @@ class PacingPanel final : public Panel {
 
     void draw(const PanelContext& context) override {
         const Pacing& pacing = context.profile.pacing();
-        if (pacing.frames == 0) return ImGui::TextDisabled("the application has told of no frame yet");
+        if (pacing.frames == 0) return draw_muted_line("the application has told of no frame yet");
         const double mean = static_cast<double>(pacing.intervals.mean().count()) * 1e-9;
-        ImGui::TextUnformatted(
+        draw_line(
             fmt::format("{} frames, the first after {}; {:.1f} fps in the last second, lows: 1% {:.1f}, 0.1% {:.1f}",
                         pacing.frames, human_time(pacing.first_frame), pacing.rate(context.now), pacing.low(0.01),
-                        pacing.low(0.001))
-                .c_str());
-        if (ImGui::IsItemHovered())
-            ImGui::SetTooltip("%s",
-                              fmt::format("99 of 100 frames keep up {:.1f} frames/s, 999 of 1,000 keep up {:.1f};\n"
-                                          "{:.1f} frames/s is the mean since the first, which was shown {} after the "
-                                          "start",
-                                          pacing.low(0.01), pacing.low(0.001), mean > 0 ? 1.0 / mean : 0.0,
-                                          human_time(pacing.first_frame))
-                                  .c_str());
+                        pacing.low(0.001)),
+            ImGui::GetColorU32(ImGuiCol_Text),
+            fmt::format("99 of 100 frames keep up {:.1f} frames/s, 999 of 1,000 keep up {:.1f};\n"
+                        "{:.1f} frames/s is the mean since the first, which was shown {} after the start",
+                        pacing.low(0.01), pacing.low(0.001), mean > 0 ? 1.0 / mean : 0.0,
+                        human_time(pacing.first_frame)));
         draw_frames(context, pacing);
         draw_parts(context, pacing);
         if (pacing.screen_source.empty())
-            ImGui::TextDisabled("no extension of this driver tells when a frame is on the screen");
+            draw_muted_line("no extension of this driver tells when a frame is on the screen");
         else
-            ImGui::TextDisabled("on the screen: as %s tells", pacing.screen_source.c_str());
+            draw_muted_line(fmt::format("on the screen: as {} tells", pacing.screen_source));
         draw_late(context, pacing);
     }
 
@@ -165,8 +162,7 @@ class PacingPanel final : public Panel {
         ImGui::AlignTextToFramePadding();
         ImGui::Text("%llu late", static_cast<unsigned long long>(pacing.late));
         if (pacing.late_frames.empty()) return;
-        ImGui::SameLine();
-        draw_filter(context, 200 * context.scale);
+        draw_filter_beside(context, 200 * context.scale);
         if (late_.wants_rows(context, pacing.late)) {
             std::vector<LateRow> rows;
             for (const profile::LateFrame& late : pacing.late_frames) {

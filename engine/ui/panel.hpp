@@ -58,8 +58,9 @@ class PanelHost {
     bool is_shown(std::string_view name) const;
     std::vector<std::string_view> names() const;
 
-    /// In the next picture the shown panels fill this rectangle of pixels, in two columns. The bar's button does the
-    /// same with the rectangle that was given last.
+    /// In the next picture the shown panels fill this rectangle of pixels below the bar, in two columns, or in one
+    /// where two would be too narrow. The last ones are closed if there is no room for all; their boxes in the bar open
+    /// them. The bar's button does the same with the rectangle that was given last.
     void arrange(float x, float y, float width, float height);
     /// Draws the shown windows, and a bar with all names and the newest value of every counter. `profile` is updated
     /// here, unless the user has frozen it.
@@ -72,6 +73,7 @@ class PanelHost {
     struct Entry {
         std::unique_ptr<Panel> panel;
         bool shown = true;
+        bool closed = false;  ///< although shown: there was no room for it
         bool placed = false;  ///< its window takes the following rectangle in the next picture
         float x = 0, y = 0, width = 0, height = 0;
     };
@@ -79,15 +81,15 @@ class PanelHost {
         float x = 16, y = 16, width = 0, height = 0;
     };
     Entry* find(std::string_view name);
-    void place_shown();
-    void draw_bar(const PanelContext& context);
+    void place_shown(float top);
+    float draw_bar(const PanelContext& context);
 
     std::vector<Entry> entries_;
     Selection selection_;
     bool frozen_ = false;
     Nanoseconds now_{};
     Rectangle place_;  // as arranged last; the bar is in its corner
-    bool bar_placed_ = true;
+    bool is_arranging_ = false, bar_placed_ = true;
 };
 
 }  // namespace kinetograph::ui

@@ -1,5 +1,6 @@
 #include <kinetograph/engine/ui/elide.hpp>
 #include <kinetograph/engine/ui/human_units.hpp>
+#include <kinetograph/engine/ui/lines.hpp>
 #include <kinetograph/engine/ui/panels.hpp>
 #include <kinetograph/engine/ui/plan_choice.hpp>
 #include <kinetograph/engine/ui/plot.hpp>
@@ -87,19 +88,23 @@ class PassesPanel final : public Panel {
     void draw(const PanelContext& context) override {
         refresh(context);
         draw_filter(context, 200 * context.scale);
-        ImGui::SameLine();
-        ImGui::TextDisabled("%zu of %zu passes", table_.arrange(context), context.profile.passes().size());
+        const std::string count =
+            fmt::format("{} of {} passes", table_.arrange(context), context.profile.passes().size());
+        go_on_beside(width_of(count));
+        draw_muted_line(count);
         draw_steps(context);
         const PassProfile* selected = context.profile.find(context.selection.pass, context.selection.track);
-        const float below =
-            selected != nullptr ? 5 * ImGui::GetTextLineHeightWithSpacing() + (kPlot + 8) * context.scale : 0.0F;
-        table_.draw(context, ImGui::GetContentRegionAvail().y - below,
+        const float line = ImGui::GetTextLineHeightWithSpacing(), available = ImGui::GetContentRegionAvail().y;
+        const float below = 5 * line + (kPlot + 8) * context.scale;
+        const bool has_below = selected != nullptr && available >= below + kLeastRows * line;
+        table_.draw(context, has_below ? available - below : 0.0F,
                     {.tip = [&](const Row& row) { return tip_of(context, row); }});
-        if (selected != nullptr) draw_selected(context, *selected);
+        if (has_below) draw_selected(context, *selected);
     }
 
   private:
     static constexpr float kPlot = 56.0F;
+    static constexpr float kLeastRows = 3.0F;  // of the table, above what is shown of the selected pass
 
     void refresh(const PanelContext& context) {
         if (!table_.wants_rows(context, context.profile.passes().size())) return;
@@ -134,12 +139,8 @@ class PassesPanel final : public Panel {
             text += fmt::format("; {} later ones: median {}, p95 {}, p99 {}, max {}", later.count(),
                                 human_time(later.quantile(0.5)), human_time(later.quantile(0.95)),
                                 human_time(later.quantile(0.99)), human_time(later.max()));
-        ImGui::TextUnformatted(elided(text, ImGui::GetContentRegionAvail().x).c_str());
-        if (ImGui::IsItemHovered())
-            ImGui::SetTooltip(
-                "%s\na step is one execution of the graph; 95 and 99 of 100 later steps took no longer than "
-                "p95 and p99",
-                text.c_str());
+        draw_line(text, ImGui::GetColorU32(ImGuiCol_Text),
+                  "a step is one execution of the graph; 95 and 99 of 100 later steps took no longer than p95 and p99");
     }
 
     static std::string tip_of(const PanelContext& context, const Row& row) {
@@ -159,17 +160,14 @@ class PassesPanel final : public Panel {
 
     static void draw_selected(const PanelContext& context, const PassProfile& pass) {
         const auto facts = context.profile.facts(pass);
-        const float width = ImGui::GetContentRegionAvail().x;
         ImGui::Spacing();
-        ImGui::TextColored(
-            ImColor(theme::track_color(context.text(pass.track))), "%s",
-            elided(fmt::format("{} on {}", context.text(pass.name), context.text(pass.track)), width).c_str());
+        draw_line(fmt::format("{} on {}", context.text(pass.name), context.text(pass.track)),
+                  theme::track_color(context.text(pass.track)));
         const std::string kernel = facts == nullptr || facts->kernel.empty()
                                        ? std::string("its plan does not say what runs it")
                                        : fmt::format("{}: {}", facts->kernel, facts->reason);
-        ImGui::TextUnformatted(elided(kernel, width).c_str());
-        if (ImGui::IsItemHovered()) ImGui::SetTooltip("%s", kernel.c_str());
-        const float half = (width - ImGui::GetStyle().ItemSpacing.x) / 2;
+        draw_line(kernel);
+        const float half = (ImGui::GetContentRegionAvail().x - ImGui::GetStyle().ItemSpacing.x) / 2;
         draw_history(pass, half, kPlot * context.scale);
         ImGui::SameLine();
         draw_histogram(pass, half, kPlot * context.scale);

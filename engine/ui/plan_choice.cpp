@@ -1,5 +1,8 @@
 #include <kinetograph/engine/ui/plan_choice.hpp>
 
+#include <kinetograph/engine/ui/elide.hpp>
+#include <kinetograph/engine/ui/lines.hpp>
+
 #include <fmt/core.h>
 #include <imgui.h>
 
@@ -23,11 +26,13 @@ std::shared_ptr<const profile::PlanFacts> choose_plan(const PanelContext& contex
     }
     if (chosen == nullptr) chosen = largest;
     if (chosen == nullptr) {
-        ImGui::TextDisabled("no graph has run yet");
+        draw_muted_line("no graph has run yet");
         return nullptr;
     }
-    ImGui::SetNextItemWidth(ImGui::GetContentRegionAvail().x * 0.6F);
-    if (ImGui::BeginCombo("##plan", title_of(context, *chosen).c_str())) {
+    const float width = ImGui::GetContentRegionAvail().x * 0.6F;
+    const float text = width - ImGui::GetFrameHeight() - 2 * ImGui::GetStyle().FramePadding.x;
+    ImGui::SetNextItemWidth(width);
+    if (ImGui::BeginCombo("##plan", elided(title_of(context, *chosen), text).c_str())) {
         for (const auto& plan : plans)
             if (ImGui::Selectable(title_of(context, *plan).c_str(), plan == chosen)) context.selection.plan = plan->id;
         ImGui::EndCombo();

@@ -1,6 +1,7 @@
 #include <kinetograph/engine/ui/plot.hpp>
 
 #include <kinetograph/engine/ui/elide.hpp>
+#include <kinetograph/engine/ui/lines.hpp>
 #include <kinetograph/engine/ui/theme.hpp>
 
 #include <fmt/core.h>
@@ -67,6 +68,8 @@ float plot_top(std::span<const float> values, const PlotOptions& options) {
 void plot_bars(const char* label, std::span<const float> values, const PlotOptions& options) {
     const float available = std::max(ImGui::GetContentRegionAvail().x, 32.0F);
     const float width = options.width > 0.0F ? std::min(options.width, available) : available;
+    PlotOptions drawn = options;
+    if (options.level) drawn.height = std::max(options.height, 2 * ImGui::GetTextLineHeight());
     const float top = plot_top(values, options);
     const auto beyond = std::ranges::count_if(values, [&](float value) { return value > top; });
     const std::string text = beyond > 0 ? fmt::format("{}; {} longer, marked", label, beyond) : std::string(label);
@@ -76,19 +79,21 @@ void plot_bars(const char* label, std::span<const float> values, const PlotOptio
     ImGui::TextDisabled("%s", elided(text, width).c_str());
     const ImVec2 corner = ImGui::GetCursorScreenPos(), at{corner.x + gutter, corner.y};
     const float inside = std::max(width - gutter, 1.0F);
-    ImGui::Dummy({width, options.height});
-    draw_bars(*ImGui::GetWindowDrawList(), at, inside, values, top, options);
+    ImGui::Dummy({width, drawn.height});
+    draw_bars(*ImGui::GetWindowDrawList(), at, inside, values, top, drawn);
     if (options.tip && ImGui::IsItemHovered() && !values.empty()) {
         const auto count = static_cast<float>(values.size());
         const float along = std::clamp((ImGui::GetIO().MousePos.x - at.x) / inside * count, 0.0F, count - 1.0F);
-        ImGui::SetTooltip("%s", options.tip(static_cast<std::size_t>(along)).c_str());
+        set_tooltip(options.tip(static_cast<std::size_t>(along)));
     }
     if (!options.most.empty()) {
         const ImVec2 below = ImGui::GetCursorScreenPos();
         ImGui::Dummy({width, ImGui::GetTextLineHeight()});
         ImDrawList& list = *ImGui::GetWindowDrawList();
-        list.AddText({below.x + gutter, below.y}, theme::kMuted, options.least.c_str());
-        list.AddText({below.x + width - width_of(options.most), below.y}, theme::kMuted, options.most.c_str());
+        const float least = width_of(options.least), most = width_of(options.most);
+        if (most <= width) list.AddText({below.x + width - most, below.y}, theme::kMuted, options.most.c_str());
+        if (gutter + least + ImGui::GetFontSize() + most <= width)
+            list.AddText({below.x + gutter, below.y}, theme::kMuted, options.least.c_str());
     }
     ImGui::EndGroup();
 }

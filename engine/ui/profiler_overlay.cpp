@@ -8,16 +8,23 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
+#include <span>
 
 namespace kinetograph::ui {
 namespace {
 
-/// The position of the next block.
+/// The position of the next block, and the room that is left.
 struct Cursor {
-    float left = 0, y = 0, width = 0;
+    float left = 0, y = 0, width = 0, bottom = 0;
     float right() const { return left + width; }
+    bool has_room(float height) const { return y + height <= bottom; }
+    /// How many rows of that height there is room for, at most `wanted`.
+    std::size_t rows(float height, std::size_t wanted) const {
+        return std::min(wanted, static_cast<std::size_t>(std::max(0.0F, (bottom - y) / height)));
+    }
 };
 
 constexpr float kWidth = 540.0F;
@@ -30,37 +37,73 @@ float shade_of(std::string_view pass) {
     return 0.72F + 0.07F * static_cast<float>(std::hash<std::string_view>{}(pass) % 5);
 }
 
-void draw_figure(Canvas& canvas, float x, float y, std::string_view label, std::string_view value, ImU32 color) {
-    canvas.text(x, y, theme::kMuted, label);
-    canvas.large(x, y + canvas.line() + canvas.px(1), color, value);
+struct Figure {
+    std::string_view label;
+    std::string value;
+    ImU32 color;
+};
+
+float height_of_figures(const Canvas& canvas) { return canvas.line() + canvas.large_line() + canvas.px(9); }
+
+/// How many figures, each in a column of its own, the width has room for.
+std::size_t columns_of(const Canvas& canvas, std::span<const Figure> figures, float width) {
+    for (std::size_t count = figures.size(); count > 0; --count) {
+        const float column = width / static_cast<float>(count);
+        if (std::ranges::all_of(figures.first(count), [&](const Figure& figure) {
+                return std::max(canvas.width_of(figure.label), canvas.large_width_of(figure.value)) <=
+                       column - (count > 1 ? canvas.px(10) : 0);
+            }))
+            return count;
+    }
+    return 0;
 }
 
-void draw_figures(Canvas& canvas, Cursor& cursor, const OverlayFigures& figures) {
-    const float hint = figures.hint.empty() ? 0.0F : canvas.width_of(figures.hint) + canvas.px(12);
+void draw_title(Canvas& canvas, Cursor& cursor, const OverlayFigures& figures) {
+    float hint = figures.hint.empty() ? 0.0F : canvas.width_of(figures.hint) + canvas.px(12);
+    if (hint > cursor.width / 2) hint = 0;
     canvas.text_within(cursor.left, cursor.y, cursor.width - hint, theme::kMuted, figures.title);
-    canvas.text(cursor.right(), cursor.y, theme::kMuted, figures.hint, Align::Right);
+    if (hint > 0) canvas.text(cursor.right(), cursor.y, theme::kMuted, figures.hint, Align::Right);
     cursor.y += canvas.line() + canvas.px(10);
+}
 
-    const bool keeps_up = figures.real_time_factor >= 1.0;
-    const float column = cursor.width / 4;
-    draw_figure(canvas, cursor.left, cursor.y, "fps", fmt::format("{:.1f}", figures.fps), theme::kText);
-    draw_figure(canvas, cursor.left + column, cursor.y, "real time",
-                figures.real_time_factor > 0.0 ? fmt::format("{:.2f}x", figures.real_time_factor) : "\u2013",
-                figures.real_time_factor > 0.0 ? (keeps_up ? theme::kGood : theme::kAccent) : theme::kMuted);
-    draw_figure(canvas, cursor.left + 2 * column, cursor.y, "queue",
-                fmt::format("{}/{}", figures.queue_depth, figures.queue_capacity), theme::kText);
-    draw_figure(canvas, cursor.left + 3 * column, cursor.y, "step", human_time(figures.step), theme::kText);
-    cursor.y += canvas.line() + canvas.large_line() + canvas.px(9);
+/// False if there is no room for any.
+bool draw_figures(Canvas& canvas, Cursor& cursor, const OverlayFigures& figures) {
+    const bool is_timed = figures.real_time_factor > 0.0, keeps_up = figures.real_time_factor >= 1.0;
+    const std::array all{
+        Figure{"fps", fmt::format("{:.1f}", figures.fps), theme::kText},
+        Figure{"real time", is_timed ? fmt::format("{:.2f}x", figures.real_time_factor) : "\u2013",
+               is_timed ? (keeps_up ? theme::kGood : theme::kAccent) : theme::kMuted},
+        Figure{"queue", fmt::format("{}/{}", figures.queue_depth, figures.queue_capacity), theme::kText},
+        Figure{"step", human_time(figures.step), theme::kText}};
+    const std::size_t columns = columns_of(canvas, all, cursor.width);
+    const float title = canvas.line() + canvas.px(10), height = height_of_figures(canvas);
+    if (columns == 0 || !cursor.has_room(height - canvas.px(9))) return false;
+    if (cursor.has_room(title + height)) draw_title(canvas, cursor, figures);
+    const float column = cursor.width / static_cast<float>(columns);
+    for (std::size_t i = 0; i < columns; ++i) {
+        const float x = cursor.left + static_cast<float>(i) * column;
+        canvas.text(x, cursor.y, theme::kMuted, all[i].label);
+        canvas.large(x, cursor.y + canvas.line() + canvas.px(1), all[i].color, all[i].value);
+    }
+    cursor.y += height;
+    return true;
+}
 
+void draw_details(Canvas& canvas, Cursor& cursor, const OverlayFigures& figures) {
+    if (!cursor.has_room(canvas.line())) return;
+    const std::array all{
+        Figure{"age", human_time(figures.frame_age), theme::kText},
+        Figure{"late", fmt::format("{}", figures.late), figures.late > 0 ? theme::kAccent : theme::kText},
+        Figure{"dropped", fmt::format("{}", figures.dropped), figures.dropped > 0 ? theme::kBad : theme::kText}};
     float x = cursor.left;
-    const auto detail = [&](std::string_view label, std::string_view value, ImU32 color) {
-        canvas.text(x, cursor.y, theme::kMuted, label);
-        canvas.text(x + canvas.width_of(label) + canvas.px(6), cursor.y, color, value);
-        x += column;
-    };
-    detail("age", human_time(figures.frame_age), theme::kText);
-    detail("late", fmt::format("{}", figures.late), figures.late > 0 ? theme::kAccent : theme::kText);
-    detail("dropped", fmt::format("{}", figures.dropped), figures.dropped > 0 ? theme::kBad : theme::kText);
+    for (const Figure& detail : all) {
+        const float value = x + canvas.width_of(detail.label) + canvas.px(6);
+        const float end = value + canvas.width_of(detail.value);
+        if (end > cursor.right()) break;
+        canvas.text(x, cursor.y, theme::kMuted, detail.label);
+        canvas.text(value, cursor.y, detail.color, detail.value);
+        x += std::max(cursor.width / 4, end + canvas.px(14) - x);
+    }
     cursor.y += canvas.line() + canvas.px(12);
 }
 
@@ -74,8 +117,15 @@ std::vector<const profile::Profile::Track*> ordered_tracks(const profile::Profil
 }
 
 void draw_timeline(Canvas& canvas, Cursor& cursor, const profile::Profile& profile, const profile::Window& window) {
-    const float labels = canvas.px(122), loads = canvas.px(46), row = canvas.px(kLaneHeight), gap = canvas.px(5);
+    const float loads = std::max({canvas.px(46), canvas.width_of("100%") + canvas.px(8), canvas.width_of("busy")});
+    const float labels = std::min(canvas.px(122), (cursor.width - loads) / 2);
+    const float row = std::max(canvas.px(kLaneHeight), canvas.line()), gap = canvas.px(5);
     const float left = cursor.left + labels, width = cursor.width - labels - loads;
+    const auto tracks = ordered_tracks(profile);
+    const float head = cursor.y, below_head = canvas.line() + canvas.px(5);
+    if (width < canvas.width_of("now") || !cursor.has_room(below_head + row)) return;
+    cursor.y += below_head;
+    const std::size_t lanes = cursor.rows(row + gap, tracks.size());
     const auto x_of = [&](Nanoseconds time) {
         const double part =
             static_cast<double>((time - window.begin).count()) / static_cast<double>(window.length().count());
@@ -83,12 +133,11 @@ void draw_timeline(Canvas& canvas, Cursor& cursor, const profile::Profile& profi
     };
 
     std::string pointed_at;  // the pass under the pointer, and how long it took
-    const float head = cursor.y;
-    canvas.text(cursor.left, cursor.y, theme::kMuted, "lanes");
-    canvas.text(left + width, cursor.y, theme::kMuted, "now", Align::Right);
-    canvas.text(cursor.right(), cursor.y, theme::kMuted, "busy", Align::Right);
-    cursor.y += canvas.line() + canvas.px(5);
-    for (const profile::Profile::Track* track : ordered_tracks(profile)) {
+    canvas.text_within(cursor.left, head, labels, theme::kMuted,
+                       lanes == tracks.size() ? "lanes" : fmt::format("{} of {} lanes", lanes, tracks.size()));
+    canvas.text(left + width, head, theme::kMuted, "now", Align::Right);
+    canvas.text(cursor.right(), head, theme::kMuted, "busy", Align::Right);
+    for (const profile::Profile::Track* track : std::span(tracks).first(lanes)) {
         const std::string_view name = profile.text(track->name);
         const ImU32 color = theme::track_color(name);
         const float text_y = cursor.y + (row - canvas.line()) / 2;
@@ -107,10 +156,11 @@ void draw_timeline(Canvas& canvas, Cursor& cursor, const profile::Profile& profi
         }
         cursor.y += row + gap;
     }
+    const float room = width - canvas.width_of("now") - canvas.px(12);
     if (pointed_at.empty())
-        canvas.text(left, head, theme::kMuted, fmt::format("-{:.0f} ms", milliseconds(window.length())));
+        canvas.text_within(left, head, room, theme::kMuted, fmt::format("-{:.0f} ms", milliseconds(window.length())));
     else
-        canvas.text_within(left, head, width - canvas.px(40), theme::kText, pointed_at, Cut::Begin);
+        canvas.text_within(left, head, room, theme::kText, pointed_at, Cut::Begin);
     cursor.y += canvas.px(7);
 }
 
@@ -123,55 +173,66 @@ std::vector<const profile::PassProfile*> passes_by_share(const profile::Profile&
     return passes;
 }
 
+struct TimeColumn {
+    std::string_view title;
+    Nanoseconds (*value)(const profile::PassProfile&);
+};
+constexpr std::array kTimes{
+    TimeColumn{"last", [](const profile::PassProfile& pass) { return pass.last; }},
+    TimeColumn{"average", [](const profile::PassProfile& pass) { return pass.mean(); }},
+    TimeColumn{"max", [](const profile::PassProfile& pass) { return pass.max(); }},
+};
+
 void draw_table(Canvas& canvas, Cursor& cursor, const profile::Profile& profile, std::size_t most) {
     const auto passes = passes_by_share(profile);
-    const float number = canvas.px(66), share = canvas.px(104), bars = canvas.px(42);
-    const float share_right = cursor.right(), max_right = share_right - share, average_right = max_right - number,
-                last_right = average_right - number, name_width = last_right - number - cursor.left - canvas.px(8);
-    const float row = canvas.line() + canvas.px(4);
-    canvas.text(cursor.left, cursor.y, theme::kMuted, "pass");
-    canvas.text(last_right, cursor.y, theme::kMuted, "last", Align::Right);
-    canvas.text(average_right, cursor.y, theme::kMuted, "average", Align::Right);
-    canvas.text(max_right, cursor.y, theme::kMuted, "max", Align::Right);
-    canvas.text(share_right, cursor.y, theme::kMuted, "share", Align::Right);
-    cursor.y += canvas.line() + canvas.px(3);
-    canvas.box(cursor.left, cursor.y, cursor.width, 1.0F, theme::kLine);
-    cursor.y += canvas.px(4);
+    const float bars = canvas.px(42), mark = canvas.px(14);
+    const float number = std::max(canvas.px(66), canvas.width_of("average ") + canvas.px(6));
+    const float share = std::max(canvas.px(104), bars + canvas.width_of("100.0%") + canvas.px(18));
+    const float least_name = mark + canvas.width_of("nothing has run yet");
+    if (cursor.width < least_name + share) return;
+    const std::size_t times =
+        std::min(kTimes.size(), static_cast<std::size_t>((cursor.width - least_name - share) / number));
+    const float share_right = cursor.right(), times_right = share_right - share;
+    const float name_width = times_right - number * static_cast<float>(times) - cursor.left - mark;
+    const auto right_of = [&](std::size_t time) { return times_right - number * static_cast<float>(times - 1 - time); };
+    const float row = canvas.line() + canvas.px(4), head = canvas.line() + canvas.px(7);
+    if (!cursor.has_room(head + 2 * row)) return;
 
-    const std::size_t rows = std::min(most, passes.size());
-    const double largest = passes.empty() ? 0.0 : passes.front()->share;  // its bar is full
-    double rest = 0.0;
-    for (std::size_t i = 0; i < passes.size(); ++i) {
-        const profile::PassProfile& pass = *passes[i];
-        if (i >= rows) {
-            rest += pass.share;
-            continue;
-        }
-        const ImU32 color = theme::track_color(profile.text(pass.track));
-        const float bar_left = share_right - share + canvas.px(12), bar_top = cursor.y + canvas.px(6);
-        canvas.box(bar_left, bar_top, bars, canvas.px(5), theme::kRaised, canvas.px(2));
-        const double part = largest > 0.0 ? pass.share / largest : 0.0;
-        canvas.box(bar_left, bar_top, std::max(1.0F, bars * static_cast<float>(part)), canvas.px(5), color,
-                   canvas.px(2));
-        canvas.box(cursor.left, cursor.y + canvas.px(4), canvas.px(7), canvas.px(7), color, canvas.px(2));
-        canvas.text_within(cursor.left + canvas.px(14), cursor.y, name_width, theme::kText, profile.text(pass.name),
-                           Cut::Begin);
-        canvas.text(last_right, cursor.y, theme::kText, human_time(pass.last), Align::Right);
-        canvas.text(average_right, cursor.y, theme::kText, human_time(pass.mean()), Align::Right);
-        canvas.text(max_right, cursor.y, theme::kText, human_time(pass.max()), Align::Right);
-        canvas.text(share_right, cursor.y, theme::kText, fmt::format("{:.1f}%", 100.0 * pass.share), Align::Right);
-        cursor.y += row;
-    }
-    if (passes.size() > rows) {
-        canvas.text(cursor.left + canvas.px(14), cursor.y, theme::kMuted,
-                    fmt::format("{} more passes", passes.size() - rows));
-        canvas.text(share_right, cursor.y, theme::kMuted, fmt::format("{:.1f}%", 100.0 * rest), Align::Right);
-        cursor.y += row;
-    }
+    canvas.text(cursor.left, cursor.y, theme::kMuted, "pass");
+    for (std::size_t time = 0; time < times; ++time)
+        canvas.text(right_of(time), cursor.y, theme::kMuted, kTimes[time].title, Align::Right);
+    canvas.text(share_right, cursor.y, theme::kMuted, "share", Align::Right);
+    canvas.box(cursor.left, cursor.y + canvas.line() + canvas.px(3), cursor.width, 1.0F, theme::kLine);
+    cursor.y += head;
     if (passes.empty()) {
         canvas.text(cursor.left, cursor.y, theme::kMuted, "nothing has run yet");
         cursor.y += row;
+        return;
     }
+    std::size_t rows = cursor.rows(row, std::min(most + 1, passes.size()));
+    if (rows < passes.size()) --rows;              // the last one sums up the others
+    const double largest = passes.front()->share;  // its bar is full
+    double rest = 0.0;
+    for (std::size_t i = rows; i < passes.size(); ++i) rest += passes[i]->share;
+    for (const profile::PassProfile* pass : std::span(passes).first(rows)) {
+        const ImU32 color = theme::track_color(profile.text(pass->track));
+        const float bar_left = times_right + canvas.px(12), bar_top = cursor.y + canvas.px(6);
+        canvas.box(bar_left, bar_top, bars, canvas.px(5), theme::kRaised, canvas.px(2));
+        const double part = largest > 0.0 ? pass->share / largest : 0.0;
+        canvas.box(bar_left, bar_top, std::max(1.0F, bars * static_cast<float>(part)), canvas.px(5), color,
+                   canvas.px(2));
+        canvas.box(cursor.left, cursor.y + canvas.px(4), canvas.px(7), canvas.px(7), color, canvas.px(2));
+        canvas.text_within(cursor.left + mark, cursor.y, name_width, theme::kText, profile.text(pass->name),
+                           Cut::Begin);
+        for (std::size_t time = 0; time < times; ++time)
+            canvas.text(right_of(time), cursor.y, theme::kText, human_time(kTimes[time].value(*pass)), Align::Right);
+        canvas.text(share_right, cursor.y, theme::kText, fmt::format("{:.1f}%", 100.0 * pass->share), Align::Right);
+        cursor.y += row;
+    }
+    if (passes.size() == rows) return;
+    canvas.text(cursor.left + mark, cursor.y, theme::kMuted, fmt::format("{} more passes", passes.size() - rows));
+    canvas.text(share_right, cursor.y, theme::kMuted, fmt::format("{:.1f}%", 100.0 * rest), Align::Right);
+    cursor.y += row;
 }
 
 }  // namespace
@@ -181,18 +242,23 @@ void draw_profiler_overlay(const profile::Profile& profile, const OverlayFigures
     ImDrawList& list = *ImGui::GetForegroundDrawList();
     Canvas canvas(list, fonts, options.scale);
     const float padding = canvas.px(theme::kPadding);
-    Cursor cursor{options.x + padding, options.y + padding, canvas.px(kWidth) - 2 * padding};
+    const ImVec2 display = ImGui::GetIO().DisplaySize;
+    const float width = std::min(canvas.px(kWidth), options.width > 0.0F ? options.width : display.x - options.x);
+    const float height = options.height > 0.0F ? options.height : display.y - options.y;
+    Cursor cursor{options.x + padding, options.y + padding, width - 2 * padding, options.y + height - padding};
 
     // The background is drawn first, but its height is known last: two channels.
     ImDrawListSplitter layers;
     layers.Split(&list, 2);
     layers.SetCurrentChannel(&list, 1);
-    draw_figures(canvas, cursor, figures);
-    draw_timeline(canvas, cursor, profile, {now - options.timeline, now});
-    draw_table(canvas, cursor, profile, options.table_rows);
-    layers.SetCurrentChannel(&list, 0);
-    canvas.box(options.x, options.y, canvas.px(kWidth), cursor.y + padding - options.y, theme::kGround,
-               canvas.px(theme::kRounding));
+    if (draw_figures(canvas, cursor, figures)) {
+        draw_details(canvas, cursor, figures);
+        draw_timeline(canvas, cursor, profile, {now - options.timeline, now});
+        draw_table(canvas, cursor, profile, options.table_rows);
+        layers.SetCurrentChannel(&list, 0);
+        canvas.box(options.x, options.y, width, std::min(cursor.y + padding - options.y, height), theme::kGround,
+                   canvas.px(theme::kRounding));
+    }
     layers.Merge(&list);
 }
 

@@ -1,6 +1,7 @@
 #include <kinetograph/engine/ui/counters_text.hpp>
 #include <kinetograph/engine/ui/elide.hpp>
 #include <kinetograph/engine/ui/human_units.hpp>
+#include <kinetograph/engine/ui/lines.hpp>
 #include <kinetograph/engine/ui/panels.hpp>
 #include <kinetograph/engine/ui/plot.hpp>
 #include <kinetograph/engine/ui/table.hpp>
@@ -138,19 +139,19 @@ class SpikesPanel final : public Panel {
     static void draw_threshold(const PanelContext& context) {
         profile::SpikeThreshold threshold = context.profile.spike_threshold();
         auto factor = static_cast<float>(threshold.median);
-        ImGui::SetNextItemWidth(200 * context.scale);
-        if (ImGui::SliderFloat("times the median and more are kept", &factor, kLeastFactor, kMostFactor, "%.2f",
+        const float available = ImGui::GetContentRegionAvail().x;
+        ImGui::SetNextItemWidth(std::min(200 * context.scale, available));
+        if (ImGui::SliderFloat("##threshold", &factor, kLeastFactor, kMostFactor, "%.2f",
                                ImGuiSliderFlags_Logarithmic)) {
             threshold.median = factor;
             context.profile.set_spike_threshold(threshold);
         }
-        if (ImGui::IsItemHovered())
-            ImGui::SetTooltip("a step so much longer than its plan's steps until then is kept whole");
-        ImGui::SameLine();
-        draw_filter(context, 200 * context.scale);
-        if (threshold.fixed == Nanoseconds{}) return;
-        ImGui::SameLine();
-        ImGui::TextDisabled("and all over %s", human_time(threshold.fixed).c_str());
+        if (ImGui::IsItemHovered()) set_tooltip("a step so much longer than its plan's steps until then is kept whole");
+        std::string kept = "times the median and more are kept";
+        if (threshold.fixed > Nanoseconds{}) kept += fmt::format(", and all over {}", human_time(threshold.fixed));
+        go_on_beside(std::min(width_of(kept), available / 2));
+        draw_line(kept);
+        draw_filter_beside(context, 200 * context.scale);
     }
 
     /// Height of a table with that many rows.
@@ -161,7 +162,7 @@ class SpikesPanel final : public Panel {
 
     void draw_steps(const PanelContext& context) {
         const auto& spikes = context.profile.spikes();
-        if (spikes.empty()) return ImGui::TextDisabled("no step has taken too long");
+        if (spikes.empty()) return draw_muted_line("no step has taken too long");
         const profile::Step& newest = spikes.back().step;
         if (steps_.wants_rows(context, newest.execution ^ (std::uint64_t{newest.plan} << 32U) ^ spikes.size() << 48U)) {
             std::vector<StepRow> rows;
@@ -216,36 +217,32 @@ class SpikesPanel final : public Panel {
             ImGui::EndTable();
         }
         for (const profile::IdleGap& gap : gaps_)
-            draw_line("", fmt::format("{} idle for {}: {}", context.text(gap.track), human_time(gap.end - gap.begin),
-                                      gap.reason));
+            draw_muted_line(fmt::format("{} idle for {}: {}", context.text(gap.track), human_time(gap.end - gap.begin),
+                                        gap.reason));
     }
 
-    /// Draws one line, with the whole text as its tooltip.
-    static void draw_line(const char* title, const std::string& text) {
+    static void draw_titled(const char* title, const std::string& text) {
         if (text.empty()) return;
-        if (*title != 0) {
-            ImGui::TextUnformatted(title);
-            ImGui::SameLine();
-        }
-        ImGui::TextDisabled("%s", elided(text, ImGui::GetContentRegionAvail().x).c_str());
-        if (ImGui::IsItemHovered()) ImGui::SetTooltip("%s", text.c_str());
+        ImGui::TextUnformatted(title);
+        ImGui::SameLine();
+        draw_muted_line(text);
     }
 
     /// The counters, the memory and the pacing when it was kept, and the frame that it made or drew.
     static void draw_moment(const PanelContext& context, const Spike& spike) {
-        draw_line("counters", counters_text(context, spike.counters));
-        draw_line("memory", memory_text(spike));
+        draw_titled("counters", counters_text(context, spike.counters));
+        draw_titled("memory", memory_text(spike));
         const profile::PacingFigures& pacing = spike.pacing;
         if (pacing.frames > 0) {
-            draw_line("pacing",
-                      fmt::format("{:.1f} fps, lows: 1% {:.1f}, 0.1% {:.1f}; {} of {} frames late", pacing.rate,
-                                  pacing.low_1_percent, pacing.low_01_percent, pacing.late, pacing.frames));
-            draw_line("medians",
-                      fmt::format("interval {}, decode {}, queue {}, present {}, latency {}",
-                                  human_time(pacing.interval), human_time(pacing.decode), human_time(pacing.queued),
-                                  human_time(pacing.present), human_time(pacing.latency)));
+            draw_titled("pacing",
+                        fmt::format("{:.1f} fps, lows: 1% {:.1f}, 0.1% {:.1f}; {} of {} frames late", pacing.rate,
+                                    pacing.low_1_percent, pacing.low_01_percent, pacing.late, pacing.frames));
+            draw_titled("medians",
+                        fmt::format("interval {}, decode {}, queue {}, present {}, latency {}",
+                                    human_time(pacing.interval), human_time(pacing.decode), human_time(pacing.queued),
+                                    human_time(pacing.present), human_time(pacing.latency)));
         }
-        draw_line("frames", frames_text(context, spike));
+        draw_titled("frames", frames_text(context, spike));
         draw_frames(context, pacing);
     }
 
@@ -326,20 +323,23 @@ class SpikesPanel final : public Panel {
             after_.reset();
             ++captures_;
         }
-        ImGui::SameLine();
+        go_on_beside(width_of("Keep B") + 2 * ImGui::GetStyle().FramePadding.x);
         if (ImGui::Button("Keep B") && before_) {
             after_ = since(*before_, context.profile.capture("B"));
             ++captures_;
         }
-        ImGui::SameLine();
-        if (!before_) return ImGui::TextDisabled("keep A, change something, then compare with what runs since");
-        ImGui::TextUnformatted(fmt::format("A with {}, means:", after_ ? "B" : "now").c_str());
+        constexpr const char* kHint = "keep A, change something, then compare with what runs since";
+        constexpr const char* kCertainty = "by chance in less than 1 of 100 cases";
+        const float least = ImGui::GetContentRegionAvail().x / 2;
+        go_on_beside(std::min(width_of(kHint), least));
+        if (!before_) return draw_muted_line(kHint);
+        draw_line(fmt::format("A with {}, means:", after_ ? "B" : "now"));
         for (const auto& [color, word] : {std::pair(theme::kBad, "slower"), std::pair(theme::kGood, "faster")}) {
-            ImGui::SameLine();
-            ImGui::TextColored(ImColor(color), "%s", word);
+            go_on_beside(width_of(word));
+            draw_line(word, color);
         }
-        ImGui::SameLine();
-        ImGui::TextDisabled("by chance in less than 1 of 100 cases");
+        go_on_beside(std::min(width_of(kCertainty), least));
+        draw_muted_line(kCertainty);
     }
 
     /// Finds the profile's pass for each row: captures name passes by text, because they may come from elsewhere.

@@ -1,6 +1,7 @@
 #include <kinetograph/engine/ui/table.hpp>
 
 #include <kinetograph/engine/ui/elide.hpp>
+#include <kinetograph/engine/ui/lines.hpp>
 #include <kinetograph/engine/ui/theme.hpp>
 
 #include <algorithm>
@@ -14,10 +15,10 @@ constexpr float kArrow = 0.65F;                          // of the font's size: 
 
 float row_height() { return ImGui::GetTextLineHeight() + 2 * ImGui::GetStyle().CellPadding.y; }
 
-/// The part of `height` that the header and whole rows fill.
-float whole_rows(float height) {
-    const float available = height > 0.0F ? height : ImGui::GetContentRegionAvail().y;
-    return std::max(2.0F, std::floor(available / row_height())) * row_height();
+/// The part of `height` that the header, whole rows and a scroll bar below them fill.
+float whole_rows(float height, float bar) {
+    const float available = (height > 0.0F ? height : ImGui::GetContentRegionAvail().y) - bar;
+    return std::max(2.0F, std::floor(available / row_height())) * row_height() + bar;
 }
 
 /// So that no row is half hidden under the header.
@@ -28,6 +29,17 @@ void scroll_by_whole_rows() {
 
 float arrow_width() { return std::floor(ImGui::GetFontSize() * kArrow + ImGui::GetStyle().FramePadding.x); }
 
+/// Draws a text in what is visible of `room` pixels at the cursor: columns of a wide table are scrolled in part under
+/// its edges.
+void draw_visible(const std::string& text, float room, bool is_right, Cut cut) {
+    const ImVec2 at = ImGui::GetCursorScreenPos();
+    const ImDrawList& list = *ImGui::GetWindowDrawList();
+    const float left = std::max(at.x, list.GetClipRectMin().x), right = std::min(at.x + room, list.GetClipRectMax().x);
+    const std::string shown = elided(text, right - left, cut);
+    ImGui::SetCursorScreenPos({is_right ? std::max(right - width_of(shown), left) : left, at.y});
+    ImGui::TextUnformatted(shown.c_str());
+}
+
 }  // namespace
 
 bool begin(const char* id, std::size_t columns, const TableLook& look, float height) {
@@ -37,14 +49,29 @@ bool begin(const char* id, std::size_t columns, const TableLook& look, float hei
                                 ImGuiTableFlags_BordersInnerV | ImGuiTableFlags_SizingFixedFit
                           : ImGuiTableFlags_SizingStretchProp;
     if (look.sorting.column == Sorting::kNone) flags |= ImGuiTableFlags_SortTristate;
-    if (!ImGui::BeginTable(id, static_cast<int>(columns), flags, {0, whole_rows(height)})) return false;
+    // Whether it scrolls sideways is known from the picture before.
+    ImGuiStorage& kept = *ImGui::GetStateStorage();
+    const ImGuiID key = ImGui::GetID(id);
+    const float bar = kept.GetBool(key) ? ImGui::GetStyle().ScrollbarSize : 0.0F;
+    if (!ImGui::BeginTable(id, static_cast<int>(columns), flags, {0, whole_rows(height, bar)})) return false;
+    kept.SetBool(key, look.is_wide && ImGui::GetScrollMaxX() > 0.0F);
     scroll_by_whole_rows();
     ImGui::TableSetupScrollFreeze(look.is_wide ? 1 : 0, 1);
     return true;
 }
 
-void declare_column(const ColumnHead& head, std::size_t index, const TableLook& look, float scale) {
-    ImGuiTableColumnFlags flags = 0;
+std::size_t columns_with_room(std::span<const ColumnHead> heads, const TableLook& look) {
+    if (look.is_wide) return heads.size();
+    const float width = ImGui::GetContentRegionAvail().x - ImGui::GetStyle().ScrollbarSize;
+    const float number = width_of("000.0 ms"), padding = 2 * ImGui::GetStyle().CellPadding.x;
+    std::size_t count = heads.size();
+    // The first column takes two parts of the width, the others one each.
+    while (count > 1 && width / static_cast<float>(count + 1) - padding < number) --count;
+    return count;
+}
+
+void declare_column(const ColumnHead& head, std::size_t index, const TableLook& look, float scale, bool has_room) {
+    ImGuiTableColumnFlags flags = has_room ? 0 : ImGuiTableColumnFlags_Disabled;
     const bool is_first_sorted = index == look.sorting.column;
     if (is_first_sorted) flags |= ImGuiTableColumnFlags_DefaultSort;
     if (head.is_number && !(is_first_sorted && look.sorting.ascending))
@@ -52,7 +79,8 @@ void declare_column(const ColumnHead& head, std::size_t index, const TableLook& 
     float size = 0.0F;
     if (look.is_wide) {
         size = head.is_number ? std::max(width_of(head.title) + arrow_width(), width_of("000.0 ms"))
-                              : scale * (index == 0 ? kWideName : kWideText);
+               : index == 0   ? std::min(scale * kWideName, ImGui::GetContentRegionAvail().x / 2)
+                              : scale * kWideText;
     } else {
         flags |= ImGuiTableColumnFlags_WidthStretch;
         size = index == 0 ? 2.0F : 1.0F;
@@ -62,16 +90,14 @@ void declare_column(const ColumnHead& head, std::size_t index, const TableLook& 
 
 void draw_header(const PanelContext& context, const ColumnHead& head, bool is_sorted) {
     const ImVec2 at = ImGui::GetCursorScreenPos();
-    const float room = ImGui::GetContentRegionAvail().x, title = width_of(head.title), arrow = arrow_width();
+    const float room = ImGui::GetContentRegionAvail().x, arrow = arrow_width();
     ImGui::PushID(head.title);
     ImGui::TableHeader("##header");
     ImGui::PopID();
-    if (ImGui::IsItemHovered())
-        ImGui::SetTooltip("%s%s", head.meaning, head.more != nullptr ? head.more(context).c_str() : "");
+    if (ImGui::IsItemHovered()) set_tooltip(head.meaning + (head.more != nullptr ? head.more(context) : std::string()));
     // Over the numbers, or left of the mark of the sorted column.
-    const float right = room - (is_sorted ? arrow : 0.0F) - title;
-    ImGui::SetCursorScreenPos({at.x + (head.is_number ? std::max(right, 0.0F) : 0.0F), at.y});
-    ImGui::TextUnformatted(head.title);
+    ImGui::SetCursorScreenPos(at);
+    draw_visible(head.title, room - (is_sorted ? arrow : 0.0F), head.is_number, Cut::End);
 }
 
 bool read_sorting(Sorting& sorting) {
@@ -112,11 +138,7 @@ void bring_into_view() {
 }
 
 void draw_cell(const std::string& text, bool is_number) {
-    const float room = ImGui::GetContentRegionAvail().x;
-    if (!is_number) return ImGui::TextUnformatted(elided(text, room, Cut::Begin).c_str());
-    const float left = room - width_of(text);
-    if (left > 0.0F) ImGui::SetCursorPosX(ImGui::GetCursorPosX() + left);
-    ImGui::TextUnformatted(text.c_str());
+    draw_visible(text, ImGui::GetContentRegionAvail().x, is_number, is_number ? Cut::Whole : Cut::Begin);
 }
 
 bool is_held() { return ImGui::IsMouseDown(ImGuiMouseButton_Left) || ImGui::IsMouseReleased(ImGuiMouseButton_Left); }

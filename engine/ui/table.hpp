@@ -2,6 +2,7 @@
 #pragma once
 
 #include <kinetograph/engine/ui/filter.hpp>
+#include <kinetograph/engine/ui/lines.hpp>
 #include <kinetograph/engine/ui/selection_watch.hpp>
 
 #include <imgui.h>
@@ -63,7 +64,9 @@ namespace table {
 
 /// False if nothing of the table is visible: do not call ImGui::EndTable() then.
 bool begin(const char* id, std::size_t columns, const TableLook& look, float height);
-void declare_column(const ColumnHead& head, std::size_t index, const TableLook& look, float scale);
+/// How many columns, from the first, the window has room for.
+std::size_t columns_with_room(std::span<const ColumnHead> heads, const TableLook& look);
+void declare_column(const ColumnHead& head, std::size_t index, const TableLook& look, float scale, bool has_room);
 void draw_header(const PanelContext& context, const ColumnHead& head, bool is_sorted);
 /// True if a header was clicked.
 bool read_sorting(Sorting& sorting);
@@ -71,7 +74,8 @@ bool read_sorting(Sorting& sorting);
 bool begin_row(const PanelContext& context, const TableRow& row, bool is_chosen, const TableLook& look);
 /// Scrolls until the row that was begun last is fully visible.
 void bring_into_view();
-/// A text that is too long loses its beginning: names of a checkpoint differ at their ends.
+/// A text that is too long for what is visible of the cell loses its beginning, because names of a checkpoint differ at
+/// their ends; of a number only an ellipsis is left.
 void draw_cell(const std::string& text, bool is_number);
 /// True while a click is under way: rows must not move under the pointer until it is over.
 bool is_held();
@@ -125,12 +129,16 @@ class Table {
         });
         return order_.size();
     }
-    /// `height` in pixels; 0: the rest of the window. Only whole rows are drawn.
+    /// `height` in pixels; 0: the rest of the window. Only whole rows are drawn, and only the columns that there is
+    /// room for, unless the table is wide.
     void draw(const PanelContext& context, float height, const Hooks& hooks = {}) {
         arrange(context);
+        std::vector<ColumnHead> heads;
+        for (const Column<Row>& column : columns_) heads.push_back(column.head());
+        const std::size_t shown = table::columns_with_room(heads, look_);
         if (!table::begin(id_, columns_.size(), look_, height)) return;
         for (std::size_t i = 0; i < columns_.size(); ++i)
-            table::declare_column(columns_[i].head(), i, look_, context.scale);
+            table::declare_column(columns_[i].head(), i, look_, context.scale, i < shown);
         ImGui::TableNextRow(ImGuiTableRowFlags_Headers);
         for (std::size_t i = 0; i < columns_.size(); ++i)
             if (ImGui::TableSetColumnIndex(static_cast<int>(i)))
@@ -168,7 +176,7 @@ class Table {
                 context.selection.select(row.pass, row.track, row.plan);
             watch_.note(context.selection);
         }
-        if (hooks.tip && ImGui::IsItemHovered()) ImGui::SetTooltip("%s", hooks.tip(row).c_str());
+        if (hooks.tip && ImGui::IsItemHovered()) set_tooltip(hooks.tip(row));
         if (is_sought) table::bring_into_view();
         if (row.color != 0) ImGui::PushStyleColor(ImGuiCol_Text, row.color);
         for (std::size_t i = 1; i < columns_.size(); ++i)

@@ -1,5 +1,6 @@
 #include <kinetograph/engine/ui/elide.hpp>
 #include <kinetograph/engine/ui/human_units.hpp>
+#include <kinetograph/engine/ui/lines.hpp>
 #include <kinetograph/engine/ui/panels.hpp>
 #include <kinetograph/engine/ui/plan_choice.hpp>
 #include <kinetograph/engine/ui/pointer.hpp>
@@ -56,7 +57,7 @@ class TimelinePanel final : public Panel {
         take_spike(context);
         if (std::exchange(wants_step_, false)) show_newest_step(context);
         order_tracks(context);
-        if (tracks_.empty()) return ImGui::TextDisabled("nothing has run yet");
+        if (tracks_.empty()) return draw_muted_line("nothing has run yet");
         if (follows_) end_ = newest_;
         clocks_ = context.profile.recorder().clocks();
         draw_head(context);
@@ -154,9 +155,14 @@ class TimelinePanel final : public Panel {
         for (const Track* track : tracks_)
             labels_ =
                 std::max(labels_, std::min(width_of(context.text(track->name)) + 12, kMostLabels * context.scale));
-        area_ = {at.x + labels_, at.y, std::max(available.x - labels_, 40.0F), std::max(available.y, 60.0F)};
+        area_ = {at.x + labels_, at.y, std::max(available.x - labels_, 40.0F), std::max(available.y, 4 * line)};
         lanes_ = area_.y + line + 4;
-        const float foot = area_.y + area_.height - static_cast<float>(kStepRows + 1) * (line + 2) - 12;
+        // Of the rows below the lanes, only those that leave each lane the height of its name.
+        const float below = area_.y + area_.height - lanes_ - line * static_cast<float>(tracks_.size());
+        const float frames = line + 14, step = line + 2;
+        has_frames_ = below >= frames;
+        step_rows_ = std::min(kStepRows, static_cast<std::size_t>(std::max(0.0F, (below - frames) / step)));
+        const float foot = area_.y + area_.height - static_cast<float>(step_rows_) * step - (has_frames_ ? frames : 0);
         row_ = std::clamp((foot - lanes_) / static_cast<float>(tracks_.size()), 8.0F, kTallestRow * context.scale);
         foot_ = std::min(lanes_ + row_ * static_cast<float>(tracks_.size()) + 6, std::max(foot, lanes_));
     }
@@ -175,25 +181,21 @@ class TimelinePanel final : public Panel {
             context.selection.spike = nullptr;
         }
         if (ImGui::IsItemHovered())
-            ImGui::SetTooltip("the newest spans stay in the picture (F, while this panel has the focus)");
-        ImGui::SameLine();
+            set_tooltip("the newest spans stay in the picture (F, while this panel has the focus)");
+        go_on_beside(width_of("one step (S)") + 2 * ImGui::GetStyle().FramePadding.x);
         wants_step_ = ImGui::SmallButton("one step (S)") || is_typed('S');
         if (ImGui::IsItemHovered())
-            ImGui::SetTooltip("the newest complete step, as wide as the panel (S, while this panel has the focus)");
-        ImGui::SameLine();
-        if (spike_ != nullptr) {
-            ImGui::TextColored(ImColor(theme::kBad), "step %llu, kept",
-                               static_cast<unsigned long long>(spike_->step.execution));
-            ImGui::SameLine();
-        }
-        ImGui::TextUnformatted(fmt::format("{} shown, to {} {} now", human_time(span_),
-                                           human_time(std::chrono::abs(context.now - end_)),
-                                           end_ <= context.now ? "before" : "after")
-                                   .c_str());
-        ImGui::SameLine();
-        const std::string clocks = fmt::format("clocks: {}; wheel zooms, drag pans", clocks_text(context));
-        ImGui::TextDisabled("%s", elided(clocks, ImGui::GetContentRegionAvail().x).c_str());
-        if (ImGui::IsItemHovered()) ImGui::SetTooltip("%s\nthe axis is the time since the first span", clocks.c_str());
+            set_tooltip("the newest complete step, as wide as the panel (S, while this panel has the focus)");
+        const float least = width_of("000 ms shown");
+        if (spike_ != nullptr && go_on_beside(least))
+            draw_line(fmt::format("step {}, kept", spike_->step.execution), theme::kBad);
+        if (go_on_beside(least))
+            draw_line(fmt::format("{} shown, to {} {} now", human_time(span_),
+                                  human_time(std::chrono::abs(context.now - end_)),
+                                  end_ <= context.now ? "before" : "after"));
+        if (go_on_beside(least))
+            draw_muted_line(fmt::format("clocks: {}; wheel zooms, drag pans", clocks_text(context)),
+                            "the axis is the time since the first span");
     }
 
     /// How far off the times of each lane may be on the common axis.
@@ -315,6 +317,7 @@ class TimelinePanel final : public Panel {
     /// The lane's name, and below it, where there is room, the error of its times.
     void draw_label(const PanelContext& context, ImDrawList& list, std::size_t index) const {
         const float left = area_.x - labels_ + 4, line = ImGui::GetTextLineHeight();
+        if (index % static_cast<std::size_t>(std::ceil(line / row_)) != 0) return;  // the tooltip names the others
         const profile::TrackClock* clock = clock_of(tracks_[index]->name);
         const bool has_two = bottom_of(index) - top_of(index) >= 2 * line;
         const float y = (top_of(index) + bottom_of(index) - (has_two ? 2 : 1) * line) / 2;
@@ -371,8 +374,9 @@ class TimelinePanel final : public Panel {
             if (shown.marks == nullptr) continue;
             const float x0 = x_of(shown.step->begin), x1 = x_of(shown.step->end);
             list.AddLine({x0, area_.y}, {x0, area_.y + area_.height}, theme::kLine);
-            const auto row = std::ranges::find_if(reached, [&](float end) { return end <= x0; });
-            if (row == reached.end()) continue;
+            const auto row = std::find_if(reached.begin(), reached.begin() + static_cast<std::ptrdiff_t>(step_rows_),
+                                          [&](float end) { return end <= x0; });
+            if (row == reached.begin() + static_cast<std::ptrdiff_t>(step_rows_)) continue;
             *row = x1;
             const float y = foot_ + static_cast<float>(row - reached.begin()) * (line + 2);
             list.AddRectFilled({x0 + 1, y}, {x1 - 1, y + line + 1}, theme::kLine, 2.0F);
@@ -387,6 +391,7 @@ class TimelinePanel final : public Panel {
 
     /// When the application showed its frames.
     void draw_frames(const PanelContext& context, ImDrawList& list) {
+        if (!has_frames_) return;
         const auto& frames = context.profile.pacing().newest;
         const float bottom = area_.y + area_.height, line = ImGui::GetTextLineHeight();
         float drawn_to = area_.x;
@@ -623,11 +628,11 @@ class TimelinePanel final : public Panel {
 
     /// The tooltip of what is under the pointer: a line, a step or a frame; a span, a gap, or a lane's name.
     void explain_pointed(const PanelContext& context) const {
-        if (!tip_.empty()) return ImGui::SetTooltip("%s", tip_.c_str());
+        if (!tip_.empty()) return set_tooltip(tip_);
         if (pointed_at_ != nullptr) return explain(context, *pointed_at_);
         if (gap_)
-            return ImGui::SetTooltip("%s idle for %s\n%s", std::string(context.text(gap_->track)).c_str(),
-                                     human_time(gap_->end - gap_->begin).c_str(), gap_->reason.c_str());
+            return set_tooltip(fmt::format("{} idle for {}\n{}", context.text(gap_->track),
+                                           human_time(gap_->end - gap_->begin), gap_->reason));
         const ImVec2 mouse = ImGui::GetIO().MousePos;
         if (!is_hovered_ || mouse.x >= area_.x) return;
         for (std::size_t i = 0; i < tracks_.size(); ++i)
@@ -640,7 +645,7 @@ class TimelinePanel final : public Panel {
                                        ? std::string("stamped by the host's clock")
                                        : fmt::format("its clock is known to \u00b1{}; it drifts by {:.2f} ppm",
                                                      human_time(clock->error), clock->drift_ppm);
-        ImGui::SetTooltip("%s", fmt::format("{}\n{}", context.text(track.name), stamps).c_str());
+        set_tooltip(fmt::format("{}\n{}", context.text(track.name), stamps));
     }
 
     static void explain(const PanelContext& context, const SpanRecord& span) {
@@ -651,7 +656,7 @@ class TimelinePanel final : public Panel {
         text += fmt::format("\nstep {}", span.execution);
         const auto facts = pass != nullptr ? context.profile.facts(*pass) : nullptr;
         if (facts != nullptr && !facts->kernel.empty()) text += fmt::format("\n{}: {}", facts->kernel, facts->reason);
-        ImGui::SetTooltip("%s", text.c_str());
+        set_tooltip(text);
     }
 
     /// A click outside all spans clears the selection.
@@ -677,6 +682,8 @@ class TimelinePanel final : public Panel {
     double pixels_per_nanosecond_ = 0;
     float labels_ = kLabels;                 // pixels of the names of the lanes
     float lanes_ = 0, row_ = 20, foot_ = 0;  // where the lanes begin, their height, and where the steps begin
+    std::size_t step_rows_ = kStepRows;
+    bool has_frames_ = true;  // marks and numbers, in the lowest row
     const SpanRecord* pointed_at_ = nullptr;
     std::string tip_;  // tooltip of anything else under the pointer
     bool is_hovered_ = false;

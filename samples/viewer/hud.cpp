@@ -6,7 +6,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cfloat>
 #include <cmath>
+#include <vector>
 
 namespace kinetograph::viewer {
 namespace {
@@ -15,18 +17,32 @@ namespace theme = ui::theme;
 using ui::Align;
 using ui::Canvas;
 
-void draw_waiting(Canvas& canvas, ImDrawList& list, const Session& session, const HudView& view, Nanoseconds waited) {
-    const float middle = static_cast<float>(view.width) / 2, y = static_cast<float>(view.height) / 2;
+constexpr float kMargin = 16.0F, kGap = 8.0F;  // pixels at scale 1, as all distances: from the edges, and between boxes
+
+void draw_waiting(Canvas& canvas, ImDrawList& list, const Session& session, const HudView& view, Nanoseconds waited,
+                  float& floor) {
+    const float middle = static_cast<float>(view.width) / 2,
+                room = static_cast<float>(view.width) - canvas.px(2 * kMargin);
+    const float title = canvas.large_line(), line = canvas.line(), bar_height = canvas.px(4);
+    const float height = title + canvas.px(12) + line + canvas.px(19) + bar_height;
+    float y = std::max((static_cast<float>(view.height) - height) / 2, canvas.px(kGap));
+    if (y + height > floor) y = std::max(floor - height, 0.0F);
+    floor = y - canvas.px(kGap);
     const std::string text = waiting_text(session, waited);
-    canvas.large(middle, y - canvas.px(46), theme::kText, text, Align::Center);
-    canvas.text(middle, y - canvas.px(10), theme::kMuted, session.description(), Align::Center);
+    if (canvas.large_width_of(text) <= room)
+        canvas.large(middle, y, theme::kText, text, Align::Center);
+    else
+        canvas.text(middle, y, theme::kText, canvas.elided(text, room, ui::Cut::Begin), Align::Center);
+    y += title + canvas.px(12);
+    canvas.text(middle, y, theme::kMuted, canvas.elided(session.description(), room), Align::Center);
+    y += line + canvas.px(19);
     // A short bar runs to and fro, to show that the program is working.
-    const float width = canvas.px(280), bar = canvas.px(70), left = middle - width / 2, top = y + canvas.px(24);
+    const float width = std::min(canvas.px(280), room), bar = width / 4, left = middle - width / 2;
     const double phase = std::fmod(std::chrono::duration<double>(waited).count() / 1.6, 1.0);
     const auto along = static_cast<float>(0.5 - 0.5 * std::cos(phase * 2.0 * 3.14159265358979));
-    list.AddRectFilled({left, top}, {left + width, top + canvas.px(4)}, theme::kRaised, canvas.px(2));
+    list.AddRectFilled({left, y}, {left + width, y + bar_height}, theme::kRaised, canvas.px(2));
     const float at = left + along * (width - bar);
-    list.AddRectFilled({at, top}, {at + bar, top + canvas.px(4)}, theme::kAccent, canvas.px(2));
+    list.AddRectFilled({at, y}, {at + bar, y + bar_height}, theme::kAccent, canvas.px(2));
 }
 
 /// A triangle while it plays, two bars while it does not.
@@ -47,67 +63,139 @@ std::string_view waits_for(const Session& session) {
     return for_latents ? "waiting for latents" : "waiting for the decoder";
 }
 
-void draw_status(Canvas& canvas, ImDrawList& list, const Session& session, const HudView& view) {
-    const Frame& frame = *session.frame();
-    const float padding = canvas.px(theme::kPadding), height = canvas.line() + canvas.px(16);
-    const float left = canvas.px(16), right = static_cast<float>(view.width) - canvas.px(16);
-    const float top = static_cast<float>(view.height) - canvas.px(16) - height, text_y = top + canvas.px(8);
-    canvas.box(left, top, right - left, height, theme::kGround, canvas.px(theme::kRounding));
-    const live::LiveFeed* live = session.live();
-    const std::int64_t frames = std::max<std::int64_t>(1, session.clip()->frames);
-    const float along = live != nullptr ? 0.0F : static_cast<float>(frame.index + 1) / static_cast<float>(frames);
-    list.AddRectFilled({left + padding, top + height - canvas.px(3)}, {right - padding, top + height - canvas.px(1)},
-                       theme::kRaised);
-    list.AddRectFilled(
-        {left + padding, top + height - canvas.px(3)},
-        {left + padding + (right - left - 2 * padding) * std::min(along, 1.0F), top + height - canvas.px(1)},
-        theme::kAccent);
+constexpr float kItemGap = 18.0F;  // after an item of the status bar
+constexpr float kSwatch = 24.0F;   // of the pixel's colour, with the gap after it
 
-    float x = left + padding;
-    draw_play_state(canvas, list, x, text_y + (canvas.line() - canvas.px(11)) / 2, session.playing());
-    x += canvas.px(24);
-    const auto item = [&](std::string_view text, ImU32 color, float width) {
-        canvas.text(x, text_y, color, text);
-        x += std::max(width, canvas.width_of(text) + canvas.px(18));
+/// A part of the status bar.
+struct StatusItem {
+    std::string text;
+    std::string brief;  ///< in its place where there is no room for all
+    ImU32 color = theme::kText;
+    float width = 0.0F;  ///< pixels at scale 1 that it takes at least: what follows then stays where it is
+    int importance = 0;  ///< the least important ones are left out where there is no room
+};
+
+std::vector<StatusItem> status_items(const Session& session, const HudView& view) {
+    std::vector<StatusItem> items;
+    const auto add = [&](int importance, std::string text, std::string brief, ImU32 color, float width = 0.0F) {
+        items.push_back({std::move(text), std::move(brief), color, width, importance});
     };
-    item(clip_time(frame.presentation_time), theme::kText, canvas.px(72));
-    item(live != nullptr ? fmt::format("frame {}", frame.index + 1)
-                         : fmt::format("frame {} of {}", frame.index + 1, frames),
-         theme::kMuted, canvas.px(126));
-    if (live != nullptr) item(live_text(live->live(), view.lag), theme::kText, canvas.px(260));
-    if (session.speed() != 1.0) item(fmt::format("{:.2f}x", session.speed()), theme::kAccent, 0);
-    if (session.looping()) item("loop", theme::kMuted, 0);
-    if (session.previews()) item("preview", theme::kAccent, 0);
-    if (session.starving()) item(waits_for(session), theme::kAccent, 0);
+    if (session.frame() == nullptr) {
+        const std::string text = waiting_text(session, *session.waiting_for_first_frame(view.now));
+        add(5, text, text, theme::kText);
+        return items;
+    }
+    const Frame& frame = *session.frame();
+    const std::int64_t frames = std::max<std::int64_t>(1, session.clip()->frames);
+    const live::LiveFeed* live = session.live();
+    const std::string time = clip_time(frame.presentation_time), number = fmt::format("{}", frame.index + 1);
+    add(4, time, time, theme::kText, 72);
+    add(3, live != nullptr ? "frame " + number : fmt::format("frame {} of {}", number, frames), number, theme::kMuted,
+        126);
+    if (live != nullptr) {
+        const std::string text = live_text(live->live(), view.lag);
+        add(2, text, live->live().has_ended ? "ended" : text.substr(text.find("lag")), theme::kText, 260);
+    }
+    if (session.speed() != 1.0) {
+        const std::string speed = fmt::format("{:.2f}x", session.speed());
+        add(2, speed, speed, theme::kAccent);
+    }
+    if (session.looping()) add(0, "loop", "loop", theme::kMuted);
+    if (session.previews()) add(1, "preview", "preview", theme::kAccent);
+    if (session.starving()) add(5, std::string(waits_for(session)), std::string(waits_for(session)), theme::kAccent);
+    return items;
+}
 
-    float end = right - padding;
-    if (view.pixel) {
-        const auto [r, g, b] = view.pixel->rgb;
-        const std::string value = fmt::format("{:>4}, {:>4}   rgb {:>3} {:>3} {:>3}   #{:02x}{:02x}{:02x}",
-                                              view.pixel->position.x, view.pixel->position.y, r, g, b, r, g, b);
-        canvas.text(end, text_y, theme::kText, value, Align::Right);
-        end -= canvas.width_of(value) + canvas.px(24);
-        canvas.box(end, text_y + canvas.px(1), canvas.px(14), canvas.line() - canvas.px(2), IM_COL32(r, g, b, 255),
-                   canvas.px(3));
-    } else {
-        canvas.text(end, text_y, theme::kMuted, session.latents().filename().string(), Align::Right);
+/// The items that have room, in their order, and the width of all.
+float choose_items(const Canvas& canvas, std::vector<StatusItem>& items, float room) {
+    const float gap = canvas.px(kItemGap);
+    const auto width_of_all = [&] {
+        float width = 0.0F;
+        for (StatusItem& item : items) width += std::max(canvas.px(item.width), canvas.width_of(item.text) + gap);
+        return width;
+    };
+    if (width_of_all() <= room) return width_of_all();
+    for (StatusItem& item : items) item.width = 0.0F;
+    if (width_of_all() <= room) return width_of_all();
+    for (StatusItem& item : items) item.text = item.brief;
+    while (items.size() > 1 && width_of_all() > room)
+        items.erase(std::ranges::min_element(items, {}, &StatusItem::importance));
+    items.front().text = canvas.elided(items.front().text, room - gap);
+    return width_of_all();
+}
+
+/// The pixel under the pointer, or else the file's name, from `right` to the left; returns the width that it takes.
+float draw_subject(Canvas& canvas, const Session& session, const HudView& view, float right, float y, float room) {
+    if (!view.pixel) {
+        if (room < canvas.px(48)) return 0.0F;
+        const std::string name = canvas.elided(session.latents().filename().string(), room);
+        canvas.text(right, y, theme::kMuted, name, Align::Right);
+        return canvas.width_of(name);
+    }
+    const auto [r, g, b] = view.pixel->rgb;
+    const std::string color = fmt::format("#{:02x}{:02x}{:02x}", r, g, b);
+    const float swatch = canvas.px(kSwatch);
+    std::string value = fmt::format("{:>4}, {:>4}   rgb {:>3} {:>3} {:>3}   {}", view.pixel->position.x,
+                                    view.pixel->position.y, r, g, b, color);
+    if (canvas.width_of(value) + swatch > room) value = color;
+    const float width = canvas.width_of(value) + swatch;
+    if (width > room) return 0.0F;
+    canvas.text(right, y, theme::kText, value, Align::Right);
+    canvas.box(right - width, y + canvas.px(1), canvas.px(14), canvas.line() - canvas.px(2), IM_COL32(r, g, b, 255),
+               canvas.px(3));
+    return width;
+}
+
+void draw_progress(Canvas& canvas, const Session& session, float left, float right, float y) {
+    const std::int64_t frames = std::max<std::int64_t>(1, session.clip()->frames);
+    const float along =
+        session.live() != nullptr ? 0.0F : static_cast<float>(session.frame()->index + 1) / static_cast<float>(frames);
+    canvas.box(left, y, right - left, canvas.px(2), theme::kRaised);
+    canvas.box(left, y, (right - left) * std::min(along, 1.0F), canvas.px(2), theme::kAccent);
+}
+
+void draw_status(Canvas& canvas, ImDrawList& list, const Session& session, const HudView& view, float& floor) {
+    const float padding = canvas.px(theme::kPadding), height = canvas.line() + canvas.px(16);
+    const float left = canvas.px(kMargin), right = static_cast<float>(view.width) - canvas.px(kMargin);
+    const float top = floor - canvas.px(kMargin) - height, y = top + canvas.px(8), icon = canvas.px(24);
+    floor = top - canvas.px(kGap);
+    canvas.box(left, top, right - left, height, theme::kGround, canvas.px(theme::kRounding));
+    const float from = left + padding, to = right - padding;
+    float x = from;
+    if (session.frame() != nullptr) {
+        draw_progress(canvas, session, from, to, top + height - canvas.px(3));
+        draw_play_state(canvas, list, x, y + (canvas.line() - canvas.px(11)) / 2, session.playing());
+        x += icon;
+    }
+    std::vector<StatusItem> items = status_items(session, view);
+    // The colour of the pixel under the pointer has room before all but the most important item.
+    const float pixel = view.pixel ? canvas.width_of("#000000") + canvas.px(kSwatch) : 0.0F;
+    const float first = canvas.width_of(std::ranges::max_element(items, {}, &StatusItem::importance)->brief);
+    const float reserved = first + canvas.px(kItemGap) + pixel <= to - x ? pixel : 0.0F;
+    const float taken = choose_items(canvas, items, to - x - reserved);
+    draw_subject(canvas, session, view, to, y, to - x - taken);
+    for (const StatusItem& item : items) {
+        canvas.text(x, y, item.color, item.text);
+        x += std::max(canvas.px(item.width), canvas.width_of(item.text) + canvas.px(kItemGap));
     }
 }
 
 /// Draws messages from the bottom up: the failure, which stays, then toasts, newest first. Long ones are wrapped.
-void draw_messages(Canvas& canvas, ImDrawList& list, const Session& session, const HudView& view) {
-    const float middle = static_cast<float>(view.width) / 2, wrap = static_cast<float>(view.width) * 0.6F;
-    float bottom = static_cast<float>(view.height) - canvas.px(72);
+void draw_messages(Canvas& canvas, ImDrawList& list, const Session& session, const HudView& view, float& floor) {
+    const auto width = static_cast<float>(view.width);
+    const float padding = canvas.px(12), margin = canvas.px(8);
+    const float wrap = std::max(width * 0.6F, std::min(canvas.px(360), width - 2 * (padding + margin)));
     ImFont* font = view.fonts.text != nullptr ? view.fonts.text : ImGui::GetFont();
-    const auto draw = [&](const std::string& text, bool is_error) {
-        const ImVec2 size = font->CalcTextSizeA(font->FontSize, wrap, wrap, text.c_str());
-        const float padding = canvas.px(12), width = size.x + 2 * padding, height = size.y + 2 * canvas.px(8);
-        const float left = std::round(middle - width / 2), top = std::round(bottom - height);
-        canvas.box(left, top, width, height, theme::kGround, canvas.px(theme::kRounding));
+    const auto draw = [&](const std::string& message, bool is_error) {
+        const std::string text = ui::wrapped(message, wrap, floor - 3 * margin, *font, font->FontSize);
+        if (text.empty()) return;
+        const ImVec2 size = font->CalcTextSizeA(font->FontSize, FLT_MAX, 0.0F, text.c_str());
+        const float box = size.x + 2 * padding, height = size.y + 2 * margin;
+        const float left = std::round((width - box) / 2), top = std::round(floor - height);
+        canvas.box(left, top, box, height, theme::kGroundSolid, canvas.px(theme::kRounding));
         if (is_error) canvas.box(left, top, canvas.px(4), height, theme::kBad, canvas.px(2));
-        list.AddText(font, font->FontSize, {left + padding, top + canvas.px(8)}, theme::kText, text.c_str(), nullptr,
-                     wrap);
-        bottom = top - canvas.px(8);
+        list.AddText(font, font->FontSize, {left + padding, top + margin}, theme::kText, text.c_str());
+        floor = top - canvas.px(kGap);
     };
     if (const auto& failure = session.failure())
         draw(failure->sentence + (failure->to_open_again ? "\nhome opens the device again" : ""), true);
@@ -115,20 +203,36 @@ void draw_messages(Canvas& canvas, ImDrawList& list, const Session& session, con
         draw(toast->text, toast->is_error);
 }
 
-void draw_help(Canvas& canvas, const HudView& view) {
-    const float row = canvas.line() + canvas.px(7), padding = canvas.px(20), width = canvas.px(320),
-                keys = canvas.px(100);
-    const auto rows = static_cast<float>(bindings().size());
-    const float height = rows * row + 2 * padding;
-    const float left = (static_cast<float>(view.width) - width) / 2,
-                top = (static_cast<float>(view.height) - height) / 2;
-    canvas.box(left, top, width, height, theme::kGround, canvas.px(theme::kRounding));
-    float y = top + padding;
+/// In the middle of what is left above `floor`.
+void draw_help(Canvas& canvas, const HudView& view, float& floor) {
+    float keys = 0.0F, meanings = 0.0F;
     for (const Binding& binding : bindings()) {
-        canvas.text(left + padding + keys - canvas.px(16), y, theme::kAccent, binding.keys, Align::Right);
-        canvas.text(left + padding + keys, y, theme::kText, binding.meaning);
-        y += row;
+        keys = std::max(keys, std::ceil(canvas.width_of(binding.keys)));
+        meanings = std::max(meanings, std::ceil(canvas.width_of(binding.meaning)));
     }
+    const float gap = canvas.px(16), top_margin = canvas.px(kGap);
+    const float room = static_cast<float>(view.width) - canvas.px(2 * kMargin), height = floor - top_margin;
+    const auto all = static_cast<float>(bindings().size());
+    const float padding = std::clamp((height - all * canvas.line()) / 4, canvas.px(8), canvas.px(20));
+    const float row = std::clamp((height - 2 * padding) / all, canvas.line() + 1, canvas.line() + canvas.px(7));
+    const auto rows =
+        std::min(bindings().size(), static_cast<std::size_t>(std::max(0.0F, (height - 2 * padding) / row + 0.01F)));
+    const float width = std::min(keys + gap + meanings + 2 * padding, room);
+    if (rows == 0 || width < keys + gap + 2 * padding) return;
+    const float used = static_cast<float>(rows) * row + 2 * padding;
+    const float left = (static_cast<float>(view.width) - width) / 2, top = top_margin + (height - used) / 2;
+    canvas.box(left, top, width, used, theme::kGroundSolid, canvas.px(theme::kRounding));
+    float y = top + padding;
+    for (std::size_t i = 0; i < rows; ++i, y += row) {
+        if (i + 1 == rows && rows < bindings().size()) {
+            canvas.text(left + padding + keys + gap, y, theme::kMuted, "\u2026");
+            break;
+        }
+        canvas.text(left + padding + keys, y, theme::kAccent, bindings()[i].keys, Align::Right);
+        canvas.text_within(left + padding + keys + gap, y, width - keys - gap - 2 * padding, theme::kText,
+                           bindings()[i].meaning);
+    }
+    floor = 0.0F;
 }
 
 }  // namespace
@@ -149,14 +253,24 @@ std::string clip_time(Nanoseconds time) {
     return fmt::format("{}:{:02}.{:02}", hundredths / 6000, hundredths / 100 % 60, hundredths % 100);
 }
 
-void draw_hud(const Session& session, const HudView& view) {
-    ImDrawList& list = *ImGui::GetForegroundDrawList();
-    Canvas canvas(list, view.fonts, view.scale);
-    if (const auto waited = session.waiting_for_first_frame(view.now))
-        draw_waiting(canvas, list, session, view, *waited);
-    if (session.frame() != nullptr && session.overlay()) draw_status(canvas, list, session, view);
-    if (session.help()) draw_help(canvas, view);
-    draw_messages(canvas, list, session, view);
+float draw_hud(const Session& session, const HudView& view) {
+    // Messages and the help lie over the profiler's panels; the rest is below their windows and tooltips.
+    ImDrawList &above = *ImGui::GetForegroundDrawList(), &below = *ImGui::GetBackgroundDrawList();
+    Canvas over(above, view.fonts, view.scale), under(below, view.fonts, view.scale);
+    auto floor = static_cast<float>(view.height);
+    const auto waited = session.waiting_for_first_frame(view.now);
+    const bool waits_in_bar = waited && session.panels();
+    if (waits_in_bar || (session.frame() != nullptr && session.overlay()))
+        draw_status(under, below, session, view, floor);
+    float messages = floor;
+    draw_messages(over, above, session, view, messages);
+    if (session.help()) {
+        draw_help(over, view, messages);
+        return 0.0F;
+    }
+    if (session.panels()) return floor;
+    if (waited) draw_waiting(under, below, session, view, *waited, messages);
+    return messages;
 }
 
 }  // namespace kinetograph::viewer

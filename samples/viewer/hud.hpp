@@ -20,8 +20,10 @@ struct HudView {
     std::optional<PixelValue> pixel;  ///< under the pointer
 };
 
-/// Draws into the current ImGui context, between NewFrame() and Render().
-void draw_hud(const Session& session, const HudView& view);
+/// Draws into the current ImGui context, between NewFrame() and Render(); returns the height that is left above, in
+/// pixels, for the profiler: 0 while the help fills the picture. What there is no room for is left out, the least
+/// important first.
+float draw_hud(const Session& session, const HudView& view);
 
 /// "decoding first frame ... 1.2 s": for the picture and for the window's title.
 std::string waiting_text(const Session& session, Nanoseconds waited);

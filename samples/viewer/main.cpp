@@ -23,6 +23,7 @@ int run(int argc, char** argv) try {
     app.add_option("--trace", options.trace, "Chrome trace of every pass (ui.perfetto.dev opens it)");
     app.add_option("--width", options.width, "of the window, pixels");
     app.add_option("--height", options.height, "of the window, pixels");
+    app.add_option("--scale", options.scale, "of text and distances; without it, the display's");
     app.add_option("--speed", options.speed, "of playback, a factor");
     app.add_option("--device", options.device, "only Vulkan devices with this in their name");
     app.add_flag("--loop", options.loop, "start over at the end");
@@ -32,6 +33,7 @@ int run(int argc, char** argv) try {
     app.add_flag("--validation", options.validation, "with Vulkan's validation layers");
     try {
         app.parse(argc, argv);
+        options.exact_size = app.count("--width") + app.count("--height") > 0;
     } catch (const CLI::ParseError& error) {
         return app.exit(error) == 0 ? 0 : 2;
     }

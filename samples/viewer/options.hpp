@@ -45,6 +45,8 @@ struct ViewerOptions {
     std::filesystem::path screenshot_folder = ".";  ///< where the key `s` puts its pictures
 
     std::uint32_t width = 1280, height = 720;  ///< of the window, or of the pictures when headless
+    bool exact_size = false;  ///< a window of that many pixels; else times the display's scale, as far as it has room
+    float scale = 0.0F;       ///< of the interface; 0: the display's, 1 when headless
     bool full_screen = false;
     bool loop = false;  ///< start over at the clip's end; with `headless`, `frames` says when it ends
     double speed = 1.0;

@@ -27,7 +27,8 @@ Result<void> Stage::open_window() {
         options_.lane == "cpu" ? vulkan::Validation::On : vulkan::Validation::WithoutSynchronization;
     instance_options.validation = options_.validation ? validation : vulkan::Validation::Off;
     if (!options_.headless) {
-        KG_TRY(window_, present::Window::create({.width = options_.width, .height = options_.height}));
+        KG_TRY(window_, present::Window::create(
+                            {.width = options_.width, .height = options_.height, .is_scaled = !options_.exact_size}));
         if (options_.full_screen) window_->set_full_screen(true);
         instance_options.extensions = present::Window::instance_extensions();
     }
@@ -42,11 +43,8 @@ Result<void> Stage::open_device() {
     KG_TRY(device_, vulkan::Device::create(*instance_, {.surface = surface_, .name_contains = options_.device}));
     KG_CHECK(make_lanes());
     KG_CHECK(make_target());
-    const graph::PixelFormat format = target_->desc().format;
-    KG_TRY(layer_, ui::Layer::create(*device_, {.target = format,
-                                                .scale = window_ ? window_->content_scale() : 1.0F,
-                                                .window = window_ ? window_->handle() : nullptr}));
-    KG_TRY(pictures_, PictureRenderer::create(*device_, *graphics_, format));
+    KG_CHECK(make_interface());
+    KG_TRY(pictures_, PictureRenderer::create(*device_, *graphics_, target_->desc().format));
     frame_.emplace(graph::FrameGraphOptions{
         .image_footprint = [device = device_.get()](const graph::ImageDesc& desc) { return device->footprint(desc); }});
     return {};
@@ -70,6 +68,20 @@ Result<void> Stage::make_target() {
         return {};
     }
     KG_TRY(target_, present::OffscreenTarget::create(*device_, options_.width, options_.height));
+    return {};
+}
+
+/// The interface's scale where the target has room for it.
+float Stage::wanted_scale() const {
+    const float wanted = options_.scale > 0.0F ? options_.scale : window_ ? window_->content_scale() : 1.0F;
+    return ui::fitting_scale(wanted, target_->desc().width, target_->desc().height);
+}
+
+Result<void> Stage::make_interface() {
+    layer_.reset();
+    KG_TRY(layer_, ui::Layer::create(*device_, {.target = target_->desc().format,
+                                                .scale = wanted_scale(),
+                                                .window = window_ ? window_->handle() : nullptr}));
     return {};
 }
 
@@ -105,6 +117,10 @@ Result<Stage::Shown> Stage::show(const Picture& picture) {
     const Nanoseconds before_record = host_now();
     frame_->clear();
     const graph::ImageDesc desc = target_->desc();
+    if (layer_->scale() != wanted_scale()) {  // the window has another size or is on another display
+        KG_CHECK(device_->wait_idle());
+        KG_CHECK(make_interface());
+    }
     const graph::Image target = frame_->import_image("target", desc, physical_of(*image));
     KG_TRY(const graph::Image drawn, pictures_->declare(*frame_, target, desc, picture.subject));
     graphics_->collect();  // so that the interface shows every pass that has ended

@@ -66,6 +66,8 @@ class Stage {
     void close_device();
     Result<void> make_lanes();
     Result<void> make_target();
+    Result<void> make_interface();
+    float wanted_scale() const;
     void record_span(const char* name, Nanoseconds begin, std::uint64_t execution);
 
     // In the order of creation; destroyed in reverse.

@@ -18,6 +18,7 @@
 #include <array>
 #include <deque>
 #include <thread>
+#include <utility>
 
 namespace kinetograph::viewer {
 namespace {
@@ -51,7 +52,7 @@ class Viewer {
     bool may_idle(Nanoseconds now) const;
     bool is_over() const;
     void draw_interface(Nanoseconds now, bool is_kept);
-    void draw_profiler(Nanoseconds now, bool is_kept, const stream::SourceStats& decoding);
+    void draw_profiler(Nanoseconds now, bool is_kept, const stream::SourceStats& decoding, float room);
     void profile_screen();
     void profile_frame(Nanoseconds began, const Stage::Shown& shown);
     void tell_memory(Nanoseconds now);
@@ -72,7 +73,7 @@ class Viewer {
     Session session_;
     profile::Profile profile_;
     ui::PanelHost panels_ = ui::PanelHost::with_all_panels();
-    bool panels_arranged_ = false;
+    std::array<float, 3> arranged_{};  // width and height of the room that the panels fill, and the scale
     std::optional<profile::LineSink> live_;
     Nanoseconds told_{};  // when its newest line was written
     Nanoseconds memory_told_{};
@@ -225,7 +226,7 @@ Result<void> Viewer::replace_display(const Error& loss, Nanoseconds now) {
     display_has_shown_ = false;
     session_.leave_display(loss, now);
     KG_CHECK_IN(loss.message + "; no other device draws", stage_->replace_device());
-    panels_arranged_ = false;  // the interface begins anew
+    arranged_ = {};  // the interface begins anew
     on_their_way_.clear();
     source_.draw_on(stage_->device());
     session_.enter_display(now);
@@ -276,41 +277,55 @@ bool Viewer::is_over() const {
 void Viewer::draw_interface(Nanoseconds now, bool is_kept) {
     const stream::SourceStats decoding = session_.decoding();  // also for a trace, if the overlay is hidden
     recorder_.count({.name = "frames waiting"}, now, static_cast<double>(decoding.depth));
-    draw_profiler(now, is_kept, decoding);
-    draw_hud(session_, {.width = stage_->target().width,
-                        .height = stage_->target().height,
-                        .scale = stage_->scale(),
-                        .fonts = stage_->fonts(),
-                        .now = playback_now(now),
-                        .lag = decoding.lag,
-                        .pixel = stage_->pixel()});
+    const float room = draw_hud(session_, {.width = stage_->target().width,
+                                           .height = stage_->target().height,
+                                           .scale = stage_->scale(),
+                                           .fonts = stage_->fonts(),
+                                           .now = playback_now(now),
+                                           .lag = decoding.lag,
+                                           .pixel = stage_->pixel()});
+    draw_profiler(now, is_kept, decoding, room);
 }
 
-void Viewer::draw_profiler(Nanoseconds now, bool is_kept, const stream::SourceStats& decoding) {
+/// In the uppermost `room` pixels.
+void Viewer::draw_profiler(Nanoseconds now, bool is_kept, const stream::SourceStats& decoding, float room) {
     // Wide enough for several steps of a slow decoder, so that they can be compared.
     const Nanoseconds step = decoding.times.last_step;
     profile_.set_window(std::max<Nanoseconds>(3 * step, std::chrono::seconds(3)));
-    const float width = static_cast<float>(stage_->target().width),
-                height = static_cast<float>(stage_->target().height);
+    const float scale = stage_->scale(), width = static_cast<float>(stage_->target().width);
+    const float margin = 16 * scale, inside = 8 * scale;  // of the overlay, and of the panels, from the edges
     const bool is_profiled = session_.panels() || live_ || !options_.trace.empty();
     if (is_profiled && now - memory_told_ >= kMemoryRefresh) tell_memory(now);
-    if (session_.panels()) {
-        if (!panels_arranged_) panels_.arrange(8, 8, width - 16, height - 80);
-        panels_arranged_ = true;
-        return panels_.draw(profile_, now, stage_->scale());
+    if (session_.panels() && room > 0.0F) {
+        const std::array<float, 3> place{width, room, scale};
+        if (std::exchange(arranged_, place) != place)
+            panels_.arrange(inside, inside, width - 2 * inside, room - inside);
+        return panels_.draw(profile_, now, scale);
     }
     if (is_kept)
         profile_.refresh(now);
     else
         profile_.update(now);
-    if (session_.compact_hud())
-        ui::draw_compact_hud(profile_,
-                             {.x = width - 280 * stage_->scale(), .scale = stage_->scale(), .fonts = stage_->fonts()});
-    if (!session_.overlay()) return;
-    ui::OverlayOptions overlay;
-    overlay.scale = stage_->scale();
-    overlay.timeline = std::clamp<Nanoseconds>(2 * step, overlay.timeline, std::chrono::seconds(4));
-    ui::draw_profiler_overlay(profile_, figures(now, decoding), now, stage_->fonts(), overlay);
+    const float height = room - margin;
+    if (height <= 0.0F) return;
+    float right = width - margin;
+    if (session_.compact_hud()) {
+        const float compact = std::min(ui::kCompactHudWidth * scale, right - margin);
+        right -= compact;
+        ui::draw_compact_hud(
+            profile_,
+            {.x = right, .y = margin, .width = compact, .height = height, .scale = scale, .fonts = stage_->fonts()});
+        right -= inside;
+    }
+    if (!session_.overlay() || right <= margin) return;
+    ui::draw_profiler_overlay(
+        profile_, figures(now, decoding), now, stage_->fonts(),
+        {.x = margin,
+         .y = margin,
+         .width = right - margin,
+         .height = height,
+         .scale = scale,
+         .timeline = std::clamp<Nanoseconds>(2 * step, std::chrono::milliseconds(400), std::chrono::seconds(4))});
 }
 
 void Viewer::tell_memory(Nanoseconds now) {

@@ -346,6 +346,35 @@ TEST_F(Viewing, InAWindowThePictureIsTheDecodedFrameAndTheOverlaysTextIsThere) {
     EXPECT_LT(find_text(panel, "no such words", ui::kTextSize).correlation, 0.8);
 }
 
+TEST_F(Viewing, InAWindowOnADenseDisplayThePictureAndTheInterfaceAreLarger) {
+    const auto display = present::testing::VirtualDisplay::start();
+    if (!display) GTEST_SKIP() << "Xvfb is not installed (Debian package xvfb)";
+    present::testing::VirtualDisplay::set_dots_per_inch(144);
+    source_.clips["clip"] = {.width = 64, .height = 64, .step = std::chrono::milliseconds(5)};
+    options_.headless = false;
+    options_.frames = 5;
+    options_.width = 960;
+    options_.height = 540;
+    const present::Picture picture = run();
+    if (cannot_present_) GTEST_SKIP() << "no Vulkan device here can present to an X server";
+    ASSERT_EQ(picture.width, 1440U);
+    ASSERT_EQ(picture.height, 810U);
+    EXPECT_GT(find_text(crop(picture, {210, 75, 450, 150}), "real time", 23).correlation, 0.9)
+        << "1.5 times 15, rounded";
+    options_.exact_size = true;
+    EXPECT_EQ(run().width, 960U);
+}
+
+TEST_F(Viewing, TheInterfaceHasTheScaleThatIsAskedForAsFarAsThePictureHasRoom) {
+    source_.clips["clip"] = {.width = 64, .height = 64};
+    options_.frames = 2;
+    options_.scale = 2;
+    EXPECT_GT(find_text(crop(run(), {280, 90, 600, 190}), "real time", 2 * ui::kTextSize).correlation, 0.9);
+    options_.width = 640;
+    options_.height = 360;
+    EXPECT_GT(find_text(crop(run(), {140, 50, 300, 90}), "real time", ui::kTextSize).correlation, 0.9);
+}
+
 TEST_F(Viewing, WithoutADisplayTheErrorSaysSo) {
     const present::testing::NoDisplay none;
     options_.headless = false;

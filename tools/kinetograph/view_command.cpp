@@ -184,7 +184,14 @@ void add_view(CLI::App& app, Action& action) {
         ->needs(headless);
     command->add_option("--trace", viewer.trace, "Write every pass here, for Perfetto and `kinetograph trace`")
         ->type_name("F.json");
-    add_frame_size(*command, arguments->size, "Size of the window or of the offscreen target");
+    CLI::Option* size =
+        add_frame_size(*command, arguments->size,
+                       "Size of the window or of the offscreen target; without it, 1280x720 times the display's scale");
+    command
+        ->add_option("--scale", viewer.scale,
+                     "Scale of text and distances (default: the display's), as far as the window has room")
+        ->check(CLI::Range(0.5, 8.0).description(""))
+        ->type_name("FACTOR");
     command->add_flag("--full-screen", viewer.full_screen, "Start in full screen")->excludes(headless);
     command->add_flag("--loop", viewer.loop, "Start over at the clip's end");
     command->add_option("--speed", viewer.speed, "Speed of playback (default 1)")
@@ -204,8 +211,9 @@ void add_view(CLI::App& app, Action& action) {
     command->add_flag("--allow-not-finite", arguments->allow_not_finite,
                       "Frames with infinities and NaN, shown as black, are no failure");
     command->add_flag("--validation", viewer.validation, "Turn the Vulkan validation layers on");
-    command->final_callback([arguments, &action] {
-        const viewer::ViewerOptions& chosen = arguments->viewer;
+    command->final_callback([arguments, size, &action] {
+        viewer::ViewerOptions& chosen = arguments->viewer;
+        chosen.exact_size = size->count() > 0;
         if (chosen.headless && chosen.loop && chosen.frames == 0)
             throw CLI::ValidationError("--loop", "without a window nothing would end it: add --frames N");
         action = [arguments] { return run(*arguments); };

@@ -333,6 +333,24 @@ TEST(WindowInput, KeysCharactersAndDroppedFilesBecomeEvents) {
     EXPECT_TRUE((*window)->poll().empty());
 }
 
+TEST(WindowCreation, AScaledWindowGrowsWithTheDisplaysScaleAsFarAsTheDisplayHasRoom) {
+    const auto display = testing::VirtualDisplay::start();
+    if (!display) GTEST_SKIP() << "Xvfb is not installed (Debian package xvfb)";
+    const auto size_at = [&](int dots, const WindowOptions& options) {
+        testing::VirtualDisplay::set_dots_per_inch(dots);
+        const auto window = Window::create(options);
+        if (!window) return window.error().message;
+        EXPECT_EQ((*window)->content_scale(), static_cast<float>(dots) / 96);
+        return std::to_string((*window)->width()) + "x" + std::to_string((*window)->height());
+    };
+    if (size_at(96, {}).starts_with("this display cannot show Vulkan")) GTEST_SKIP();
+    EXPECT_EQ(size_at(144, {.width = 640, .height = 360, .is_scaled = true}), "960x540");
+    EXPECT_EQ(size_at(96, {.is_scaled = true}), "1280x720");
+    EXPECT_EQ(size_at(192, {.is_scaled = true}), "1600x900") << "of 1600x1200";
+    EXPECT_EQ(size_at(192, {.width = 400, .height = 800, .is_scaled = true}), "600x1200");
+    EXPECT_EQ(size_at(192, {}), "1280x720");
+}
+
 TEST(WindowCreation, WithoutADisplayTheErrorSaysSo) {
     const testing::NoDisplay none;
     const auto window = Window::create();

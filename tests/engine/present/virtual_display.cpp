@@ -1,5 +1,7 @@
 #include "virtual_display.hpp"
 
+#include <X11/Xatom.h>
+#include <X11/Xlib.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -36,7 +38,7 @@ std::unique_ptr<VirtualDisplay> VirtualDisplay::start() {
         for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(nowhere, stream);
         const std::string descriptor = std::to_string(ends[1]);
         ::execlp("Xvfb", "Xvfb", "-displayfd", descriptor.c_str(), "-screen", "0", "1600x1200x24", "-nolisten", "tcp",
-                 static_cast<char*>(nullptr));
+                 "-noreset", static_cast<char*>(nullptr));
         ::_exit(127);
     }
     ::close(ends[1]);
@@ -55,6 +57,15 @@ VirtualDisplay::~VirtualDisplay() {
     ::kill(server_, SIGTERM);
     ::waitpid(server_, nullptr, 0);
     ::unsetenv("DISPLAY");
+}
+
+void VirtualDisplay::set_dots_per_inch(int dots) {
+    Display* const display = XOpenDisplay(nullptr);
+    if (display == nullptr) return;
+    const std::string resources = "Xft.dpi:\t" + std::to_string(dots) + "\n";
+    XChangeProperty(display, DefaultRootWindow(display), XA_RESOURCE_MANAGER, XA_STRING, 8, PropModeReplace,
+                    reinterpret_cast<const unsigned char*>(resources.data()), static_cast<int>(resources.size()));
+    XCloseDisplay(display);
 }
 
 NoDisplay::NoDisplay() : x11_(environment("DISPLAY")), wayland_(environment("WAYLAND_DISPLAY")) {

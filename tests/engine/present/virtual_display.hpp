@@ -15,6 +15,9 @@ class VirtualDisplay {
     VirtualDisplay& operator=(const VirtualDisplay&) = delete;
     ~VirtualDisplay();
 
+    /// What windows that are created from now on take for its density; 96 is scale 1. The server has 1600x1200 pixels.
+    static void set_dots_per_inch(int dots);
+
   private:
     explicit VirtualDisplay(pid_t server) : server_(server) {}
     pid_t server_;

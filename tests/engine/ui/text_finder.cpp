@@ -28,8 +28,7 @@ float sample(const unsigned char* alpha, int width, int height, float u, float v
 
 Mask rasterise(std::string_view text, float size) {
     ImFontAtlas atlas;
-    const Fonts fonts = add_fonts(atlas);
-    ImFont* font = size == kLargeSize ? fonts.large : fonts.text;
+    ImFont* font = size == kLargeSize ? add_fonts(atlas).large : add_fonts(atlas, size / kTextSize).text;
     unsigned char* alpha = nullptr;
     int width = 0, height = 0;
     atlas.GetTexDataAsAlpha8(&alpha, &width, &height);
