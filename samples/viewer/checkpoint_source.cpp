@@ -45,6 +45,7 @@ Result<void> CheckpointSource::open_session() {
     say(checkpoint.notes());
     family_ = &checkpoint.family();
     KG_TRY(session_, session::Session::open(checkpoint, options_));
+    options_.accelerator.reset();  // the session's: it goes with it
     return {};
 }
 
@@ -64,6 +65,7 @@ Result<void> CheckpointSource::open_for_clips(const std::filesystem::path& laten
     }
     if (preview_.empty()) return open_session();
     KG_TRY(previewed_, session::PreviewedSession::open(weights_, preview_, options_));
+    options_.accelerator.reset();
     return {};
 }
 
@@ -168,12 +170,13 @@ std::string CheckpointSource::description() const {
                        vae::to_string(options_.model.precision), options_.device);
 }
 
-Result<ViewerSummary> run(const ViewerOptions& options) {
+Result<ViewerSummary> run(ViewerOptions options) {
     profile::Recorder recorder;
     const bool profiles = options.panels || !options.trace.empty() || !options.statistics.empty();
     CheckpointSource source(
         options.weights, options.preview,
         {.device = options.lane,
+         .accelerator = std::exchange(options.accelerator, nullptr),
          .hooks = {.log = Log(), .host = {}, .budget = {.bytes = options.memory_budget, .on_pressure = {}}},
          .model = options.model,
          .checkpoint = options.checkpoint,

@@ -11,7 +11,7 @@ namespace kinetograph::viewer {
 /// loader, no device), NotFound without a display, InvalidArgument (no size, no speed, a loop without a window and
 /// without an end, a screenshot or a trace in the place of an input), Io for a screenshot or a trace that cannot be
 /// written, before anything is decoded.
-Result<ViewerSummary> run(const ViewerOptions& options);
+Result<ViewerSummary> run(ViewerOptions options);
 
 /// The same with the clips of `source`, which outlives the call and is also called on other threads.
 /// Its decoders record their spans in `recorder`.

@@ -97,7 +97,7 @@ Result<void> run(const ViewArguments& arguments) {
     viewer::ViewerOptions options = arguments.viewer;
     options.memory_budget = arguments.decode.memory_budget;
     options.lane = arguments.decode.lane == "auto" ? std::string(device->info().kind) : arguments.decode.lane;
-    device.reset();  // the viewer opens it again
+    options.accelerator = std::move(device);
     options.latents = arguments.latents;
     options.weights = arguments.decode.weights;
     options.preview = preview_of(arguments);
@@ -129,12 +129,13 @@ Result<void> run(const ViewArguments& arguments) {
     options.on_route = [](const viewer::Route& route) {
         spdlog::log(route.is_detour ? spdlog::level::warn : spdlog::level::info, route.sentence);
     };
-    auto outcome = viewer::run(options);
+    auto outcome = viewer::run(std::move(options));
     progress.reset();
     KG_TRY(const auto summary, std::move(outcome));
     if (!arguments.record.empty())
         spdlog::info("{}: what the viewer showed, {}", outputs.written(), count_frames(summary.frames_shown));
-    if (!options.screenshot.empty()) spdlog::info("{}: the viewer's last picture", options.screenshot.string());
+    if (!arguments.viewer.screenshot.empty())
+        spdlog::info("{}: the viewer's last picture", arguments.viewer.screenshot.string());
     spdlog::info("{} shown, {} late, {} dropped, the first after {:.2f} s; drawn by {}",
                  count_frames(summary.frames_shown), summary.frames_late, summary.frames_dropped,
                  std::chrono::duration<double>(summary.first_frame).count(), summary.device);
