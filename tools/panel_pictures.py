@@ -20,7 +20,7 @@ import numpy
 
 ROOT = Path(__file__).resolve().parent.parent
 WIDTH, HEIGHT = 1280, 720  # of the application's window
-PANEL = (8, 72, 1261, 536)  # x, y, width and height of a panel that is the only one shown
+PANEL = (8, 70, 1261, 538)  # x, y, width and height of a panel that is the only one shown
 COMPACT = (8, 620, 260, 94)  # of the compact HUD
 BAR = {"Passes": 26, "Timeline": 102, "Pacing": 184, "Memory": 257, "Graph": 339, "Spikes": 406, "Clip": 479}  # x
 FREEZE, ARRANGE = 535, 622  # x of the check box and of the button that follow those check boxes

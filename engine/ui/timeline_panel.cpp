@@ -5,7 +5,10 @@
 #include <kinetograph/engine/ui/plan_choice.hpp>
 #include <kinetograph/engine/ui/pointer.hpp>
 #include <kinetograph/engine/ui/selection_watch.hpp>
+#include <kinetograph/engine/ui/step_marks.hpp>
 #include <kinetograph/engine/ui/theme.hpp>
+#include <kinetograph/engine/ui/time_view.hpp>
+#include <kinetograph/engine/ui/timeline_tips.hpp>
 
 #include <fmt/core.h>
 #include <imgui.h>
@@ -13,8 +16,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <compare>
-#include <map>
 #include <optional>
 
 namespace kinetograph::ui {
@@ -23,31 +24,6 @@ namespace {
 using profile::SpanRecord;
 using profile::Step;
 using Track = profile::Profile::Track;
-
-/// Marks of one complete step, computed once.
-struct StepMarks {
-    std::vector<profile::HandOver> waits;
-    std::vector<profile::StepHandOver> from_others;  ///< of other graphs
-    std::vector<std::uint32_t> critical, span_of_pass;
-    std::vector<profile::IdleGap> gaps;
-};
-
-/// The key of a step's marks. Marks are indices of spans and passes, and execution numbers may repeat in another run of
-/// the same graph, so the key holds everything that distinguishes two steps, and their numbers of spans and passes.
-struct MarkedStep {
-    profile::PlanId plan = profile::kNoPlan;
-    std::uint64_t execution = 0;
-    Nanoseconds begin{}, end{};
-    std::size_t spans = 0, passes = 0;
-    auto operator<=>(const MarkedStep&) const = default;
-};
-
-/// A step in the picture.
-struct ShownStep {
-    const Step* step = nullptr;
-    std::shared_ptr<const profile::PlanFacts> plan;
-    const StepMarks* marks = nullptr;  ///< null: too short to be marked
-};
 
 class TimelinePanel final : public Panel {
   public:
@@ -58,7 +34,7 @@ class TimelinePanel final : public Panel {
         if (std::exchange(wants_step_, false)) show_newest_step(context);
         order_tracks(context);
         if (tracks_.empty()) return draw_muted_line("nothing has run yet");
-        if (follows_) end_ = newest_;
+        view_.set_newest(newest_);
         clocks_ = context.profile.recorder().clocks();
         draw_head(context);
         const ImVec2 at = ImGui::GetCursorScreenPos(), available = ImGui::GetContentRegionAvail();
@@ -67,7 +43,6 @@ class TimelinePanel final : public Panel {
         is_hovered_ = ImGui::IsItemHovered();
         handle_input();
         if (watch_.has_changed(context.selection)) bring_into_view(context.selection);
-        pixels_per_nanosecond_ = area_.width / static_cast<double>(span_.count());
         ImDrawList& list = *ImGui::GetWindowDrawList();
         list.PushClipRect(at, {at.x + available.x, at.y + area_.height}, true);
         list.AddRectFilled(at, {at.x + available.x, at.y + area_.height}, theme::kGroundSolid);
@@ -75,7 +50,8 @@ class TimelinePanel final : public Panel {
         gap_.reset();
         tip_.clear();
         find_steps(context);
-        draw_axis(context, list);
+        view_.draw_axis(list, area_.y, area_.y + area_.height,
+                        context.profile.recorder().first_begin().value_or(Nanoseconds{}), context.now);
         for (std::size_t i = 0; i < tracks_.size(); ++i) draw_label(context, list, i);
         list.PushClipRect({area_.x, area_.y}, {area_.x + area_.width, area_.y + area_.height}, true);
         draw_frames(context, list);
@@ -95,18 +71,16 @@ class TimelinePanel final : public Panel {
     };
     static constexpr float kLabels = 96.0F, kMostLabels = 160.0F, kTallestRow = 64.0F;
     static constexpr float kRoomForArcs = 36.0F;  // a row at least as tall has curves above its spans
-    static constexpr float kFoundSpan = 24.0F;    // pixels at least of a span that is brought into view
     static constexpr float kMarkedStep = 24.0F, kLabelledGap = 40.0F, kElidedGap = 100.0F;  // pixels at least
-    static constexpr Nanoseconds kShortest = std::chrono::microseconds(1), kLongest = std::chrono::seconds(10);
-    static constexpr std::size_t kMarkedSteps = 64, kStepRows = 2;
+    static constexpr std::size_t kStepRows = 2;
 
     /// Takes the spans of a step that was chosen among the kept ones: the profile may no longer have them.
     void take_spike(const PanelContext& context) {
         if (context.selection.spike == spike_) return;
         spike_ = context.selection.spike;
         spike_tracks_.clear();
-        follows_ = spike_ == nullptr;
-        if (follows_) return;
+        view_.follow(spike_ == nullptr);
+        if (spike_ == nullptr) return;
         for (const SpanRecord& span : spike_->step.spans) {
             auto track = std::ranges::find(spike_tracks_, span.track, &Track::name);
             if (track == spike_tracks_.end()) {
@@ -115,12 +89,7 @@ class TimelinePanel final : public Panel {
             }
             track->spans.push_back(span);
         }
-        show_step(spike_->step);
-    }
-
-    void show_step(const Step& step) {
-        span_ = std::clamp(step.length() * 11 / 10, kShortest, kLongest);
-        end_ = step.end + step.length() / 20;
+        view_.show(spike_->step.begin, spike_->step.end);
     }
 
     /// Shows the newest step whose passes were timed.
@@ -132,8 +101,7 @@ class TimelinePanel final : public Panel {
             if (step.spans.size() > 1) newest = &step;
         context.selection.spike = spike_ = nullptr;
         spike_tracks_.clear();
-        follows_ = false;
-        show_step(*newest);
+        view_.show(newest->begin, newest->end);
     }
 
     void order_tracks(const PanelContext& context) {
@@ -156,6 +124,7 @@ class TimelinePanel final : public Panel {
             labels_ =
                 std::max(labels_, std::min(width_of(context.text(track->name)) + 12, kMostLabels * context.scale));
         area_ = {at.x + labels_, at.y, std::max(available.x - labels_, 40.0F), std::max(available.y, 4 * line)};
+        view_.place(area_.x, area_.width);
         lanes_ = area_.y + line + 4;
         // Of the rows below the lanes, only those that leave each lane the height of its name.
         const float below = area_.y + area_.height - lanes_ - line * static_cast<float>(tracks_.size());
@@ -176,8 +145,8 @@ class TimelinePanel final : public Panel {
     }
 
     void draw_head(const PanelContext& context) {
-        if (ImGui::SmallButton(follows_ ? "following" : "follow (F)") || is_typed('F')) {
-            follows_ = true;
+        if (ImGui::SmallButton(view_.follows() ? "following" : "follow (F)") || is_typed('F')) {
+            view_.follow(true);
             context.selection.spike = nullptr;
         }
         if (ImGui::IsItemHovered())
@@ -190,9 +159,9 @@ class TimelinePanel final : public Panel {
         if (spike_ != nullptr && go_on_beside(least))
             draw_line(fmt::format("step {}, kept", spike_->step.execution), theme::kBad);
         if (go_on_beside(least))
-            draw_line(fmt::format("{} shown, to {} {} now", human_time(span_),
-                                  human_time(std::chrono::abs(context.now - end_)),
-                                  end_ <= context.now ? "before" : "after"));
+            draw_line(fmt::format("{} shown, to {} {} now", human_time(view_.length()),
+                                  human_time(std::chrono::abs(context.now - view_.end())),
+                                  view_.end() <= context.now ? "before" : "after"));
         if (go_on_beside(least))
             draw_muted_line(fmt::format("clocks: {}; wheel zooms, drag pans", clocks_text(context)),
                             "the axis is the time since the first span");
@@ -221,19 +190,8 @@ class TimelinePanel final : public Panel {
     void handle_input() {
         const ImGuiIO& io = ImGui::GetIO();
         pointer_.update();
-        if (pointer_.is_dragged()) {
-            end_ -= Nanoseconds(
-                std::llround(static_cast<double>(io.MouseDelta.x) / area_.width * static_cast<double>(span_.count())));
-            follows_ = follows_ && io.MouseDelta.x == 0.0F;
-        }
-        if (!is_hovered_ || io.MouseWheel == 0.0F) return;
-        // The time under the pointer stays where it is.
-        const double along = std::clamp((io.MousePos.x - area_.x) / area_.width, 0.0F, 1.0F);
-        const auto pointed = static_cast<double>(end_.count()) - (1.0 - along) * static_cast<double>(span_.count());
-        const double wanted = static_cast<double>(span_.count()) * std::pow(0.8, static_cast<double>(io.MouseWheel));
-        span_ = Nanoseconds(std::llround(
-            std::clamp(wanted, static_cast<double>(kShortest.count()), static_cast<double>(kLongest.count()))));
-        if (!follows_) end_ = Nanoseconds(std::llround(pointed + (1.0 - along) * static_cast<double>(span_.count())));
+        if (pointer_.is_dragged()) view_.pan(io.MouseDelta.x);
+        if (is_hovered_ && io.MouseWheel != 0.0F) view_.zoom(io.MouseWheel, io.MousePos.x);
     }
 
     /// If no call of the selected pass is in the picture, moves its newest call to the middle, wide enough to be seen.
@@ -243,23 +201,15 @@ class TimelinePanel final : public Panel {
             for (auto span = track->spans.rbegin(); track->name == selection.track && span != track->spans.rend();
                  ++span) {
                 if (span->name != selection.pass) continue;
-                if (span->end > begin() && span->begin < end_) return;
+                if (span->end > begin() && span->begin < view_.end()) return;
                 if (newest == nullptr) newest = &*span;
             }
-        if (newest == nullptr) return;
-        follows_ = false;
-        const double widest = static_cast<double>(newest->length().count()) * area_.width / kFoundSpan;
-        span_ = std::clamp(std::min(span_, Nanoseconds(std::llround(widest))), kShortest, kLongest);
-        end_ = (newest->begin + newest->end) / 2 + span_ / 2;
+        if (newest != nullptr) view_.bring_into_view(newest->begin, newest->end);
     }
 
-    Nanoseconds begin() const { return end_ - span_; }
-    float right() const { return area_.x + area_.width; }
-    float x_of(Nanoseconds time) const {
-        const double along = static_cast<double>((time - begin()).count()) * pixels_per_nanosecond_;
-        const double width = area_.width;
-        return area_.x + static_cast<float>(std::clamp(along, -width, 2 * width));
-    }
+    Nanoseconds begin() const { return view_.begin(); }
+    float right() const { return view_.right(); }
+    float x_of(Nanoseconds time) const { return view_.x_of(time); }
     /// Upper edge of a track's spans: the curves of a selected pass are above them, the critical path is below.
     float top_of(std::size_t track) const {
         return lanes_ + static_cast<float>(track) * row_ + (row_ >= kRoomForArcs ? 12.0F : 1.0F);
@@ -272,46 +222,6 @@ class TimelinePanel final : public Panel {
         const ImVec2 mouse = ImGui::GetIO().MousePos;
         return is_hovered_ && mouse.x >= std::max(left, area_.x) && mouse.x < to_right && mouse.y >= top &&
                mouse.y < bottom;
-    }
-
-    /// The smallest number not below `nanoseconds` that is 1, 2 or 5 times a power of ten.
-    static Nanoseconds round_up(double nanoseconds) {
-        double step = std::pow(10.0, std::floor(std::log10(std::max(nanoseconds, 1.0))));
-        for (const double factor : {2.0, 2.5, 2.0})
-            if (step < nanoseconds) step *= factor;
-        return Nanoseconds(std::llround(step));
-    }
-    /// Seconds, with as many digits as lines at distance `apart` need.
-    static std::string axis_text(Nanoseconds time, Nanoseconds apart) {
-        int digits = 0;
-        for (std::int64_t unit = 1'000'000'000; unit > apart.count() && digits < 9; unit /= 10) ++digits;
-        return fmt::format("{:.{}f} s", static_cast<double>(time.count()) * 1e-9, digits);
-    }
-
-    /// Lines at round times since the first span, which move with the spans; and a line at the present.
-    void draw_axis(const PanelContext& context, ImDrawList& list) const {
-        const Nanoseconds origin = context.profile.recorder().first_begin().value_or(Nanoseconds{});
-        const double each_pixel = static_cast<double>(span_.count()) / area_.width;
-        Nanoseconds apart = round_up(100 * each_pixel);
-        const float widest =
-            std::max(width_of(axis_text(begin() - origin, apart)), width_of(axis_text(end_ - origin, apart)));
-        apart = std::max(apart, round_up((widest + 16) * each_pixel));
-        const float now = context.now >= begin() && context.now <= end_ ? x_of(context.now) : 2 * right();
-        const float now_width = width_of("now"),
-                    now_at = now + 3 + now_width <= right() ? now + 3 : now - 3 - now_width;
-        const Nanoseconds since = begin() - origin;
-        auto line = since / apart * apart + (since.count() > 0 ? apart : Nanoseconds{});
-        for (; line < end_ - origin; line += apart) {
-            const float x = x_of(origin + line);
-            list.AddLine({x, area_.y}, {x, area_.y + area_.height}, theme::kRaised);
-            const std::string text = axis_text(line, apart);
-            const float left = x + 3, to_right = left + width_of(text);
-            if (to_right > right() || (left < now_at + now_width + 4 && to_right > now_at - 4)) continue;
-            list.AddText({left, area_.y}, theme::kMuted, text.c_str());
-        }
-        if (now > right()) return;
-        list.AddLine({now, area_.y}, {now, area_.y + area_.height}, theme::kAccent);
-        list.AddText({now_at, area_.y}, theme::kAccent, "now");
     }
 
     /// The lane's name, and below it, where there is room, the error of its times.
@@ -334,35 +244,15 @@ class TimelinePanel final : public Panel {
         steps_.clear();
         const auto add = [&](const Step& step, std::shared_ptr<const profile::PlanFacts> plan) {
             const bool is_marked = plan != nullptr && x_of(step.end) - x_of(step.begin) >= kMarkedStep;
-            const StepMarks* marks = is_marked ? &marks_of(context, step, *plan) : nullptr;
+            const StepMarks* marks =
+                is_marked ? &marks_.of(context.profile, step, *plan, spike_.get(), steps_) : nullptr;
             steps_.push_back({&step, std::move(plan), marks});
         };
         if (spike_ != nullptr) return add(spike_->step, spike_->plan);
         for (const profile::PlanSteps& steps : context.profile.steps())
             for (const Step& step : steps.newest)
-                if (step.end >= begin() && step.begin <= end_) add(step, context.profile.plan(step.plan));
+                if (step.end >= begin() && step.begin <= view_.end()) add(step, context.profile.plan(step.plan));
         std::ranges::stable_sort(steps_, {}, [](const ShownStep& shown) { return shown.step->begin; });
-    }
-
-    const StepMarks& marks_of(const PanelContext& context, const Step& step, const profile::PlanFacts& plan) {
-        const auto [marks, is_new] = marks_.try_emplace(
-            {step.plan, step.execution, step.begin, step.end, step.spans.size(), plan.passes.size()});
-        if (is_new) {
-            const profile::StepSurroundings around =
-                spike_ != nullptr ? spike_->around : context.profile.surroundings(step);
-            marks->second = {hand_overs(step, plan), around.from_others, critical_path(step, plan),
-                             spans_of_passes(step, plan),
-                             idle_gaps(step, plan, context.profile.recorder().names(), step.length() / 50, around)};
-            if (marks_.size() > kMarkedSteps) forget_marks(marks->first);
-        }
-        return marks->second;
-    }
-    /// Drops all marks that are not in the picture, except `but`.
-    void forget_marks(const MarkedStep& but) {
-        std::erase_if(marks_, [&](const auto& entry) {
-            return entry.first != but &&
-                   std::ranges::none_of(steps_, [&](const ShownStep& shown) { return shown.marks == &entry.second; });
-        });
     }
 
     /// A bracket below the lanes for every step; overlapping ones go to another row, if there is one.
@@ -380,7 +270,7 @@ class TimelinePanel final : public Panel {
             *row = x1;
             const float y = foot_ + static_cast<float>(row - reached.begin()) * (line + 2);
             list.AddRectFilled({x0 + 1, y}, {x1 - 1, y + line + 1}, theme::kLine, 2.0F);
-            if (is_pointed(x0, y, x1, y + line + 2)) tip_ = explain(context, *shown.step);
+            if (is_pointed(x0, y, x1, y + line + 2)) tip_ = tip_of_step(context, *shown.step);
             const float from = std::max(x0, area_.x) + 4, room = std::min(x1, right()) - from - 4;
             const std::string brief = fmt::format("step {}", shown.step->execution);
             const std::string text = fmt::format("{}, {}", brief, human_time(shown.step->length()));
@@ -396,13 +286,13 @@ class TimelinePanel final : public Panel {
         const float bottom = area_.y + area_.height, line = ImGui::GetTextLineHeight();
         float drawn_to = area_.x;
         for (auto frame = std::ranges::lower_bound(frames, begin(), {}, &profile::FrameTimes::shown);
-             frame != frames.end() && frame->shown < end_; ++frame) {
+             frame != frames.end() && frame->shown < view_.end(); ++frame) {
             const float x = x_of(frame->shown);
             const ImU32 color = frame->late ? theme::kBad : theme::kGood;
             list.AddTriangleFilled({x - 4, bottom}, {x + 4, bottom}, {x, bottom - 7}, color);
             const std::string text = fmt::format("frame {}", frame->index);
             const float left = std::max(x - 4, area_.x), width = width_of(text);
-            if (is_pointed(x - 4, bottom - 8, x + 4, bottom)) tip_ = explain(*frame);
+            if (is_pointed(x - 4, bottom - 8, x + 4, bottom)) tip_ = tip_of_frame(*frame);
             if (left < drawn_to || left + width > right()) continue;
             list.AddText({left, bottom - 8 - line}, color, text.c_str());
             drawn_to = left + width + 8;
@@ -423,7 +313,7 @@ class TimelinePanel final : public Panel {
             before = &*std::prev(span);
             reached = x_of(before->end);
         }
-        for (; span != track.spans.end() && span->begin < end_;) {
+        for (; span != track.spans.end() && span->begin < view_.end();) {
             const float left = x_of(span->begin), right = std::max(x_of(span->end), left + 1.0F);
             if (before != nullptr && left - reached >= kLabelledGap &&
                 (before->plan != span->plan || before->execution != span->execution) && !is_explained(*span))
@@ -443,9 +333,7 @@ class TimelinePanel final : public Panel {
             // Skips spans that would be drawn into the same pixel.
             if (right - left <= 1.0F && span != track.spans.end() && x_of(span->end) < right) {
                 is_crowded = true;
-                const Nanoseconds next =
-                    begin() + Nanoseconds(std::llround(static_cast<double>(right - area_.x) / area_.width *
-                                                       static_cast<double>(span_.count())));
+                const Nanoseconds next = view_.time_at(right);
                 span = std::lower_bound(span, track.spans.end(), next,
                                         [](const SpanRecord& each, Nanoseconds time) { return each.end < time; });
             }
@@ -458,7 +346,7 @@ class TimelinePanel final : public Panel {
         const Track& track = *tracks_[index];
         float reached = area_.x - area_.width;
         for (auto span = std::ranges::lower_bound(track.spans, begin(), {}, &SpanRecord::end);
-             span != track.spans.end() && span->begin < end_; ++span) {
+             span != track.spans.end() && span->begin < view_.end(); ++span) {
             const bool is_drawn = x_of(span->end) - x_of(span->begin) > 1.0F;
             if (is_drawn || span->name != context.selection.pass || x_of(span->begin) < reached) continue;
             reached = x_of(span->begin) + 2.0F;
@@ -482,7 +370,7 @@ class TimelinePanel final : public Panel {
         for (const ShownStep& shown : steps_) {
             if (shown.marks == nullptr) continue;
             for (profile::IdleGap gap : shown.marks->gaps) {
-                if (gap.track != track.name || gap.end < begin() || gap.begin > end_) continue;
+                if (gap.track != track.name || gap.end < begin() || gap.begin > view_.end()) continue;
                 const auto next = std::ranges::lower_bound(track.spans, gap.begin, {}, &SpanRecord::begin);
                 if (next != track.spans.end()) gap.end = std::min(gap.end, next->begin);
                 draw_gap(list, index, gap);
@@ -521,7 +409,7 @@ class TimelinePanel final : public Panel {
             const ImVec2 a = end_of(from), b = begin_of(to);
             draw_arrow(list, a, b, context.selection.is(to.name, to.track) ? theme::kAccent : theme::kText);
             if (is_hovered_ && distance_to_line(ImGui::GetIO().MousePos, a, b) <= kReach)
-                tip_ = explain(context, from, to, wait.took, shown.plan->hand_over_cost);
+                tip_ = tip_of_wait(context, from, to, wait.took, shown.plan->hand_over_cost);
         }
         for (const profile::StepHandOver& wait : shown.marks->from_others) {
             const SpanRecord& to = step.spans[wait.to];
@@ -545,7 +433,7 @@ class TimelinePanel final : public Panel {
         };
         for (const std::uint32_t each : shown.marks->critical) {
             const SpanRecord& span = step.spans[each];
-            if (span.end < begin() || span.begin > end_) continue;
+            if (span.end < begin() || span.begin > view_.end()) continue;
             if (std::exchange(track, span.track) != span.track) row = bottom_of(row_of(span.track)) + 2;
             const float x0 = x_of(span.begin), x1 = x_of(span.end);
             if (is_hovered_ && is_pointed(x0, row - 3, std::max(x1, x0 + 1), row + 3))
@@ -581,41 +469,8 @@ class TimelinePanel final : public Panel {
             const Curve curve{a, {a.x, a.y - rise}, {b.x, b.y - rise}, b};
             list.AddBezierCubic(curve.a, curve.control_a, curve.control_b, curve.b,
                                 to == index ? theme::kGood : theme::kAccent, 2.0F);
-            if (is_hovered_ && curve.is_near(ImGui::GetIO().MousePos)) tip_ = explain(context, plan, each);
+            if (is_hovered_ && curve.is_near(ImGui::GetIO().MousePos)) tip_ = tip_of_dependency(context, plan, each);
         }
-    }
-
-    static std::string explain(const PanelContext& context, const SpanRecord& from, const SpanRecord& to,
-                               Nanoseconds took, Nanoseconds expected) {
-        return fmt::format(
-            "{} on {} waited for {} on {}\nand began {} after that had ended; a hand-over is expected to cost "
-            "{}",
-            context.text(to.name), context.text(to.track), context.text(from.name), context.text(from.track),
-            human_time(took), human_time(expected));
-    }
-    static std::string explain(const PanelContext& context, const profile::PlanFacts& plan,
-                               const profile::Dependency& each) {
-        const std::string_view from = context.text(plan.passes[each.from].name),
-                               to = context.text(plan.passes[each.to].name);
-        if (each.resource == profile::kNone) return fmt::format("{} needs what {} writes", to, from);
-        const profile::ResourceFacts& resource = plan.resources[each.resource];
-        return fmt::format("{} needs {} of {}\n{}, version {}", to, resource.name, from, human_bytes(resource.bytes),
-                           each.version);
-    }
-    static std::string explain(const PanelContext& context, const Step& step) {
-        const auto& all = context.profile.steps();
-        const auto of_plan = std::ranges::find(all, step.plan, &profile::PlanSteps::plan);
-        std::string text = fmt::format("step {} of plan {}: {} passes in {}", step.execution, step.plan,
-                                       step.spans.size(), human_time(step.length()));
-        if (of_plan != all.end() && of_plan->later.count() > 0)
-            text += fmt::format("\nhalf of {} steps take no longer than {}", of_plan->later.count(),
-                                human_time(of_plan->later.quantile(0.5)));
-        return text;
-    }
-    static std::string explain(const profile::FrameTimes& frame) {
-        return fmt::format("frame {} was shown here{}\ndecode {}, queue {}, present {}", frame.index,
-                           frame.late ? ", too late" : "", human_time(frame.decode), human_time(frame.queued),
-                           human_time(frame.present));
     }
 
     static void draw_arrow(ImDrawList& list, ImVec2 from, ImVec2 to, ImU32 color) {
@@ -629,34 +484,15 @@ class TimelinePanel final : public Panel {
     /// The tooltip of what is under the pointer: a line, a step or a frame; a span, a gap, or a lane's name.
     void explain_pointed(const PanelContext& context) const {
         if (!tip_.empty()) return set_tooltip(tip_);
-        if (pointed_at_ != nullptr) return explain(context, *pointed_at_);
+        if (pointed_at_ != nullptr) return set_tooltip(tip_of_span(context, *pointed_at_));
         if (gap_)
             return set_tooltip(fmt::format("{} idle for {}\n{}", context.text(gap_->track),
                                            human_time(gap_->end - gap_->begin), gap_->reason));
         const ImVec2 mouse = ImGui::GetIO().MousePos;
         if (!is_hovered_ || mouse.x >= area_.x) return;
         for (std::size_t i = 0; i < tracks_.size(); ++i)
-            if (mouse.y >= top_of(i) && mouse.y < bottom_of(i)) explain_lane(context, *tracks_[i]);
-    }
-
-    void explain_lane(const PanelContext& context, const Track& track) const {
-        const profile::TrackClock* clock = clock_of(track.name);
-        const std::string stamps = clock == nullptr
-                                       ? std::string("stamped by the host's clock")
-                                       : fmt::format("its clock is known to \u00b1{}; it drifts by {:.2f} ppm",
-                                                     human_time(clock->error), clock->drift_ppm);
-        set_tooltip(fmt::format("{}\n{}", context.text(track.name), stamps));
-    }
-
-    static void explain(const PanelContext& context, const SpanRecord& span) {
-        const profile::PassProfile* pass = context.profile.find(span.name, span.track);
-        const std::string_view name = context.text(span.name), track = context.text(span.track);
-        std::string text = fmt::format("{} on {}\n{}", name, track, human_time(span.length()));
-        if (pass != nullptr) text += fmt::format(", median {}", human_time(pass->quantile(0.5)));
-        text += fmt::format("\nstep {}", span.execution);
-        const auto facts = pass != nullptr ? context.profile.facts(*pass) : nullptr;
-        if (facts != nullptr && !facts->kernel.empty()) text += fmt::format("\n{}: {}", facts->kernel, facts->reason);
-        set_tooltip(text);
+            if (mouse.y >= top_of(i) && mouse.y < bottom_of(i))
+                set_tooltip(tip_of_lane(context, tracks_[i]->name, clock_of(tracks_[i]->name)));
     }
 
     /// A click outside all spans clears the selection.
@@ -671,15 +507,15 @@ class TimelinePanel final : public Panel {
     std::vector<const Track*> tracks_;
     std::vector<profile::TrackClock> clocks_;
     std::vector<ShownStep> steps_;  // in the picture, by begin
-    std::map<MarkedStep, StepMarks> marks_;
-    Nanoseconds span_ = std::chrono::milliseconds(500), end_{}, newest_{};
-    bool follows_ = true, wants_step_ = false;
+    MarkedSteps marks_;
+    TimeView view_;
+    Nanoseconds newest_{};  // end of the newest span
+    bool wants_step_ = false;
     ClickOrDrag pointer_;
     std::shared_ptr<const profile::Spike> spike_;  // as chosen when its spans were sorted into tracks
     std::vector<Track> spike_tracks_;
     std::optional<profile::IdleGap> gap_;  // under the pointer
     Area area_;
-    double pixels_per_nanosecond_ = 0;
     float labels_ = kLabels;                 // pixels of the names of the lanes
     float lanes_ = 0, row_ = 20, foot_ = 0;  // where the lanes begin, their height, and where the steps begin
     std::size_t step_rows_ = kStepRows;

@@ -31,6 +31,15 @@ struct ViewArguments {
     viewer::ViewerOptions viewer;
 };
 
+auto number_from(double least, double most) {
+    return [least, most](const std::string& text) -> std::string {
+        double number = 0;
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+        if (error == std::errc{} && end == text.data() + text.size() && number >= least && number <= most) return "";
+        return fmt::format("{} is no number from {} to {}", text, least, most);  // a NaN fails both comparisons
+    };
+}
+
 /// 8-bit RGBA in the sinks' format; to_unorm8 restores the same bytes.
 void to_hwc(const present::Picture& picture, std::vector<float>& hwc) {
     hwc.clear();
@@ -191,17 +200,12 @@ void add_view(CLI::App& app, Action& action) {
     command
         ->add_option("--scale", viewer.scale,
                      "Scale of text and distances (default: the display's), as far as the window has room")
-        ->check(CLI::Range(0.5, 8.0).description(""))
+        ->check(number_from(0.5, 8))
         ->type_name("FACTOR");
     command->add_flag("--full-screen", viewer.full_screen, "Start in full screen")->excludes(headless);
     command->add_flag("--loop", viewer.loop, "Start over at the clip's end");
     command->add_option("--speed", viewer.speed, "Speed of playback (default 1)")
-        ->check([](const std::string& text) -> std::string {
-            double factor = 0;
-            const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), factor);
-            if (error == std::errc{} && end == text.data() + text.size() && factor >= 0.01 && factor <= 100) return "";
-            return text + " is no number from 0.01 to 100";  // a NaN fails both comparisons
-        })
+        ->check(number_from(0.01, 100))
         ->type_name("FACTOR");
     command->add_flag_callback(
         "--no-overlay", [&viewer] { viewer.overlay = false; }, "Start with the profiler hidden");

@@ -17,6 +17,25 @@ TEST_F(Panels, ATextThatIsTooLongLosesAnEndToAnEllipsis) {
     EXPECT_EQ(elided("residual.2", 27), "") << "not even a letter fits";
     EXPECT_EQ(elided("\u00e9\u00e9\u00e9\u00e9\u00e9", 34), "\u00e9...") << "whole characters";
     EXPECT_EQ(elided("", 0), "");
+    EXPECT_EQ(elided("60.0 ms", 48, Cut::Whole), "...") << "\"6...\" would be another number";
+    EXPECT_EQ(elided("60.0 ms", 20, Cut::Whole), "");
+    ImGui::EndFrame();
+}
+
+TEST_F(Panels, ATextGoesOnInAnotherLineAsLongAsThereIsRoom) {
+    picture();
+    ImGui::NewFrame();
+    const auto lines = [](const char* text, float width, float height) {
+        return wrapped(text, width, height, *ImGui::GetFont(), ImGui::GetFontSize());
+    };
+    EXPECT_EQ(lines("one two\nthree", 200, 100), "one two\nthree");
+    EXPECT_EQ(lines("one two three", 50, 100), "one two\nthree");
+    EXPECT_EQ(lines("one two three", 50, 25), "one ...") << "another line of 13 pixels has no room";
+    EXPECT_EQ(lines("one two\nthree", 90, 25), "one two...");
+    EXPECT_EQ(lines("abcdefghij", 35, 100), "abcde\nfghij") << "a word without a blank is broken";
+    EXPECT_EQ(lines("\u00e9\u00e9\u00e9", 1, 100), "\u00e9\n\u00e9\n\u00e9") << "whole characters";
+    EXPECT_EQ(lines("one", 200, 12), "");
+    EXPECT_EQ(lines("", 200, 100), "");
     ImGui::EndFrame();
 }
 

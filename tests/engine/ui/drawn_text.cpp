@@ -24,6 +24,51 @@ std::map<std::pair<float, float>, Glyph> glyphs_of(const ImFontAtlas& atlas) {
     return glyphs;
 }
 
+std::vector<Letter> all_letters_of(const ImDrawList& list) {
+    const auto glyphs = glyphs_of(*ImGui::GetIO().Fonts);
+    std::vector<Letter> letters;
+    for (const ImDrawCmd& command : list.CmdBuffer)
+        for (unsigned i = 0; i + 6 <= command.ElemCount; i += 3) {
+            const ImDrawIdx* index = &list.IdxBuffer[static_cast<int>(command.IdxOffset + i)];
+            const ImDrawVert &low = list.VtxBuffer[static_cast<int>(command.VtxOffset) + index[0]],
+                             &high = list.VtxBuffer[static_cast<int>(command.VtxOffset) + index[2]];
+            const auto found = glyphs.find({low.uv.x, low.uv.y});
+            if (index[2] != index[0] + 2 || found == glyphs.end()) continue;
+            const ImFontGlyph& glyph = *found->second.glyph;
+            Letter letter;
+            letter.letter = static_cast<ImWchar>(glyph.Codepoint);
+            letter.begin = low.pos.x - glyph.X0;
+            letter.end = letter.begin + glyph.AdvanceX;
+            letter.space = found->second.space;
+            letter.place = {low.pos.x, low.pos.y, low.pos.x + glyph.X1 - glyph.X0, low.pos.y + glyph.Y1 - glyph.Y0};
+            letter.place.Expand(-0.4F);  // a full stop is a pixel wide
+            letter.seen = letter.place;
+            letter.seen.ClipWith(ImRect(command.ClipRect));
+            letter.seen.ClipWith({low.pos, high.pos});  // ImGui itself cuts glyphs at the edges of items
+            letters.push_back(letter);
+            i += 3;
+        }
+    return letters;
+}
+
+std::vector<Text> joined(const std::vector<Letter>& letters) {
+    std::vector<Text> texts;
+    for (const Letter& each : letters) {
+        const float gap = texts.empty() ? -1.0F : each.begin - texts.back().letters.back().end;
+        const bool goes_on = gap > -1.0F && gap < 1.5F * each.space &&
+                             each.place.Min.y < texts.back().place.Max.y + 3 &&
+                             each.place.Max.y > texts.back().place.Min.y - 3;
+        if (!goes_on) texts.push_back({"", each.place, {}});
+        if (goes_on && gap > 0.5F * each.space) texts.back().text += ' ';
+        std::array<char, 5> letter{};
+        ImTextCharToUtf8(letter.data(), each.letter);
+        texts.back().text += letter.data();
+        texts.back().place.Add(each.place);
+        texts.back().letters.push_back(each);
+    }
+    return texts;
+}
+
 /// The window whose contents are in that list, or null.
 const ImGuiWindow* window_of(const ImDrawList& list) {
     for (const ImGuiWindow* window : GImGui->Windows)
@@ -67,50 +112,12 @@ bool is_cut(const Text& text, const ImGuiWindow* window) {
 }  // namespace
 
 std::vector<Letter> letters_of(const ImDrawList& list) {
-    const auto glyphs = glyphs_of(*ImGui::GetIO().Fonts);
-    std::vector<Letter> letters;
-    for (const ImDrawCmd& command : list.CmdBuffer)
-        for (unsigned i = 0; i + 6 <= command.ElemCount; i += 3) {
-            const ImDrawIdx* index = &list.IdxBuffer[static_cast<int>(command.IdxOffset + i)];
-            const ImDrawVert &low = list.VtxBuffer[static_cast<int>(command.VtxOffset) + index[0]],
-                             &high = list.VtxBuffer[static_cast<int>(command.VtxOffset) + index[2]];
-            const auto found = glyphs.find({low.uv.x, low.uv.y});
-            if (index[2] != index[0] + 2 || found == glyphs.end()) continue;
-            const ImFontGlyph& glyph = *found->second.glyph;
-            Letter letter;
-            letter.letter = static_cast<ImWchar>(glyph.Codepoint);
-            letter.begin = low.pos.x - glyph.X0;
-            letter.end = letter.begin + glyph.AdvanceX;
-            letter.space = found->second.space;
-            letter.place = {low.pos.x, low.pos.y, low.pos.x + glyph.X1 - glyph.X0, low.pos.y + glyph.Y1 - glyph.Y0};
-            letter.place.Expand(-0.4F);  // a full stop is a pixel wide
-            letter.seen = letter.place;
-            letter.seen.ClipWith(ImRect(command.ClipRect));
-            letter.seen.ClipWith({low.pos, high.pos});  // ImGui itself cuts glyphs at the edges of items
-            if (letter.seen.Min.x < letter.seen.Max.x && letter.seen.Min.y < letter.seen.Max.y)
-                letters.push_back(letter);
-            i += 3;
-        }
+    std::vector<Letter> letters = all_letters_of(list);
+    std::erase_if(letters, [](const Letter& letter) { return !letter.is_seen(); });
     return letters;
 }
 
-std::vector<Text> texts_of(const ImDrawList& list) {
-    std::vector<Text> texts;
-    for (const Letter& each : letters_of(list)) {
-        const float gap = texts.empty() ? -1.0F : each.begin - texts.back().letters.back().end;
-        const bool goes_on = gap > -1.0F && gap < 1.5F * each.space &&
-                             each.place.Min.y < texts.back().place.Max.y + 3 &&
-                             each.place.Max.y > texts.back().place.Min.y - 3;
-        if (!goes_on) texts.push_back({"", each.place, {}});
-        if (goes_on && gap > 0.5F * each.space) texts.back().text += ' ';
-        std::array<char, 5> letter{};
-        ImTextCharToUtf8(letter.data(), each.letter);
-        texts.back().text += letter.data();
-        texts.back().place.Add(each.place);
-        texts.back().letters.push_back(each);
-    }
-    return texts;
-}
+std::vector<Text> texts_of(const ImDrawList& list) { return joined(letters_of(list)); }
 
 std::vector<std::string> layout_faults() {
     std::vector<std::string> faults;
@@ -130,9 +137,11 @@ std::vector<std::string> layout_faults() {
     for (int i = 0; i < data.CmdListsCount; ++i) {
         const ImDrawList& list = *data.CmdLists[i];
         const ImGuiWindow* const window = window_of(list);
+        if (window == nullptr)  // no window scrolls it
+            for (const Text& text : joined(all_letters_of(list)))
+                if (!display.Contains(text.place)) faults.push_back(describe(text) + " lies outside the display");
         for (Text& text : texts_of(list)) {
             if (is_cut(text, window)) faults.push_back(describe(text) + " is cut off");
-            if (!display.Contains(text.place)) faults.push_back(describe(text) + " lies outside the display");
             all.push_back(std::move(text));
         }
     }

@@ -14,6 +14,7 @@ struct Letter {
     ImRect seen;   ///< what is not clipped of it
     ImWchar letter = 0;
     float begin = 0.0F, end = 0.0F, space = 0.0F;  ///< where it begins, where the next one does, and a blank's width
+    bool is_seen() const { return seen.Min.x < seen.Max.x && seen.Min.y < seen.Max.y; }
     /// But for the smoothed edge that may be a pixel beyond a line's height.
     bool is_whole() const {
         return place.Min.x >= seen.Min.x && place.Max.x <= seen.Max.x && place.Min.y + 1 >= seen.Min.y &&

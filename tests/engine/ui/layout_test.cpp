@@ -21,8 +21,8 @@ struct Size {
     std::uint32_t width, height;
 };
 constexpr std::array kScales{1.0F, 1.5F, 2.0F, 3.0F};
-constexpr std::array kSizes{Size{640, 360},   Size{800, 600},   Size{1024, 768},  Size{1280, 720}, Size{1366, 768},
-                            Size{1920, 1080}, Size{1080, 1920}, Size{2560, 1440}, Size{3840, 2160}};
+constexpr std::array kSizes{Size{400, 640},  Size{640, 360},   Size{800, 600},   Size{1024, 768},  Size{1280, 720},
+                            Size{1366, 768}, Size{1920, 1080}, Size{1080, 1920}, Size{2560, 1440}, Size{3840, 2160}};
 
 /// With the library's own fonts and style, and with what a decoder of a hundred passes on five lanes leaves behind.
 class Layout : public Panels {

@@ -49,6 +49,7 @@ TEST(Usage, WhatCannotBeUnderstoodEndsWithExitCode2AndSaysWhy) {
         {{"view", "a.safetensors", "--weights", "w", "--screenshot", "a.jpg"}, "must end in .png: a.jpg"},
         {{"view", "a.safetensors", "--weights", "w", "--speed", "nan"}, "nan is no number from 0.01 to 100"},
         {{"view", "a.safetensors", "--weights", "w", "--speed", "2x"}, "2x is no number from 0.01 to 100"},
+        {{"view", "a.safetensors", "--weights", "w", "--scale", "nan"}, "nan is no number from 0.5 to 8"},
         {{"view", "a.safetensors", "--weights", "w", "--frames", "0"}, "--frames"},
         {{"view", "a.safetensors", "--weights", "w", "--headless", "--loop"}, "nothing would end it: add --frames N"},
         {{"bench"}, "subcommand is required"},
