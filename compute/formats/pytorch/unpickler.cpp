@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <charconv>
 #include <cstring>
 #include <deque>
 #include <optional>
+#include <tuple>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -32,7 +34,7 @@ enum class Function : std::uint8_t {
     Size
 };
 
-struct Nothing {};  // None, booleans, floats, long integers, bytes: values that no tensor's description needs
+struct Nothing {};  // None, booleans, long integers, bytes: values that nothing here needs
 struct Mark {};
 struct Storage {
     std::optional<DType> dtype{};  ///< none: the tensor says it, and `elements` are bytes
@@ -48,8 +50,8 @@ struct Unknown {
 };
 
 /// The unpickler owns texts, containers and tensors: a pickle can refer to one any number of times, and make cycles.
-using Value = std::variant<Nothing, Mark, std::int64_t, const std::string*, Storage, StorageType, DType, Function,
-                           Unknown, Container*, const PickledTensor*>;
+using Value = std::variant<Nothing, Mark, std::int64_t, double, const std::string*, Storage, StorageType, DType,
+                           Function, Unknown, Container*, const PickledTensor*>;
 
 struct Container {
     enum class Kind : std::uint8_t { Tuple, List, Dictionary, Object } kind = Kind::Tuple;
@@ -109,6 +111,7 @@ class Unpickler {
         KG_CHECK(limits_.check(file_));
         KG_TRY(const Value root, pop());
         KG_CHECK(list_value(root, "", 0));
+        list_hints(root);
         made_.bytes = size - rest_.size();
         return std::move(made_);
     }
@@ -581,10 +584,13 @@ class Unpickler {
                 push(number);
                 return true;
             }
-            case 'F':  // FLOAT
-                KG_CHECK(take_line());
-                push(Nothing{});
+            case 'F': {  // FLOAT
+                KG_TRY(const auto line, take_line());
+                double number = 0;
+                std::from_chars(line.data(), line.data() + line.size(), number);
+                push(number);
                 return true;
+            }
             case 'S':  // STRING, in quotes; UNICODE
             case 'V': {
                 KG_TRY(auto line, take_line());
@@ -597,10 +603,13 @@ class Unpickler {
             case '\x89':
                 push(Nothing{});
                 return true;
-            case 'G':  // BINFLOAT
-                KG_CHECK(take(8));
-                push(Nothing{});
+            case 'G': {  // BINFLOAT, the only number that is big-endian
+                KG_TRY(const auto taken, take(8));
+                std::uint64_t bits = 0;
+                for (const std::byte byte : taken) bits = bits << 8U | std::to_integer<std::uint64_t>(byte);
+                push(std::bit_cast<double>(bits));
                 return true;
+            }
             case 'J':  // BININT
             {
                 KG_TRY(const auto number, take_number(4));
@@ -677,15 +686,16 @@ class Unpickler {
     /// listed where it is met first.
     Result<void> list_value(const Value& value, const std::string& name, std::size_t depth) {
         if (const auto* const* found = std::get_if<const PickledTensor*>(&value))
-            return list(**found, name.empty() ? "tensor" : name);
+            return list(**found, name.empty() ? kAlone : name);
         const auto* const* container = std::get_if<Container*>(&value);
         if (container == nullptr || !met_.insert(*container).second) return {};
         if (depth == kDeepest) return corrupt("has containers more than {} deep", kDeepest);
         const Container& in = **container;
         const bool has_keys = in.kind == Container::Kind::Dictionary || in.kind == Container::Kind::Object;
-        if (in.made_by != nullptr && in.made_by->starts_with("torch.") && in.items.empty() && !name.empty() &&
-            names_.insert(name).second)
-            made_.unreadable.emplace(name, *in.made_by);
+        if (in.made_by != nullptr && in.items.empty() && is_of_elements(*in.made_by)) {
+            const std::string named = name.empty() ? kAlone : name;
+            if (index_of_.emplace(named, made_.tensors.size()).second) made_.unreadable.emplace(named, *in.made_by);
+        }
         for (std::size_t i = 0; i + (has_keys ? 1 : 0) < in.items.size(); i += has_keys ? 2 : 1) {
             const Value& item = in.items[i + (has_keys ? 1 : 0)];
             const bool may_hold =
@@ -702,20 +712,52 @@ class Unpickler {
         return {};
     }
 
+    /// Whether what is made by that name is a tensor, of a kind that is not known, or an array.
+    static bool is_of_elements(std::string_view made_by) {
+        return made_by.starts_with("torch.") || made_by.ends_with("multiarray._reconstruct");
+    }
+
+    /// Lists the numbers and texts that a dictionary has beside tensors: {"latents": tensor, "fps": 16}.
+    void list_hints(const Value& root) {
+        const auto* const* container = std::get_if<Container*>(&root);
+        if (container == nullptr || (*container)->kind != Container::Kind::Dictionary) return;
+        const std::vector<Value>& items = (*container)->items;
+        if (std::ranges::none_of(items, [](const Value& v) { return std::holds_alternative<const PickledTensor*>(v); }))
+            return;
+        for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
+            const auto key = key_of(items[i]), value = key_of(items[i + 1]);
+            const auto* number = std::get_if<double>(&items[i + 1]);
+            if (key && (value || number != nullptr))
+                made_.hints.emplace(*key, number != nullptr ? fmt::format("{}", *number) : *value);
+        }
+    }
+
     static std::optional<std::string> key_of(const Value& value) {
         if (const auto* const* text = std::get_if<const std::string*>(&value)) return **text;
         if (const auto* number = std::get_if<std::int64_t>(&value)) return std::to_string(*number);
         return std::nullopt;
     }
 
+    /// An object may have one tensor both as an attribute and as an item.
     Result<void> list(const PickledTensor& tensor, const std::string& name) {
-        if (!names_.insert(name).second) return corrupt("has two tensors {}", tensor::quoted_name(name));
+        const auto [known, is_new] = index_of_.emplace(name, made_.tensors.size());
+        if (!is_new) {
+            const bool is_same = known->second < made_.tensors.size() && !made_.unreadable.contains(name) &&
+                                 is_same_tensor(made_.tensors[known->second], tensor);
+            return is_same ? Result<void>() : corrupt("has two tensors {}", tensor::quoted_name(name));
+        }
         if (made_.tensors.size() == kMostTensors) return corrupt("has more than {} tensors", kMostTensors);
         made_.tensors.push_back(tensor);
         made_.tensors.back().name = name;
         return {};
     }
 
+    static bool is_same_tensor(const PickledTensor& a, const PickledTensor& b) {
+        return std::tie(a.storage, a.dtype, a.offset, a.shape, a.strides) ==
+               std::tie(b.storage, b.dtype, b.offset, b.shape, b.strides);
+    }
+
+    static constexpr const char* kAlone = "tensor";  ///< what is all of the pickle
     std::span<const std::byte> rest_;
     const std::string& file_;
     const CallLimits& limits_;
@@ -726,7 +768,7 @@ class Unpickler {
     std::deque<Container> containers_;
     std::deque<PickledTensor> tensors_;
     std::unordered_set<const Container*> met_;
-    std::unordered_set<std::string> names_;
+    std::unordered_map<std::string, std::size_t> index_of_;  ///< names in made_ -> in its tensors
     std::unordered_map<const Container*, bool> taken_;
     std::unordered_set<std::string> unknown_;
     Unpickled made_;
