@@ -150,10 +150,11 @@ Error no_order(const tensor::Shape& shape, const LatentsWanted& wanted, const Or
                             shape.size(), shape.size() == 1 ? "" : "s")};
     std::vector<std::string> read;
     for (const Axes& axes : orders)
-        read.push_back(fmt::format("as {} {}", text_of(axes), extent(shape, axes.channels)));
+        read.push_back(
+            fmt::format("{}{} as {}", extent(shape, axes.channels), read.empty() ? " channels" : "", text_of(axes)));
     const bool is_packed = shape.size() == 3 && shape.back() == kPacked * wanted.channels;
     return {ErrorCode::InvalidArgument,
-            fmt::format("{}: latents {} have {} channels; {} and takes {}{}{}", file, text, fmt::join(read, ", "),
+            fmt::format("{}: latents {} have {}; {} and takes {}{}{}", file, text, fmt::join(read, ", "),
                         wanted.decoder, wanted.channels, takers_of(extent(shape, orders.front().channels)),
                         is_packed ? ". They look packed, four pixels in one, as diffusers' pipelines keep those of "
                                     "pictures: unpack them first, by the pipeline's _unpack_latents"
@@ -166,9 +167,9 @@ Error contradicted(const tensor::Shape& shape, const LatentsWanted& wanted, cons
     const std::int64_t channels = extent(shape, usual.channels);
     return {
         ErrorCode::InvalidArgument,
-        fmt::format("{}: latents {} have as {} {} channels; {} and takes {}{}. By their values the axis of {} in {} "
+        fmt::format("{}: latents {} have {} channels as {}; {} and takes {}{}. By their values the axis of {} in {} "
                     "is none of channels: if it is, --axes {}",
-                    file, tensor::to_string(shape), text_of(usual), channels, wanted.decoder, wanted.channels,
+                    file, tensor::to_string(shape), channels, text_of(usual), wanted.decoder, wanted.channels,
                     takers_of(channels), wanted.channels, text_of(fitting), fitting.letters)};
 }
 

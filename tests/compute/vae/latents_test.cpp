@@ -174,11 +174,11 @@ TEST_F(LatentsTest, AreReadInTheOrderOfAxesThatHasTheChannels) {
         "info latents [1, 3, 2, 1, 1] are read as [B, T, C, h, w], by the 2 channels; --axes names another order\n");
     EXPECT_EQ(open(test::stored("latents", DType::F32, {1, 5, 7, 1, 1}, counted({35})), {}, wanted).error().message,
               path_ +
-                  ": latents [1, 5, 7, 1, 1] have as [B, C, T, h, w] 5, as [B, T, C, h, w] 7, as [B, T, h, w, C] 1 "
-                  "channels; vae is a Wan 2.1 VAE and takes 2");
+                  ": latents [1, 5, 7, 1, 1] have 5 channels as [B, C, T, h, w], 7 as [B, T, C, h, w], 1 as [B, T, "
+                  "h, w, C]; vae is a Wan 2.1 VAE and takes 2");
     EXPECT_EQ(open(test::stored("latents", DType::F32, {1, 5, 8}, counted({40})), {}, wanted).error().message,
               path_ +
-                  ": latents [1, 5, 8] have as [C, h, w] 1, as [h, w, C] 8 channels; vae is a Wan 2.1 VAE and takes 2. "
+                  ": latents [1, 5, 8] have 1 channels as [C, h, w], 8 as [h, w, C]; vae is a Wan 2.1 VAE and takes 2. "
                   "They look packed, four pixels in one, as diffusers' pipelines keep those of pictures: unpack them "
                   "first, by the pipeline's _unpack_latents");
 }
@@ -223,7 +223,7 @@ TEST_F(LatentsTest, HaveTheirChannelsWhereTheValuesShowThem) {
     };
     EXPECT_EQ(
         refusal(of_another({})),
-        "latents [1, 48, 2, 16, 16] have as [B, C, T, h, w] 48 channels; vae is a Wan 2.1 VAE and takes 16 (48 "
+        "latents [1, 48, 2, 16, 16] have 48 channels as [B, C, T, h, w]; vae is a Wan 2.1 VAE and takes 16 (48 "
         "channels are latents of Wan 2.2). By their values the axis of 16 in [B, T, h, w, C] is none of channels: "
         "if it is, --axes BThwC");
     EXPECT_EQ(of_another({.axes = "BThwC"})->frames, 48);
@@ -238,7 +238,7 @@ TEST_F(LatentsTest, AreReadInTheOrderThatIsSaid) {
     EXPECT_EQ(read({1, 1, 1, 3, 1, 1}, "Chw")->height, 1);
     EXPECT_EQ(refusal(read({2, 1, 3, 2}, "hwC")), "latents [2, 1, 3, 2] have 4 dimensions, the axes hwC are 3");
     EXPECT_EQ(refusal(read({1, 1, 3, 2}, "hwTC", 3)),
-              "latents [1, 1, 3, 2] have as [h, w, T, C] 2 channels;  and takes 3");
+              "latents [1, 1, 3, 2] have 2 channels as [h, w, T, C];  and takes 3");
     for (const std::string wrong : {"hw", "CThwx", "CCThw", "TChwB "})
         EXPECT_EQ(read({1, 1, 3, 2}, wrong).error().message,
                   "axes \"" + wrong +
