@@ -392,8 +392,8 @@ Result<Recognised> recognise(const formats::TensorSource& file, const std::strin
         const auto stranger = stranger_in(file);
         // A variant lacks a few tensors of the family's, another model has a few of them.
         if (stranger && 2 * best.most <= best.all) return fail(not_ours(file, *stranger));
-        constexpr std::size_t kFewer = 10;  // less than a tenth of the tensors is a chance
-        if (best.family != nullptr && kFewer * best.most < best.all)
+        constexpr std::size_t kFewer = 10;  // less than a tenth, among more others, is a chance
+        if (best.family != nullptr && kFewer * best.most < best.all && 2 * best.most < file.tensors().size())
             return fail(
                 not_ours(file, fmt::format("no decoder that is known: {} of the {} tensors of {} are among its {}",
                                            best.most, best.all, best.family->title, file.tensors().size())));
