@@ -41,8 +41,11 @@ Result<const ArchiveEntry*> find_pickle(std::span<const ArchiveEntry> entries, c
         return entry.name.ends_with(kName) && entry.name.find('/') == entry.name.size() - kName.size();
     });
     if (found == entries.end())
-        return fail(ErrorCode::Corrupt,
-                    "{}: a zip archive without data.pkl or *.npy: neither PyTorch nor NumPy saved it", file);
+        return fail(
+            ErrorCode::Corrupt,
+            "{}: a zip archive without data.pkl or *.npy, which neither PyTorch nor NumPy saved{}: unpack it, if "
+            "the file is in it",
+            file, entries.empty() ? "" : ", of " + tensor::quoted_name(entries.front().name));
     if (found->bytes.size() > kLongestPickle)
         return fail(ErrorCode::Corrupt, "{}: a pickle of {} bytes, at most {} are read", file, found->bytes.size(),
                     kLongestPickle);
@@ -183,6 +186,7 @@ Result<TensorSource> source_of(torch_file::Unpickled described, std::span<const 
     KG_CHECK(tensors.put_in_order(options, source.owners));
     source.tensors = tensors.take();
     source.unreadable = std::move(described.unreadable);
+    source.metadata = std::move(described.hints);
     return TensorSource(std::move(source));
 }
 
@@ -198,6 +202,7 @@ Result<TensorSource> arrays_of(std::span<const ArchiveEntry> entries, const Owne
             continue;
         }
         KG_TRY(auto tensor, std::move(read));
+        if (auto number = numpy::number_in(tensor.view)) source.metadata.emplace(array, *std::move(number));
         source.tensors.push_back(std::move(tensor));
         if (entry.inflated) source.owners.push_back(entry.inflated);
     }

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <system_error>
+#include <tuple>
 
 namespace kinetograph::formats {
 
@@ -56,17 +57,6 @@ std::string_view begin_of(std::span<const std::byte> bytes) {
     return {reinterpret_cast<const char*>(bytes.data()), std::min(bytes.size(), kFirstBytes)};
 }
 
-/// What diffusers calls the checkpoint in a folder, best first.
-constexpr std::array<std::string_view, 9> kInFolder{"diffusion_pytorch_model.safetensors",
-                                                    "diffusion_pytorch_model.safetensors.index.json",
-                                                    "diffusion_pytorch_model.fp16.safetensors",
-                                                    "diffusion_pytorch_model.fp16.safetensors.index.json",
-                                                    "diffusion_pytorch_model.safetensors.index.fp16.json",
-                                                    "diffusion_pytorch_model.bf16.safetensors",
-                                                    "diffusion_pytorch_model.bf16.safetensors.index.json",
-                                                    "diffusion_pytorch_model.safetensors.index.bf16.json",
-                                                    "diffusion_pytorch_model.bin"};
-
 constexpr std::array<std::string_view, 7> kSuffixes{".safetensors", ".index.json", ".pth", ".pt",
                                                     ".ckpt",        ".gguf",       ".bin"};
 
@@ -87,8 +77,9 @@ std::vector<std::filesystem::path> checkpoints_in(const std::filesystem::path& f
     std::error_code ignored;
     for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
         const std::string name = in_lower_case(entry.path().filename().string());
-        const bool is_checkpoint =
-            std::ranges::any_of(kSuffixes, [&](std::string_view suffix) { return name.ends_with(suffix); });
+        const bool is_checkpoint = std::ranges::any_of(kSuffixes, [&](std::string_view suffix) {
+            return name.ends_with(suffix) || without_variant(name).ends_with(suffix);
+        });
         if (is_checkpoint && !is_shard(name) && name.find(part) != std::string::npos && !entry.is_directory(ignored))
             found.push_back(entry.path());
     }
@@ -96,25 +87,48 @@ std::vector<std::filesystem::path> checkpoints_in(const std::filesystem::path& f
     return found;
 }
 
+constexpr std::string_view kOfDiffusers = "diffusion_pytorch_model";
+
+/// How far a file is from what diffusers opens: safetensors before .bin, no variant before fp16, bf16 and others, one
+/// file before an index of several.
+std::tuple<bool, std::ptrdiff_t, bool> rank_of(const std::string& name) {
+    constexpr std::array<std::string_view, 3> kVariants{"", ".fp16", ".bf16"};
+    std::string variant = name.substr(kOfDiffusers.size());
+    for (const std::string_view part : {".safetensors", ".bin", ".index", ".json"})
+        if (const std::size_t at = variant.find(part); at != std::string::npos) variant.erase(at, part.size());
+    const auto has = [&](std::string_view part) { return name.find(part) != std::string::npos; };
+    return {!has(".safetensors"), std::ranges::find(kVariants, variant) - kVariants.begin(), has(".index.")};
+}
+
 /// What diffusers has put into the folder; nothing if there is none, or if config.json says that it is no VAE.
 std::optional<std::filesystem::path> of_diffusers(const std::filesystem::path& folder, const CallLimits& limits) {
+    std::vector<std::filesystem::path> found = checkpoints_in(folder, kOfDiffusers);
+    std::erase_if(found, [](const auto& path) { return !path.filename().string().starts_with(kOfDiffusers); });
+    if (found.empty()) return std::nullopt;
+    const auto best = *std::ranges::min_element(found, {}, [](const auto& path) { return rank_of(path.filename()); });
+    std::map<std::string, std::string> config;
+    const auto read = add_config(best, config, limits);
+    const auto said = config.find("_class_name");
+    const bool is_other = read && said != config.end() && !said->second.starts_with("Autoencoder") &&
+                          !said->second.starts_with("AsymmetricAutoencoder");
+    return is_other ? std::nullopt : std::optional(best);
+}
+
+/// The only revision in a folder of Hugging Face's cache, models--OWNER--NAME/snapshots/REVISION; else the folder
+/// itself.
+std::filesystem::path revision_in(const std::filesystem::path& folder) {
     std::error_code ignored;
-    for (const std::string_view name : kInFolder) {
-        if (!std::filesystem::exists(folder / name, ignored)) continue;
-        std::map<std::string, std::string> config;
-        const auto read = add_config(folder / name, config, limits);
-        const auto said = config.find("_class_name");
-        const bool is_other = read && said != config.end() && !said->second.starts_with("Autoencoder") &&
-                              !said->second.starts_with("AsymmetricAutoencoder");
-        return is_other ? std::nullopt : std::optional(folder / name);
-    }
-    return std::nullopt;
+    std::vector<std::filesystem::path> revisions;
+    for (const auto& entry : std::filesystem::directory_iterator(folder / "snapshots", ignored))
+        if (entry.is_directory(ignored)) revisions.push_back(entry.path());
+    return revisions.size() == 1 ? revisions.front() : folder;
 }
 
 /// The path itself, or the checkpoint in the folder.
-Result<std::filesystem::path> checkpoint_at(const std::filesystem::path& path, const CallLimits& limits) {
+Result<std::filesystem::path> checkpoint_at(const std::filesystem::path& given, const CallLimits& limits) {
     std::error_code ignored;
-    if (!std::filesystem::is_directory(path, ignored)) return path;
+    if (!std::filesystem::is_directory(given, ignored)) return given;
+    const std::filesystem::path path = revision_in(given);
     for (const auto& folder : {path, path / "vae"})
         if (auto found = of_diffusers(folder, limits)) return *std::move(found);
     // A model's authors put the VAE beside the model; repackaged models have folders of VAEs.
@@ -130,10 +144,11 @@ Result<std::filesystem::path> checkpoint_at(const std::filesystem::path& path, c
                         names);
         }
     }
-    return fail(ErrorCode::NotFound,
-                "{}: a folder without the checkpoint of a VAE: neither {}, here or in vae/, nor a file with vae in its "
-                "name",
-                path.string(), kInFolder.front());
+    return fail(
+        ErrorCode::NotFound,
+        "{}: a folder without the checkpoint of a VAE: neither {}.safetensors, here or in vae/, nor a file with "
+        "vae in its name",
+        path.string(), kOfDiffusers);
 }
 
 Result<TensorSource> open_in_format(const std::filesystem::path& path, const tensor::ReadOptions& options) {

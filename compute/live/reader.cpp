@@ -54,6 +54,7 @@ Result<void> Reader::read_all(std::vector<std::byte>& bytes, std::uint64_t count
         const std::size_t have = bytes.size();
         bytes.resize(static_cast<std::size_t>(std::min<std::uint64_t>(count, have + kPiece)));
         KG_TRY(const std::size_t more, read_some(std::span(bytes).subspan(have)));
+        if (have + more == 0 && count > 0) return fail(ErrorCode::Corrupt, "the input ends before {}", what);
         if (have + more < bytes.size())
             return fail(ErrorCode::Corrupt, "the input ends after {} of {} bytes of {}", have + more, count, what);
     }
@@ -67,8 +68,9 @@ Result<std::optional<StreamHeader>> Reader::read_start() {
     const RecordHeader record = decode_record(bytes);
     // Checked first: without the tag the input is not of this format, whatever else is wrong with it.
     if (have >= kStart.size() && record.tag != kStart)
-        return fail(ErrorCode::Corrupt, "tag: {}, wanted {}: this is not a stream of live latents", quoted(record.tag),
-                    quoted(kStart));
+        return fail(ErrorCode::Corrupt,
+                    "tag: {}, wanted {}: this is not a stream of live latents; a file of latents is given by its name",
+                    quoted(record.tag), quoted(kStart));
     if (have < bytes.size())
         return fail(ErrorCode::Corrupt, "the input ends after {} of {} bytes of a start record", have, bytes.size());
     if (record.number != streams_) return fail(ErrorCode::Corrupt, "number: {}, wanted {}", record.number, streams_);
@@ -105,7 +107,7 @@ Result<void> Reader::check_mark(const RecordHeader& record, const char* what) co
 
 Result<Item> Reader::read_item() {
     if (left_ > 0) return read_latent();
-    KG_CHECK(read_all(bytes_, kRecordBytes, "a record, before the stream's end"));
+    KG_CHECK(read_all(bytes_, kRecordBytes, "a record that continues or ends the stream"));
     const RecordHeader record = decode_record(std::span(bytes_).first<kRecordBytes>());
     if (record.tag == kChunk) {
         KG_CHECK(check_chunk(record));

@@ -84,6 +84,9 @@ std::string guess_content(std::span<const std::byte> bytes) {
         return std::string(found == table.end() ? "" : found->what);
     };
     if (begin.empty()) return "an empty file, truncated? Download or save it again";
+    constexpr std::size_t kFewestZeros = 16;
+    if (begin.size() >= kFewestZeros && begin.find_first_not_of('\0') == std::string_view::npos)
+        return "a file that begins with zeros only, as a download that was cut short: download it again";
     if (std::string what = name(kBinary, begin); !what.empty()) return what;
     const std::string text = text_of(begin);
     if (std::string what = name(kText, text); !what.empty()) return what;

@@ -2,6 +2,7 @@
 #include <kinetograph/compute/tensor/quoted_name.hpp>
 #include <kinetograph/compute/vae/checkpoint.hpp>
 #include <kinetograph/compute/vae/latents.hpp>
+#include <kinetograph/compute/vae/recognition.hpp>
 
 #include <fmt/ranges.h>
 #include <xxhash.h>
@@ -25,44 +26,113 @@ constexpr double kLowestFps = 0.01, kHighestFps = 1000;
 
 /// Where a shape has each axis; -1: nowhere, which is an extent of 1.
 struct Axes {
-    std::string_view text;
+    std::string_view letters;
     int batch, channels, frames, height, width;
 };
 
-constexpr std::array<Axes, 3> kOfFive{
-    {{"[B, C, T, h, w]", 0, 1, 2, 3, 4}, {"[B, T, C, h, w]", 0, 2, 1, 3, 4}, {"[B, T, h, w, C]", 0, 4, 1, 2, 3}}};
-constexpr std::array<Axes, 3> kOfFour{
-    {{"[C, T, h, w]", -1, 0, 1, 2, 3}, {"[T, C, h, w]", -1, 1, 0, 2, 3}, {"[T, h, w, C]", -1, 3, 0, 1, 2}}};
-constexpr std::array<Axes, 3> kPictures{
-    {{"[B, C, h, w]", 0, 1, -1, 2, 3}, {"[C, T, h, w]", -1, 0, 1, 2, 3}, {"[B, h, w, C]", 0, 3, -1, 1, 2}}};
-constexpr std::array<Axes, 2> kPicture{{{"[C, h, w]", -1, 0, -1, 1, 2}, {"[h, w, C]", -1, 2, -1, 0, 1}}};
+constexpr Axes axes_of(std::string_view letters) {
+    const auto place_of = [&](char letter) {
+        const std::size_t place = letters.find(letter);
+        return place == std::string_view::npos ? -1 : static_cast<int>(place);
+    };
+    return {letters, place_of('B'), place_of('C'), place_of('T'), place_of('h'), place_of('w')};
+}
 
 /// The usual order first.
-std::span<const Axes> orders_of(std::size_t rank, bool pictures) {
-    if (rank == 5) return kOfFive;
-    if (rank == 4) return pictures ? std::span<const Axes>(kPictures) : std::span<const Axes>(kOfFour);
-    if (rank == 3) return kPicture;
-    return {};
+constexpr std::array kOfFive{axes_of("BCThw"), axes_of("BTChw"), axes_of("BThwC")};
+constexpr std::array kOfFour{axes_of("CThw"), axes_of("TChw"), axes_of("ThwC")};
+constexpr std::array kPictures{axes_of("BChw"), axes_of("CThw"), axes_of("BhwC")};
+constexpr std::array kPicture{axes_of("Chw"), axes_of("hwC")};
+
+using Orders = std::vector<Axes>;
+
+/// In which a shape may be: the one that was chosen, else all of its rank.
+Orders orders_of(std::size_t rank, bool pictures, std::string_view chosen) {
+    const auto all = [](const auto& orders) { return Orders(orders.begin(), orders.end()); };
+    if (!chosen.empty()) return chosen.size() == rank ? Orders{axes_of(chosen)} : Orders{};
+    if (rank == 5) return all(kOfFive);
+    if (rank == 4) return pictures ? all(kPictures) : all(kOfFour);
+    return rank == 3 ? all(kPicture) : Orders{};
+}
+
+/// "[B, C, T, h, w]"
+std::string text_of(const Axes& axes) { return fmt::format("[{}]", fmt::join(axes.letters, ", ")); }
+
+/// "btchw" as "BTChw". Errors: InvalidArgument for anything else than letters of axes, each once, with C, h and w.
+Result<std::string> parse_axes(const std::string& text) {
+    constexpr std::string_view kLetters = "BCThw";
+    std::string letters;
+    for (const char given : text)
+        for (const char letter : kLetters)
+            if (std::tolower(static_cast<unsigned char>(given)) == std::tolower(static_cast<unsigned char>(letter)) &&
+                letters.find(letter) == std::string::npos)
+                letters += letter;
+    const Axes axes = axes_of(letters);
+    if (!text.empty() && (letters.size() != text.size() || axes.channels < 0 || axes.height < 0 || axes.width < 0))
+        return fail(ErrorCode::InvalidArgument,
+                    "axes {}: wanted the letters C, h and w, and T and B where there are frames and a batch, in the "
+                    "latents' order: BTChw",
+                    tensor::quoted_name(text));
+    return letters;
 }
 
 std::int64_t extent(const tensor::Shape& shape, int axis) {
     return axis < 0 ? 1 : shape[static_cast<std::size_t>(axis)];
 }
 
-/// Without leading axes of 1 beyond five dimensions.
-tensor::Shape squeezed(tensor::Shape shape) {
-    while (shape.size() > 5 && shape.front() == 1) shape.erase(shape.begin());
+/// Without leading axes of 1 beyond those that the chosen order has, else five.
+tensor::Shape squeezed(tensor::Shape shape, std::string_view chosen) {
+    constexpr std::size_t kMost = 5;
+    while (shape.size() > (chosen.empty() ? kMost : chosen.size()) && shape.front() == 1) shape.erase(shape.begin());
     return shape;
 }
 
-/// The first order in which the shape has the channels; null if there is none.
-const Axes* find_order(const tensor::Shape& shape, std::int64_t channels, bool pictures) {
-    const std::span<const Axes> orders = orders_of(shape.size(), pictures);
-    if (orders.empty() || (channels == 0 && shape.size() == 3)) return nullptr;
-    if (channels == 0) return orders.data();
-    const auto found =
-        std::ranges::find_if(orders, [&](const Axes& axes) { return extent(shape, axes.channels) == channels; });
-    return found == orders.end() ? nullptr : &*found;
+/// The orders in which the shape has the channels.
+Orders fitting_orders(const tensor::Shape& shape, std::int64_t channels, bool pictures, std::string_view chosen) {
+    Orders orders = orders_of(shape.size(), pictures, chosen);
+    if (channels == 0 && chosen.empty()) orders.resize(shape.size() == 3 || orders.empty() ? 0 : 1, axes_of(""));
+    if (channels != 0)
+        std::erase_if(orders, [&](const Axes& axes) { return extent(shape, axes.channels) != channels; });
+    return orders;
+}
+
+/// How much neighbours along an axis differ: the mean square of their difference over twice the variance. About 1 along
+/// channels, which are independent of one another; less along height, width and time. Nothing for values that tell
+/// nothing: fewer than 512, or all the same.
+std::optional<double> roughness(std::span<const float> values, const tensor::Shape& shape, int axis) {
+    constexpr std::size_t kFewest = 512;
+    const auto place = static_cast<std::size_t>(axis);
+    if (axis < 0 || shape[place] < 2 || values.size() < kFewest) return std::nullopt;
+    std::size_t stride = 1;
+    for (std::size_t i = place + 1; i < shape.size(); ++i) stride *= static_cast<std::size_t>(shape[i]);
+    const std::size_t block = stride * static_cast<std::size_t>(shape[place]);
+    double sum = 0, squares = 0, differences = 0;
+    for (const float value : values) {
+        sum += value;
+        squares += double{value} * value;
+    }
+    for (std::size_t i = 0; i + stride < values.size(); ++i) {
+        const double difference = i % block < block - stride ? double{values[i + stride]} - values[i] : 0;
+        differences += difference * difference;
+    }
+    const auto count = static_cast<double>(values.size()), extent = static_cast<double>(shape[place]);
+    const double variance = squares / count - sum / count * (sum / count);
+    if (!(variance > 0)) return std::nullopt;
+    return differences / (count * (extent - 1) / extent) / (2 * variance);
+}
+
+/// The first of the orders, unless the values say that the channels are elsewhere: along them neighbours differ most.
+/// Null if they say so of every one of the orders, and that the `usual` one, which has other channels, is right.
+const Axes* order_by_values(const Orders& fitting, const Axes& usual, std::span<const float> values,
+                            const tensor::Shape& shape) {
+    constexpr double kClearly = 0.3;
+    const auto rough = [&](const Axes& axes) { return roughness(values, shape, axes.channels); };
+    const Axes* best = fitting.data();
+    for (const Axes& axes : fitting)
+        if (const auto here = rough(axes), there = rough(*best); here && there && *here > *there + kClearly)
+            best = &axes;
+    const auto here = rough(*best), there = rough(usual);
+    return here && there && *there > *here + kClearly ? nullptr : best;
 }
 
 /// " (48 channels are latents of Wan 2.2)"; empty if no family takes so many.
@@ -71,21 +141,36 @@ std::string takers_of(std::int64_t channels) {
     return families.empty() ? "" : fmt::format(" ({} channels are latents of {})", channels, families);
 }
 
-Error no_order(const tensor::Shape& shape, const LatentsWanted& wanted, bool pictures, const std::string& file) {
+Error no_order(const tensor::Shape& shape, const LatentsWanted& wanted, const Orders& orders, const std::string& file) {
+    constexpr std::int64_t kPacked = 4;  // pixels in one
     const std::string text = tensor::to_string(shape);
-    const std::span<const Axes> orders = orders_of(shape.size(), pictures);
     if (orders.empty() || wanted.channels == 0)
         return {ErrorCode::InvalidArgument,
                 fmt::format("{}: latents {} have {} dimension{}, wanted [C, T, h, w] or [B, C, T, h, w]", file, text,
                             shape.size(), shape.size() == 1 ? "" : "s")};
-    const std::int64_t channels = extent(shape, orders.front().channels);
-    std::string others;
-    for (const Axes& axes : orders.subspan(1))
-        others += fmt::format(", as {} {}", axes.text, extent(shape, axes.channels));
+    std::vector<std::string> read;
+    for (const Axes& axes : orders)
+        read.push_back(
+            fmt::format("{}{} as {}", extent(shape, axes.channels), read.empty() ? " channels" : "", text_of(axes)));
+    const bool is_packed = shape.size() == 3 && shape.back() == kPacked * wanted.channels;
     return {ErrorCode::InvalidArgument,
-            fmt::format("{} has {} latent channels, {} and takes {}{}; its shape {} is read as {}{}", file, channels,
-                        wanted.decoder, wanted.channels, takers_of(channels), text, orders.front().text,
-                        others.empty() ? "" : "; it would have" + others.substr(1) + " channels")};
+            fmt::format("{}: latents {} have {}; {} and takes {}{}{}", file, text, fmt::join(read, ", "),
+                        wanted.decoder, wanted.channels, takers_of(extent(shape, orders.front().channels)),
+                        is_packed ? ". They look packed, four pixels in one, as diffusers' pipelines keep those of "
+                                    "pictures: unpack them first, by the pipeline's _unpack_latents"
+                                  : "")};
+}
+
+/// Of latents whose shape fits in an order that their values contradict.
+Error contradicted(const tensor::Shape& shape, const LatentsWanted& wanted, const Axes& usual, const Axes& fitting,
+                   const std::string& file) {
+    const std::int64_t channels = extent(shape, usual.channels);
+    return {
+        ErrorCode::InvalidArgument,
+        fmt::format("{}: latents {} have {} channels as {}; {} and takes {}{}. By their values the axis of {} in {} "
+                    "is none of channels: if it is, --axes {}",
+                    file, tensor::to_string(shape), channels, text_of(usual), wanted.decoder, wanted.channels,
+                    takers_of(channels), wanted.channels, text_of(fitting), fitting.letters)};
 }
 
 // ---- the tensor -----------------------------------------------------------------------------------------------------
@@ -99,13 +184,11 @@ bool is_float(tensor::DType dtype) {
 }
 
 std::string names_of(const formats::TensorSource& file) {
-    constexpr std::size_t kMost = 10;
     std::vector<std::string> names;
-    for (std::size_t i = 0; i < std::min(kMost, file.tensors().size()); ++i) {
-        names.push_back(tensor::quoted_name(file.tensors()[i].name));
-    }
-    if (file.tensors().size() > kMost) names.push_back(fmt::format("{} more", file.tensors().size() - kMost));
-    return names.empty() ? "nothing" : fmt::format("{}", fmt::join(names, ", "));
+    for (const NamedTensor& tensor : file.tensors()) names.push_back(tensor::quoted_name(tensor.name));
+    for (const auto& [name, type] : file.unreadable())
+        names.push_back(fmt::format("{} ({}, which cannot be read)", tensor::quoted_name(name), type));
+    return names.empty() ? "nothing" : first_ten(names);
 }
 
 using Found = std::vector<const NamedTensor*>;
@@ -148,8 +231,8 @@ Result<const NamedTensor*> named(const formats::TensorSource& file, const std::s
         found = all_that(file, [&](const NamedTensor& tensor) { return last_part(tensor.name) == name; });
     if (!found.empty()) return only_of(found, file.name());
     if (const auto other = file.unreadable().find(name); other != file.unreadable().end())
-        return fail(ErrorCode::InvalidArgument, "{}: {} are {}, wanted a floating-point type", file.name(), name,
-                    other->second);
+        return fail(ErrorCode::InvalidArgument, "{}: tensor {} is {}, which cannot be read: save it as float32",
+                    file.name(), tensor::quoted_name(name), other->second);
     return fail(ErrorCode::NotFound, "{}: no tensor {} in it, but {}", file.name(), tensor::quoted_name(name),
                 names_of(file));
 }
@@ -167,11 +250,17 @@ Result<const NamedTensor*> find_tensor(const formats::TensorSource& file, const 
         !sized.empty())
         return only_of(sized, file.name());
     constexpr std::size_t kMost = 8;  // of which a person chooses; a file of more holds no latents
-    const Found fitting = all_that(file, [&](const NamedTensor& tensor) {
-        const tensor::Shape shape = squeezed(tensor.view.shape);
-        return is_float(tensor.view.dtype) && find_order(shape, wanted.channels, wanted.pictures) != nullptr;
-    });
-    if (!fitting.empty() && fitting.size() <= kMost) return only_of(fitting, file.name());
+    const auto fits = [&](const NamedTensor& tensor, bool usually) {
+        const tensor::Shape shape = squeezed(tensor.view.shape, choices.axes);
+        const Orders orders = fitting_orders(shape, wanted.channels, wanted.pictures, choices.axes);
+        return is_float(tensor.view.dtype) && !orders.empty() &&
+               (!usually ||
+                orders.front().channels == orders_of(shape.size(), wanted.pictures, choices.axes).front().channels);
+    };
+    for (const bool usually : {true, false}) {  // a mask may fit in an order that is not usual
+        const Found fitting = all_that(file, [&](const NamedTensor& tensor) { return fits(tensor, usually); });
+        if (!fitting.empty() && fitting.size() <= kMost) return only_of(fitting, file.name());
+    }
     return named(file, std::string(kNames.front()));
 }
 
@@ -255,21 +344,22 @@ void normalize(Latents& clip, const families::LatentStatistics& raw) {
     }
 }
 
-/// ComfyUI's mark of latents with the statistics applied.
-bool is_marked_raw(const formats::TensorSource& file) {
-    return std::ranges::any_of(file.tensors(), [](const NamedTensor& tensor) {
+/// The name of ComfyUI's mark of latents with the statistics applied, if the file has it.
+std::optional<std::string> marker_of_raw(const formats::TensorSource& file) {
+    const auto found = std::ranges::find_if(file.tensors(), [](const NamedTensor& tensor) {
         return last_part(tensor.name).starts_with("latent_format_version_");
     });
+    return found == file.tensors().end() ? std::nullopt : std::optional(found->name);
 }
 
-void settle_scale(Latents& clip, bool marked, const LatentsWanted& wanted) {
+void settle_scale(Latents& clip, const std::optional<std::string>& marker, const LatentsWanted& wanted) {
     if (wanted.raw.mean.size() != static_cast<std::size_t>(clip.channels) || wanted.scale == LatentScale::Normalized)
         return;
-    if (marked && wanted.scale == LatentScale::Auto)
-        clip.notes.push_back({LogLevel::Info, fmt::format("{}: raw latents by its tensor latent_format_version: "
-                                                          "z * std + mean is applied already",
-                                                          clip.name)});
-    if (marked || wanted.scale == LatentScale::Raw) return normalize(clip, wanted.raw);
+    if (marker && wanted.scale == LatentScale::Auto)
+        clip.notes.push_back({LogLevel::Info, fmt::format("{}: raw latents by its tensor {}: z * std + mean is applied "
+                                                          "already",
+                                                          clip.name, *marker)});
+    if (marker || wanted.scale == LatentScale::Raw) return normalize(clip, wanted.raw);
     if (auto doubt = doubt_scale(clip.name, clip.values, wanted))
         clip.notes.push_back({LogLevel::Warning, *std::move(doubt)});
 }
@@ -378,13 +468,15 @@ LatentsWanted wanted_by(const Checkpoint& checkpoint, LatentScale scale) {
 }
 
 Result<Latents> Latents::open(const std::filesystem::path& path, const LatentsWanted& wanted,
-                              const LatentsChoices& choices, const tensor::ReadOptions& options) {
+                              const LatentsChoices& given, const tensor::ReadOptions& options) {
     std::error_code ignored;
     if (std::filesystem::is_directory(path, ignored))
         return fail(ErrorCode::InvalidArgument, "{}: a folder, wanted a file of latents", path.string());
-    if (choices.fps != 0 && !(choices.fps >= kLowestFps && choices.fps <= kHighestFps))
-        return fail(ErrorCode::InvalidArgument, "{} frames a second: wanted {} to {}", choices.fps, kLowestFps,
+    if (given.fps != 0 && !(given.fps >= kLowestFps && given.fps <= kHighestFps))
+        return fail(ErrorCode::InvalidArgument, "{} frames a second: wanted {} to {}", given.fps, kLowestFps,
                     kHighestFps);
+    LatentsChoices choices = given;
+    KG_TRY(choices.axes, parse_axes(given.axes));
     KG_TRY(const auto file, formats::open(path, options));
     KG_TRY(const NamedTensor* found, find_tensor(file, wanted, choices));
     const tensor::TensorView& view = found->view;
@@ -392,11 +484,18 @@ Result<Latents> Latents::open(const std::filesystem::path& path, const LatentsWa
         return fail(ErrorCode::InvalidArgument, "{}: latents are {}, wanted a floating-point type", file.name(),
                     tensor::to_string(view.dtype));
     const std::string text = tensor::to_string(view.shape);
-    const tensor::Shape shape = squeezed(view.shape);
-    const bool marked = is_marked_raw(file);
-    const bool pictures = wanted.pictures || marked || choices.batch_item.has_value();
-    const Axes* axes = find_order(shape, wanted.channels, pictures);
-    if (axes == nullptr) return fail(no_order(view.shape, wanted, pictures, file.name()));
+    const tensor::Shape shape = squeezed(view.shape, choices.axes);
+    const auto marker = marker_of_raw(file);
+    const bool pictures = wanted.pictures || marker || choices.batch_item.has_value();
+    const Orders orders = orders_of(shape.size(), pictures, choices.axes);
+    const Orders fitting = fitting_orders(shape, wanted.channels, pictures, choices.axes);
+    if (!choices.axes.empty() && choices.axes.size() != shape.size())
+        return fail(ErrorCode::InvalidArgument, "{}: latents {} have {} dimensions, the axes {} are {}", file.name(),
+                    text, shape.size(), choices.axes, choices.axes.size());
+    if (fitting.empty()) return fail(no_order(view.shape, wanted, orders, file.name()));
+    KG_TRY_IN(file.name(), auto values, tensor::to_f32(view, found->name));
+    const Axes* axes = order_by_values(fitting, orders.front(), values, shape);
+    if (axes == nullptr) return fail(contradicted(shape, wanted, orders.front(), fitting.front(), file.name()));
     KG_TRY(const std::int64_t item, item_of(extent(shape, axes->batch), choices, file.name(), text));
 
     Latents clip{.name = file.name(),
@@ -406,7 +505,6 @@ Result<Latents> Latents::open(const std::filesystem::path& path, const LatentsWa
                  .width = extent(shape, axes->width),
                  .values = {}};
     KG_CHECK(check_size(clip, text));
-    KG_TRY_IN(file.name(), auto values, tensor::to_f32(view, found->name));
     clip.values = in_order(std::move(values), shape, *axes, item);
     KG_CHECK(check_values(clip));
     clip.content_hash = XXH3_64bits(file.files().front().data(), file.files().front().size());
@@ -414,10 +512,12 @@ Result<Latents> Latents::open(const std::filesystem::path& path, const LatentsWa
         choices.tensor.empty() && std::ranges::find(kNames, name) == kNames.end())
         clip.notes.push_back({LogLevel::Info, fmt::format("{}: the latents are its tensor {}", clip.name,
                                                           tensor::quoted_name(found->name))});
-    if (axes->channels != axes->batch + 1)
-        clip.notes.push_back({LogLevel::Info, fmt::format("{}: latents {} are read as {}, by the {} channels",
-                                                          clip.name, text, axes->text, clip.channels)});
-    settle_scale(clip, marked, wanted);
+    if (axes->channels != orders.front().channels)
+        clip.notes.push_back(
+            {LogLevel::Info,
+             fmt::format("{}: latents {} are read as {}, by the {} channels; --axes names another order", clip.name,
+                         text, text_of(*axes), clip.channels)});
+    settle_scale(clip, marker, wanted);
     settle_fps(clip, file, wanted, choices);
     return clip;
 }

@@ -38,6 +38,7 @@ struct LatentsChoices {
     std::string tensor{};                      ///< its name; empty: see Latents::open
     std::optional<std::int64_t> batch_item{};  ///< of a batch, from 0
     double fps = 0;                            ///< 0.01 to 1000; 0: the file's, else the decoder's
+    std::string axes{};                        ///< their order in the tensor: "BTChw"; empty: see Latents::open
 };
 
 /// A latent clip in memory: [C, T, h, w] float32.
@@ -52,11 +53,13 @@ struct Latents {
     /// Reads the latents from a file of any format of compute/formats. The tensor is `latents`, or has another name
     /// that tools give it (latent, samples, latent_tensor, latents_5x16x16_bfloat16 ...), or is the only one that can
     /// be them. Its axes are in the first order that has the wanted channels: [C,T,h,w], [T,C,h,w] or [T,h,w,C], each
-    /// also with a batch before it, or [C,h,w] or [h,w,C]. A tensor `latent_format_version_0` marks raw latents
+    /// also with a batch before it, or [C,h,w] or [h,w,C]; of several, in the one whose channels the values show. A
+    /// tensor `latent_format_version_0` marks raw latents
     /// (ComfyUI). Errors: those of formats::open; NotFound without such a tensor; InvalidArgument for several that
     /// could be, a type that is not floating-point, a shape in which no axis has the wanted channels (with what each
-    /// order would have), a batch of which no item is chosen, zero frames, a latent side above 1024, or a value that is
-    /// not finite (with its position: the usual cause of black frames); Cancelled.
+    /// order would have) or only one that the values contradict, a batch of which no item is chosen, zero frames, a
+    /// latent side above 1024, or a value that is not finite (with its position: the usual cause of black frames);
+    /// Cancelled.
     static Result<Latents> open(const std::filesystem::path& path, const LatentsWanted& wanted = {},
                                 const LatentsChoices& choices = {}, const tensor::ReadOptions& options = {});
 

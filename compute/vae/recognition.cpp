@@ -25,10 +25,13 @@ struct Stranger {
     std::string_view name;
 };
 
-constexpr std::array<Stranger, 6> kStrangers = {
-    {{"decoder.mid.attn_1.q.weight", "an image VAE (Stable Diffusion, Flux and the like)"},
+constexpr std::array<Stranger, 9> kStrangers = {
+    {{"decoder.conv_in.conv.weight", "another video VAE (HunyuanVideo, LTX or CogVideoX)"},
+     {"decoder.conv_in.conv_s.weight", "another video VAE (Cosmos)"},
+     {"decoder.temp_conv_in.weight", "another video VAE (Allegro)"},
+     {"decoder.time_conv_out.weight", "another video VAE (Stable Video Diffusion)"},
+     {"decoder.mid.attn_1.q.weight", "an image VAE (Stable Diffusion, Flux and the like)"},
      {"decoder.mid_block.attentions.0.to_q.weight", "an image VAE (Stable Diffusion, Flux and the like)"},
-     {"decoder.conv_in.conv.weight", "another video VAE (HunyuanVideo, LTX or CogVideoX)"},
      {"blocks.0.self_attn.q.weight", "a Wan diffusion transformer, not a VAE"},
      {"blocks.0.attn1.to_q.weight", "a diffusion transformer, not a VAE"},
      {"encoder.block.0.layer.0.", "a T5 text encoder, not a VAE"}}};
@@ -105,6 +108,8 @@ Error not_ours(const formats::TensorSource& file, std::string_view what) {
     return {ErrorCode::InvalidArgument,
             fmt::format("{}: this is {}; `kinetograph families` lists what can be decoded", file.name(), what)};
 }
+
+bool is_vowel(std::string_view name) { return name.find_first_of("AEIOU") == 0; }
 
 /// Whether the latents have as many channels as those of the family's published checkpoint: what distinguishes families
 /// that share their names.
@@ -381,17 +386,23 @@ Result<Recognised> recognise(const formats::TensorSource& file, const std::strin
     if (prefix && best.family == nullptr && !prefixes.empty())
         return fail(ErrorCode::NotFound, "{}: no tensor of a decoder begins with {}; there {} \"{}\"", file.name(),
                     tensor::quoted_name(*prefix), prefixes.size() == 1 ? "is" : "are", fmt::join(prefixes, "\", \""));
-    if (!said.empty() && known.empty() && asked.empty()) return fail(not_ours(file, "an " + said + " by its metadata"));
+    const std::string of_class = (is_vowel(said) ? "an " : "a ") + said + " by its metadata";
+    if (!said.empty() && known.empty() && asked.empty()) return fail(not_ours(file, of_class));
     if (best.most < best.all || best.family == nullptr) {
         const auto stranger = stranger_in(file);
         // A variant lacks a few tensors of the family's, another model has a few of them.
         if (stranger && 2 * best.most <= best.all) return fail(not_ours(file, *stranger));
+        constexpr std::size_t kFewer = 10;  // less than a tenth, among more others, is a chance
+        if (best.family != nullptr && kFewer * best.most < best.all && 2 * best.most < file.tensors().size())
+            return fail(
+                not_ours(file, fmt::format("no decoder that is known: {} of the {} tensors of {} are among its {}",
+                                           best.most, best.all, best.family->title, file.tensors().size())));
     }
     if (best.family != nullptr) {
         auto whole = whole_decoder(file, best.candidates);
         // A class that is called after ours is a variant, or another one.
         if (!whole && whole.error().code == ErrorCode::NotFound && said != known && asked.empty())
-            return fail(not_ours(file, "an " + said + " by its metadata"));
+            return fail(not_ours(file, of_class));
         KG_TRY(auto recognised, std::move(whole));
         if (asked.empty()) {
             recognised.scheme.family = &relative_in(file, *best.family, recognised.widths.dim);

@@ -45,8 +45,9 @@ bool is_same_file(const std::filesystem::path& one, const std::filesystem::path&
 
 Result<ReplacingFile> ReplacingFile::create(const std::filesystem::path& path) {
     std::error_code ignored;
-    std::filesystem::path target = std::filesystem::canonical(path, ignored);  // empty unless the target exists
-    if (target.empty()) target = path;
+    std::filesystem::path target = path;
+    if (std::filesystem::is_symlink(path, ignored)) target = std::filesystem::canonical(path, ignored);
+    if (target.empty()) target = path;  // a link to nothing
     struct stat status {};
     const bool replaces = ::stat(target.c_str(), &status) == 0;
     if (replaces && !S_ISREG(status.st_mode)) {

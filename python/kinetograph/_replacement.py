@@ -89,8 +89,8 @@ class Replacement:
             self._state.reset()
 
     def reload(self) -> None:
-        """Reads the module's weights again. Needed only after writes that torch does not count, those through
-        ``parameter.data``."""
+        """Reads the module's weights again. Needed only after writes that torch does not count: those through
+        ``parameter.data``, and those to tensors that were made under ``torch.inference_mode()``."""
         self._marks.clear()
 
     def _prepare(self, latents: Any) -> None:

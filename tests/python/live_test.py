@@ -312,7 +312,7 @@ class PreviewsOfTheViewer(unittest.TestCase):
                 messages = viewer.communicate()[1]
             self.assertEqual(generator.returncode, -signal.SIGKILL)
             self.assertEqual(viewer.returncode, 1)
-            self.assertRegex(messages, 'stream 0 "", chunk 1: the input ends after 0 of 16 bytes of a record')
+            self.assertRegex(messages, 'stream 0 "", chunk 1: the input ends before a record')
 
     def test_say_what_their_viewer_refuses(self):
         opened = self.open(family="mochi")

@@ -370,9 +370,13 @@ Result<void> run(const DecodeArguments& arguments) {
     GuardedOutputs outputs;
     const Interrupt interrupt([&outputs] { outputs.discard(); });
     if (live::is_input(arguments.latents)) {
-        if (!arguments.decode.latents.tensor.empty() || arguments.decode.latents.batch_item)
-            return fail(ErrorCode::InvalidArgument, "--{}: latents of {} are no file with several",
-                        arguments.decode.latents.tensor.empty() ? "batch-item" : "tensor", arguments.latents);
+        const vae::LatentsChoices& choices = arguments.decode.latents;
+        if (!choices.tensor.empty() || choices.batch_item || !choices.axes.empty())
+            return fail(ErrorCode::InvalidArgument, "--{}: latents of {} are no file of which it is to be said",
+                        !choices.tensor.empty() ? "tensor"
+                        : choices.batch_item    ? "batch-item"
+                                                : "axes",
+                        arguments.latents);
         if (arguments.latent_frames == 1) return run_live(arguments, outputs, *profiled);
         return fail(ErrorCode::InvalidArgument,
                     "--latent-frames {}: latents of {} are decoded one by one, as they come", arguments.latent_frames,

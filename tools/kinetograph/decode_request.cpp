@@ -120,6 +120,11 @@ void add_latents_options(CLI::App& command, vae::LatentsChoices& choices) {
             "Which clip of a batch, from 0")
         ->check(CLI::Range(std::int64_t{0}, std::int64_t{1'000'000}).description(""))
         ->type_name("N");
+    command
+        .add_option("--axes", choices.axes,
+                    "Their order in the tensor: BTChw (default: that which has the checkpoint's channels)")
+        ->check(check_name)
+        ->type_name("ORDER");
     command.add_option("--fps", choices.fps, "Frames a second (default: the file's, else that of the family's videos)")
         ->check([](const std::string& text) -> std::string {
             double fps = 0;

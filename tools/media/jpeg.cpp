@@ -42,7 +42,8 @@ Result<void> write_jpeg(const std::filesystem::path& path, std::int64_t width, s
     picture->width = encoder->width;
     picture->height = encoder->height;
     picture->quality = encoder->global_quality;
-    const Scaler scaler = create_scaler(encoder->width, encoder->height, kFormat, SWS_CS_ITU601, true);
+    // To swscale the same layout without a range: it warns of the other at each picture.
+    const Scaler scaler = create_scaler(encoder->width, encoder->height, AV_PIX_FMT_YUV444P, SWS_CS_ITU601, true);
     int error = scaler ? av_frame_get_buffer(picture.get(), 0) : AVERROR(ENOMEM);
     if (error >= 0) {
         const std::uint8_t* source = rgb.data();

@@ -132,8 +132,8 @@ Result<tensor::NamedTensor> read_array(std::span<const std::byte> contents, std:
     if (!header) return fail(ErrorCode::Corrupt, "{}: array {}: its header is not NumPy's: damaged?", file, quoted);
     const auto dtype = dtype_of(header->descr);
     if (!dtype)
-        return fail(ErrorCode::Unsupported, "{}: array {} holds {}, wanted numbers: save it as float32", file, quoted,
-                    header->descr == "|O" ? "Python objects" : tensor::quoted_name(header->descr));
+        return fail(ErrorCode::Unsupported, "{}: array {} holds {}, which are not read: save it as float32", file,
+                    quoted, header->descr == "|O" ? "Python objects" : tensor::quoted_name(header->descr));
     KG_TRY_IN(file, const std::int64_t elements, tensor::element_count(header->shape));
     const std::uint64_t size = tensor::bytes_per_element(*dtype);
     if (static_cast<std::uint64_t>(elements) > header->data.size() / size)
@@ -155,6 +155,26 @@ Result<tensor::NamedTensor> read_array(std::span<const std::byte> contents, std:
     array.view.data = copy->bytes().data();
     owners.push_back(copy);
     return array;
+}
+
+std::optional<std::string> number_in(const tensor::TensorView& array) {
+    const auto read = [&](auto number) {
+        std::memcpy(&number, array.data, sizeof(number));
+        return fmt::format("{}", number);
+    };
+    if (tensor::element_count(array.shape).value_or(0) != 1) return std::nullopt;
+    switch (array.dtype) {
+        case DType::F64:
+            return read(double{});
+        case DType::F32:
+            return read(float{});
+        case DType::I64:
+            return read(std::int64_t{});
+        case DType::I32:
+            return read(std::int32_t{});
+        default:
+            return std::nullopt;
+    }
 }
 
 }  // namespace kinetograph::formats::numpy

@@ -3,6 +3,8 @@
 
 #include <kinetograph/compute/formats/tensor_source.hpp>
 
+#include <optional>
+
 namespace kinetograph::formats::numpy {
 
 inline constexpr std::string_view kFirstBytes = "\x93NUMPY";
@@ -14,5 +16,8 @@ inline constexpr std::string_view kFirstBytes = "\x93NUMPY";
 Result<tensor::NamedTensor> read_array(std::span<const std::byte> contents, std::string name, const std::string& file,
                                        const tensor::ReadOptions& options,
                                        std::vector<std::shared_ptr<const void>>& owners);
+
+/// The number in an array of one element: "16", "23.976". Nothing for other arrays.
+std::optional<std::string> number_in(const tensor::TensorView& array);
 
 }  // namespace kinetograph::formats::numpy

@@ -110,8 +110,11 @@ Result<StoredEntry> read_entry(void* archive, std::span<const std::byte> content
         return StoredEntry{std::move(entry)};
     }
     if (info.compression_method != 0 || (info.flag & kEncrypted) != 0)
-        return fail(ErrorCode::Corrupt, "{}: entry {} is {}: PyTorch stores tensors as they are", file, quoted,
-                    (info.flag & kEncrypted) != 0 ? "encrypted" : "compressed");
+        return fail(
+            ErrorCode::Corrupt,
+            "{}: entry {} is {}, and PyTorch stores tensors as they are: unpack the archive first, if the file is "
+            "in it",
+            file, quoted, (info.flag & kEncrypted) != 0 ? "encrypted" : "compressed");
     if (unzOpenCurrentFile(archive) != UNZ_OK)
         return fail(ErrorCode::Corrupt, "{}: entry {} does not begin where the table of contents has it", file, quoted);
     const std::uint64_t begin = unzGetCurrentFileZStreamPos64(archive), size = info.uncompressed_size;

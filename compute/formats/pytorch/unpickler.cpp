@@ -1,98 +1,16 @@
-#include <kinetograph/compute/formats/pytorch/unpickler.hpp>
-#include <kinetograph/compute/tensor/quoted_name.hpp>
+#include <kinetograph/compute/formats/pytorch/pickle_values.hpp>
 
 #include <algorithm>
-#include <array>
+#include <bit>
 #include <charconv>
-#include <cstring>
 #include <deque>
-#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
-#include <variant>
 
 namespace kinetograph::formats::torch_file {
 
 namespace {
-
-using tensor::DType;
-
-constexpr std::size_t kMostTensors = 100'000, kDeepest = 64, kLongestName = 1024;
-constexpr std::int64_t kMostDimensions = 32;
-
-// ---- values ---------------------------------------------------------------------------------------------------------
-
-enum class Function : std::uint8_t {
-    RebuildTensor,
-    RebuildTyped,
-    RebuildParameter,
-    RebuildFromType,
-    OrderedDict,
-    Size
-};
-
-struct Nothing {};  // None, booleans, floats, long integers, bytes: values that no tensor's description needs
-struct Mark {};
-struct Storage {
-    std::optional<DType> dtype{};  ///< none: the tensor says it, and `elements` are bytes
-    const std::string* key = nullptr;
-    std::int64_t elements = 0;
-};
-struct Container;
-struct StorageType {
-    std::optional<DType> dtype{};
-};
-struct Unknown {
-    const std::string* name = nullptr;  ///< "argparse.Namespace"
-};
-
-/// The unpickler owns texts, containers and tensors: a pickle can refer to one any number of times, and make cycles.
-using Value = std::variant<Nothing, Mark, std::int64_t, const std::string*, Storage, StorageType, DType, Function,
-                           Unknown, Container*, const PickledTensor*>;
-
-struct Container {
-    enum class Kind : std::uint8_t { Tuple, List, Dictionary, Object } kind = Kind::Tuple;
-    std::vector<Value> items;              ///< of a dictionary or an object: key, value, key, value...
-    const std::string* made_by = nullptr;  ///< of an object: what is not known
-};
-
-/// A name that a pickle may use, as GLOBAL has it (module and name), and its value.
-struct Known {
-    std::string_view module, name;
-    Value value;
-};
-
-const std::array<Known, 24>& known_names() {
-    static const std::array<Known, 24> names{{
-        {"torch._utils", "_rebuild_tensor_v2", Function::RebuildTensor},
-        {"torch._utils", "_rebuild_tensor_v3", Function::RebuildTyped},
-        {"torch._utils", "_rebuild_parameter", Function::RebuildParameter},
-        {"torch._utils", "_rebuild_parameter_with_state", Function::RebuildParameter},
-        {"torch._tensor", "_rebuild_from_type_v2", Function::RebuildFromType},
-        {"torch.storage", "UntypedStorage", StorageType{}},
-        {"torch", "UntypedStorage", StorageType{}},
-        {"torch", "float8_e4m3fn", DType::F8E4M3},
-        {"torch", "float8_e5m2", DType::F8E5M2},
-        {"collections", "OrderedDict", Function::OrderedDict},
-        {"torch", "Size", Function::Size},
-        {"torch", "FloatStorage", StorageType{DType::F32}},
-        {"torch", "HalfStorage", StorageType{DType::F16}},
-        {"torch", "BFloat16Storage", StorageType{DType::BF16}},
-        {"torch", "DoubleStorage", StorageType{DType::F64}},
-        {"torch", "LongStorage", StorageType{DType::I64}},
-        {"torch", "IntStorage", StorageType{DType::I32}},
-        {"torch", "ShortStorage", StorageType{DType::I16}},
-        {"torch", "CharStorage", StorageType{DType::I8}},
-        {"torch", "ByteStorage", StorageType{DType::U8}},
-        {"torch", "BoolStorage", StorageType{DType::Bool}},
-        {"torch", "Float8_e4m3fnStorage", StorageType{DType::F8E4M3}},
-        {"torch", "Float8_e5m2Storage", StorageType{DType::F8E5M2}},
-    }};
-    return names;
-}
-
-// ---- the machine ----------------------------------------------------------------------------------------------------
 
 class Unpickler {
   public:
@@ -108,9 +26,9 @@ class Unpickler {
         }
         KG_CHECK(limits_.check(file_));
         KG_TRY(const Value root, pop());
-        KG_CHECK(list_value(root, "", 0));
-        made_.bytes = size - rest_.size();
-        return std::move(made_);
+        KG_TRY(auto made, list_tensors(root, file_));
+        made.bytes = size - rest_.size();
+        return made;
     }
 
   private:
@@ -118,7 +36,7 @@ class Unpickler {
 
     template <class... Parts>
     tl::unexpected<Error> corrupt(fmt::format_string<Parts...> format, Parts&&... parts) const {
-        return fail(ErrorCode::Corrupt, "{}: its pickle {}", file_, fmt::format(format, std::forward<Parts>(parts)...));
+        return corrupt_pickle(file_, format, std::forward<Parts>(parts)...);
     }
 
     Result<std::span<const std::byte>> take(std::uint64_t count) {
@@ -225,9 +143,8 @@ class Unpickler {
     // ---- names and what is called -----------------------------------------------------------------------------------
 
     Result<void> push_known(const std::string& module, const std::string& name) {
-        for (const Known& known : known_names()) {
-            if (known.module != module || known.name != name) continue;
-            push(known.value);
+        if (const auto known = known_value(module, name)) {
+            push(*known);
             return {};
         }
         KG_TRY(const std::string* unknown, unknown_name(module + "." + name));
@@ -288,7 +205,7 @@ class Unpickler {
             case Function::RebuildTensor:
                 return rebuild_tensor(items, nullptr);
             case Function::RebuildTyped:  // the same, and behind the hooks the dtype
-                return rebuild_tensor(items, items.size() >= 7 ? std::get_if<DType>(&items[6]) : nullptr);
+                return rebuild_tensor(items, items.size() >= 7 ? std::get_if<tensor::DType>(&items[6]) : nullptr);
             case Function::RebuildFromType:  // (function, type, arguments, state)
                 if (items.size() < 3 || is_from_type(items[0]))
                     return corrupt("describes a tensor without its arguments");
@@ -316,32 +233,14 @@ class Unpickler {
         return {};
     }
 
-    /// ("storage", type, key, location, elements)
     Result<void> push_storage() {
         KG_TRY(const Value id, pop());
-        if (unknown_in(id) != nullptr) {
-            push_object(unknown_in(id));
-            return {};
+        KG_TRY(const Value storage, describe_storage(id, file_));
+        if (const auto* unknown = std::get_if<Unknown>(&storage)) {
+            push_object(unknown->name);
+        } else {
+            push(storage);
         }
-        const auto* const* tuple = std::get_if<Container*>(&id);
-        const std::vector<Value>* items = tuple != nullptr ? &(*tuple)->items : nullptr;
-        if (items == nullptr || items->size() < 5) return corrupt("refers to what is no storage of a tensor");
-        const auto* const* kind = std::get_if<const std::string*>(items->data());
-        const auto* const* key = std::get_if<const std::string*>(&(*items)[2]);
-        const auto* type = std::get_if<StorageType>(&(*items)[1]);
-        const auto* elements = std::get_if<std::int64_t>(&(*items)[4]);
-        if (const std::string* unknown = unknown_in((*items)[1]); unknown != nullptr) {
-            push_object(unknown);
-            return {};
-        }
-        // Of PyTorch before 1.6: a part of another storage, as no release since 0.4 writes it.
-        if (items->size() > 5 && !std::holds_alternative<Nothing>((*items)[5]))
-            return corrupt("refers to a part of a storage");
-        if (kind == nullptr || **kind != "storage" || type == nullptr || key == nullptr || elements == nullptr ||
-            *elements < 0)
-            return corrupt("refers to what is no storage of a tensor");
-        if ((*key)->size() > kLongestName) return corrupt("has a storage with a name of {} bytes", (*key)->size());
-        push(Storage{type->dtype, *key, *elements});
         return {};
     }
 
@@ -350,58 +249,16 @@ class Unpickler {
         return function != nullptr && *function == Function::RebuildFromType;
     }
 
-    /// The name of what is not known, if the value is that or was made by it; else null.
-    static const std::string* unknown_in(const Value& value) {
-        if (const auto* unknown = std::get_if<Unknown>(&value)) return unknown->name;
-        const auto* const* object = std::get_if<Container*>(&value);
-        return object != nullptr ? (*object)->made_by : nullptr;
-    }
-
-    /// Numbers of 0 or more.
-    static std::optional<std::vector<std::int64_t>> numbers(const Value& value) {
-        const auto* const* container = std::get_if<Container*>(&value);
-        if (container == nullptr || (*container)->items.size() > static_cast<std::size_t>(kMostDimensions))
-            return std::nullopt;
-        std::vector<std::int64_t> result;
-        for (const Value& item : (*container)->items) {
-            const auto* number = std::get_if<std::int64_t>(&item);
-            if (number == nullptr || *number < 0) return std::nullopt;
-            result.push_back(*number);
+    Result<void> rebuild_tensor(const std::vector<Value>& items, const tensor::DType* typed) {
+        KG_TRY(auto described, describe_tensor(items, typed, file_));
+        if (const auto* unknown = std::get_if<Unknown>(&described)) {
+            push_object(unknown->name);
+            return {};
         }
-        return result;
-    }
-
-    /// (storage, offset, shape, strides, ...); `typed` is the dtype of elements in an untyped storage.
-    Result<void> rebuild_tensor(const std::vector<Value>& items, const DType* typed) {
-        for (const Value& item : items) {
-            if (const std::string* unknown = unknown_in(item); unknown != nullptr) {
-                push_object(unknown);
-                return {};
-            }
-            if (&item == items.data() + 3) break;  // what follows tells nothing of the elements
-        }
-        const auto* storage = items.size() >= 4 ? std::get_if<Storage>(items.data()) : nullptr;
-        const auto* offset = storage != nullptr ? std::get_if<std::int64_t>(&items[1]) : nullptr;
-        if (offset == nullptr || *offset < 0) return corrupt("describes a tensor without a storage");
-        auto shape = numbers(items[2]), strides = numbers(items[3]);
-        if (!shape || !strides || shape->size() != strides->size())
-            return corrupt("describes a tensor without a shape");
-        const std::optional<DType> dtype = typed != nullptr ? *typed : storage->dtype;
-        if (!dtype) return push_untyped(items);
-        const std::int64_t size = storage->dtype ? 1 : tensor::bytes_per_element(*dtype);
         // Each copies key, shape and strides, and a pickle needs only three bytes to describe another one: hence a
         // limit.
         if (tensors_.size() == kMostTensors) return corrupt("describes more than {} tensors", kMostTensors);
-        push(&tensors_.emplace_back(PickledTensor{"", *storage->key, *dtype, storage->elements / size, *offset,
-                                                  std::move(*shape), std::move(*strides)}));
-        return {};
-    }
-
-    /// A tensor of a dtype that is not known.
-    Result<void> push_untyped(const std::vector<Value>& items) {
-        const std::string* unknown = items.size() >= 7 ? unknown_in(items[6]) : nullptr;
-        if (unknown == nullptr) return corrupt("describes a tensor without a type");
-        push_object(unknown);
+        push(&tensors_.emplace_back(std::get<PickledTensor>(std::move(described))));
         return {};
     }
 
@@ -581,10 +438,13 @@ class Unpickler {
                 push(number);
                 return true;
             }
-            case 'F':  // FLOAT
-                KG_CHECK(take_line());
-                push(Nothing{});
+            case 'F': {  // FLOAT
+                KG_TRY(const auto line, take_line());
+                double number = 0;
+                std::from_chars(line.data(), line.data() + line.size(), number);
+                push(number);
                 return true;
+            }
             case 'S':  // STRING, in quotes; UNICODE
             case 'V': {
                 KG_TRY(auto line, take_line());
@@ -597,10 +457,13 @@ class Unpickler {
             case '\x89':
                 push(Nothing{});
                 return true;
-            case 'G':  // BINFLOAT
-                KG_CHECK(take(8));
-                push(Nothing{});
+            case 'G': {  // BINFLOAT, the only number that is big-endian
+                KG_TRY(const auto taken, take(8));
+                std::uint64_t bits = 0;
+                for (const std::byte byte : taken) bits = bits << 8U | std::to_integer<std::uint64_t>(byte);
+                push(std::bit_cast<double>(bits));
                 return true;
+            }
             case 'J':  // BININT
             {
                 KG_TRY(const auto number, take_number(4));
@@ -671,51 +534,6 @@ class Unpickler {
         return {};
     }
 
-    // ---- what was made ----------------------------------------------------------------------------------------------
-
-    /// Lists the tensors in `value`, whose name is `name`, and in what it contains. One that occurs several times is
-    /// listed where it is met first.
-    Result<void> list_value(const Value& value, const std::string& name, std::size_t depth) {
-        if (const auto* const* found = std::get_if<const PickledTensor*>(&value))
-            return list(**found, name.empty() ? "tensor" : name);
-        const auto* const* container = std::get_if<Container*>(&value);
-        if (container == nullptr || !met_.insert(*container).second) return {};
-        if (depth == kDeepest) return corrupt("has containers more than {} deep", kDeepest);
-        const Container& in = **container;
-        const bool has_keys = in.kind == Container::Kind::Dictionary || in.kind == Container::Kind::Object;
-        if (in.made_by != nullptr && in.made_by->starts_with("torch.") && in.items.empty() && !name.empty() &&
-            names_.insert(name).second)
-            made_.unreadable.emplace(name, *in.made_by);
-        for (std::size_t i = 0; i + (has_keys ? 1 : 0) < in.items.size(); i += has_keys ? 2 : 1) {
-            const Value& item = in.items[i + (has_keys ? 1 : 0)];
-            const bool may_hold =
-                std::holds_alternative<Container*>(item) || std::holds_alternative<const PickledTensor*>(item);
-            if (const auto* const* text = std::get_if<const std::string*>(&item);
-                text != nullptr && name.empty() && !has_keys)
-                made_.texts.push_back(**text);
-            const auto key = has_keys ? key_of(in.items[i]) : std::optional(std::to_string(i));
-            if (!key || !may_hold) continue;
-            const std::string inner = name.empty() ? *key : name + "." + *key;
-            if (inner.size() > kLongestName) return corrupt("has a name of {} bytes", inner.size());
-            KG_CHECK(list_value(item, inner, depth + 1));
-        }
-        return {};
-    }
-
-    static std::optional<std::string> key_of(const Value& value) {
-        if (const auto* const* text = std::get_if<const std::string*>(&value)) return **text;
-        if (const auto* number = std::get_if<std::int64_t>(&value)) return std::to_string(*number);
-        return std::nullopt;
-    }
-
-    Result<void> list(const PickledTensor& tensor, const std::string& name) {
-        if (!names_.insert(name).second) return corrupt("has two tensors {}", tensor::quoted_name(name));
-        if (made_.tensors.size() == kMostTensors) return corrupt("has more than {} tensors", kMostTensors);
-        made_.tensors.push_back(tensor);
-        made_.tensors.back().name = name;
-        return {};
-    }
-
     std::span<const std::byte> rest_;
     const std::string& file_;
     const CallLimits& limits_;
@@ -725,11 +543,8 @@ class Unpickler {
     std::deque<std::string> texts_;
     std::deque<Container> containers_;
     std::deque<PickledTensor> tensors_;
-    std::unordered_set<const Container*> met_;
-    std::unordered_set<std::string> names_;
     std::unordered_map<const Container*, bool> taken_;
     std::unordered_set<std::string> unknown_;
-    Unpickled made_;
 };
 
 }  // namespace

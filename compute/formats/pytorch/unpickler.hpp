@@ -31,6 +31,7 @@ struct PickledTensor {
 struct Unpickled {
     std::vector<PickledTensor> tensors;             ///< no name twice
     std::map<std::string, std::string> unreadable;  ///< tensors that need what is not known -> its name
+    std::map<std::string, std::string> hints;       ///< numbers and texts beside tensors in the pickle's dictionary
     std::vector<std::string> texts;                 ///< the items, if the pickle is a list of texts
     std::size_t bytes = 0;                          ///< of the pickle, which may end before the bytes given
 };

@@ -1,6 +1,7 @@
 // config.json identifies the file beside it in a diffusers folder.
 #include <kinetograph/compute/families/wan21.hpp>
 #include <kinetograph/compute/vae/checkpoint.hpp>
+#include <kinetograph/tests/compute/tensor/safetensors_bytes.hpp>
 #include <kinetograph/tests/compute/tensor/temporary_folder.hpp>
 #include <kinetograph/tests/compute/vae/checkpoint_file.hpp>
 
@@ -19,6 +20,11 @@ class DiffusersFolder : public testing::Test {
     }
     const test::TemporaryFolder folder_;
 };
+
+/// A whole safetensors file of one tensor.
+std::string floats_file() {
+    return test::safetensors_bytes(R"({"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", "abcd");
+}
 
 constexpr const char* kFile = "diffusion_pytorch_model.safetensors";
 
@@ -92,6 +98,35 @@ TEST_F(DiffusersFolder, StandsForTheCheckpointInIt) {
     for (const char* name : {kFile, "config.json"})
         std::filesystem::rename(folder_.path() / name, pipeline / "vae" / name);
     EXPECT_EQ(vae::Checkpoint::open(pipeline.string())->family().name, "qwen-image");
+}
+
+TEST_F(DiffusersFolder, StandsForTheFileThatDiffusersWouldOpen) {
+    const auto opened = [&](const std::string& folder = "") {
+        const auto source = formats::open(folder_.path() / folder);
+        return source ? std::filesystem::path(source->name()).filename().string() : source.error().message;
+    };
+    const std::string file = floats_file(), index = R"({"weight_map": {}})", model = "diffusion_pytorch_model";
+    // Each is taken before those that are there already.
+    for (const auto& [name, bytes] :
+         std::vector<std::pair<std::string, std::string>>{{".ema.bin", file},
+                                                          {".bin.index.fp16.json", index},
+                                                          {".fp16.bin", file},
+                                                          {".bin.index.json", index},
+                                                          {".bin", file},
+                                                          {".fp32.safetensors", file},
+                                                          {".safetensors.index.bf16.json", index},
+                                                          {".bf16.safetensors", file},
+                                                          {".fp16.safetensors.index.json", index},
+                                                          {".fp16.safetensors", file},
+                                                          {".safetensors.index.json", index},
+                                                          {".safetensors", file}}) {
+        folder_.write(model + name, bytes);
+        EXPECT_EQ(opened(), model + name);
+    }
+    const auto cached = std::filesystem::path("models--Wan-AI--Wan2.1") / "snapshots" / "abc123";
+    std::filesystem::create_directories(folder_.path() / cached / "vae");
+    folder_.write((cached / "vae" / kFile).string(), file);
+    EXPECT_EQ(opened("models--Wan-AI--Wan2.1"), kFile) << "as Hugging Face's cache has them";
 }
 
 class AuthorsFolder : public DiffusersFolder {

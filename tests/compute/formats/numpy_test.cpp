@@ -71,9 +71,9 @@ TEST(NumpyFile, WhoseHeaderIsWrongIsRefused) {
               "latents.npy: array \"array\" of shape [2] takes 8 bytes, but only 4 follow: truncated?");
     EXPECT_EQ(refusal(npy(header_of("<f4", "4000000000, 4000000000"), "")).find("takes 0"), std::string::npos);
     EXPECT_EQ(refusal(npy(header_of("|O", "2,"), "")),
-              "latents.npy: array \"array\" holds Python objects, wanted numbers: save it as float32");
+              "latents.npy: array \"array\" holds Python objects, which are not read: save it as float32");
     EXPECT_EQ(refusal(npy(header_of("<c8", "2,"), std::string(16, '\0'))),
-              "latents.npy: array \"array\" holds \"<c8\", wanted numbers: save it as float32");
+              "latents.npy: array \"array\" holds \"<c8\", which are not read: save it as float32");
 }
 
 TEST(NumpyArchive, HoldsItsArraysByName) {
@@ -82,6 +82,17 @@ TEST(NumpyArchive, HoldsItsArraysByName) {
         test::zip_of({{"latents.npy", latents}, {"prompt.npy", npy(header_of("<U4", "1,"), "a...")}});
     EXPECT_EQ(values_in(file, {2}, "latents"), (std::vector<float>{1, 2}));
     EXPECT_TRUE(parse_text(file)->unreadable().contains("prompt")) << "text is no reason to refuse the rest";
+}
+
+TEST(NumpyArchive, HasNumbersBesideItsArraysAsMetadata) {
+    const auto fps = [](const std::string& type, const std::string& bytes) {
+        return parse_text(test::zip_of({{"fps.npy", npy(header_of(type, ""), bytes)}}))->metadata();
+    };
+    const std::map<std::string, std::string> wanted{{"fps", "30"}};
+    EXPECT_EQ(fps("<i8", bytes_of<std::int64_t>({30})), wanted);
+    EXPECT_EQ(fps("<i4", bytes_of<std::int32_t>({30})), wanted);
+    EXPECT_EQ(fps("<f4", bytes_of({30.0F})), wanted);
+    EXPECT_EQ(fps("<f8", bytes_of({29.97})), (std::map<std::string, std::string>{{"fps", "29.97"}}));
 }
 
 /// np.savez_compressed([1, 2, 1, 2, ...]): one entry, deflated.

@@ -113,7 +113,36 @@ TEST(PyTorchFile, ListsTensorsInObjectsListsAndByThemselves) {
     EXPECT_EQ(listed("\x80\x02" + kTensor + "."), "tensor ");
 }
 
+TEST(PyTorchFile, ListsATensorOnceThatAnObjectHasAsAnAttributeAndAsAnItem) {
+    const std::string output = Pickle::name("pipelines", "WanPipelineOutput") + ")R(" + Pickle::text("frames") +
+                               kTensor + "u" + Pickle().set("frames", kTensor).dictionary() + "b";
+    EXPECT_EQ(listed("\x80\x02" + output + "."), "frames ");
+}
+
+TEST(PyTorchFile, HasNumbersAndTextsBesideTensorsAsMetadata) {
+    const std::string half("G\x3f\xe0\0\0\0\0\0\0", 9);
+    const Pickle latents = Pickle()
+                               .set("latents", kTensor)
+                               .set("fps", Pickle::number(30))
+                               .set("prompt", Pickle::text("a cat"))
+                               .set("strength", half)
+                               .set("scale", "F2.5\n")
+                               .set("flag", "\x88");
+    const auto source = open_archive(latents.bytes(), {floats({1})});
+    EXPECT_EQ(source.value().metadata(),
+              (std::map<std::string, std::string>{
+                  {"fps", "30"}, {"prompt", "a cat"}, {"scale", "2.5"}, {"strength", "0.5"}}));
+    const auto trainers = open_archive(
+        Pickle().set("state_dict", latents.dictionary()).set("epoch", Pickle::number(3)).bytes(), {floats({1})});
+    EXPECT_TRUE(trainers.value().metadata().empty()) << "a trainer's numbers say nothing of the tensors";
+}
+
 TEST(PyTorchFile, NamesWhatATensorNeedsThatIsNotKnown) {
+    EXPECT_EQ(listed("\x80\x02" + Pickle::tensor("0", 1, 0, {1}, {1}, "ComplexFloatStorage") + "."),
+              "| tensor needs torch.ComplexFloatStorage");
+    EXPECT_EQ(listed(Pickle().set("z", Pickle::name("numpy._core.multiarray", "_reconstruct") + ")R").bytes()),
+              "| z needs numpy._core.multiarray._reconstruct");
+
     const std::string sparse = Pickle::name("torch._utils", "_rebuild_sparse_tensor") + ")R";
     EXPECT_EQ(listed(Pickle().set("w", sparse).bytes()), "| w needs torch._utils._rebuild_sparse_tensor");
     EXPECT_EQ(listed(Pickle().set("w", Pickle::tensor("0", 1, 0, {1}, {1}, "ComplexFloatStorage")).bytes()),
@@ -165,7 +194,8 @@ TEST(PyTorchFile, ThatEndsEarlyOrContradictsItselfIsRefused) {
     EXPECT_EQ(of("\x80\x02]NNs."), "its pickle puts items into what is no dictionary");
     EXPECT_EQ(of("\x80\x02NQ."), "its pickle refers to what is no storage of a tensor");
     const std::string tensor = Pickle::tensor("0", 1, 0, {1}, {1});
-    EXPECT_EQ(of(Pickle().set("w", tensor).set("w", tensor).bytes()), "its pickle has two tensors \"w\"");
+    const std::string other = Pickle::tensor("0", 4, 1, {3}, {1});
+    EXPECT_EQ(of(Pickle().set("w", tensor).set("w", other).bytes()), "its pickle has two tensors \"w\"");
 }
 
 TEST(PyTorchFile, DescribesAsManyTensorsAsItMayList) {
@@ -228,9 +258,13 @@ TEST(PyTorchFile, WhoseArchiveIsDamagedIsRefused) {
     changed[good.find("vae/data/0") + std::string("vae/data/0").size()] ^= 1;
     EXPECT_EQ(refusal(parse_text(changed)), "the bytes of entry \"vae/data/0\" do not match their checksum: damaged");
     EXPECT_EQ(refusal(parse_text(test::zip_of({{"vae/data.pkl", pickle, 8}}))),
-              "entry \"vae/data.pkl\" is compressed: PyTorch stores tensors as they are");
-    EXPECT_EQ(refusal(parse_text(test::zip_of({{"a.txt", "b"}}))),
-              "a zip archive without data.pkl or *.npy: neither PyTorch nor NumPy saved it");
+              "entry \"vae/data.pkl\" is compressed, and PyTorch stores tensors as they are: unpack the archive first, "
+              "if the file "
+              "is in it");
+    EXPECT_EQ(
+        refusal(parse_text(test::zip_of({{"a.txt", "b"}}))),
+        "a zip archive without data.pkl or *.npy, which neither PyTorch nor NumPy saved, of \"a.txt\": unpack it, "
+        "if the file is in it");
     EXPECT_EQ(refusal(parse_text(test::zip_of({entries[0], entries[1], entries[1]}))), "two entries \"vae/data/0\"");
     EXPECT_EQ(refusal(parse_text(test::zip_of({entries[0], {"vae/byteorder", "big"}}))),
               "its numbers are not little-endian");

@@ -89,9 +89,10 @@ TEST(LivePipes, OfAWriterThatDiesNameTheStream) {
     ASSERT_TRUE(incoming && *incoming);
     const auto item = (*incoming)->feed->reader.next();
     ASSERT_FALSE(item);
-    EXPECT_EQ(item.error().message,
-              "a generator: stream 0 \"cut off\", chunk 0: the input ends after 13 of 16 bytes of a record, before the "
-              "stream's end");
+    EXPECT_EQ(
+        item.error().message,
+        "a generator: stream 0 \"cut off\", chunk 0: the input ends after 13 of 16 bytes of a record that continues "
+        "or ends the stream");
 }
 
 TEST(LivePipes, AreNoLongerWaitedForOnceCancelled) {

@@ -248,9 +248,9 @@ TEST_F(LiveFeeds, OfAGeneratorThatDiesSayWhereItWas) {
     ASSERT_NO_FATAL_FAILURE(take(stream, frames));
     const auto error = stream.frames->take(kLong);
     ASSERT_FALSE(error);
-    EXPECT_EQ(error.error().message,
-              "a generator: stream 0 \"orbit\", chunk 1: the input ends after 0 of 16 bytes of a record, before the "
-              "stream's end");
+    EXPECT_EQ(
+        error.error().message,
+        "a generator: stream 0 \"orbit\", chunk 1: the input ends before a record that continues or ends the stream");
 }
 
 TEST_F(LiveFeeds, RefuseLatentsThatAreNotFinite) {

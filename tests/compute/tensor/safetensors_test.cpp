@@ -111,6 +111,8 @@ TEST(Safetensors, RecognisesWhatPeopleOpenByMistake) {
         {"{\"error\": \"Unauthorized\"}", "JSON text, not the file itself: a server's answer or a configuration"},
         {"these are words", "text, not the file itself"},
         {"", "an empty file, truncated? Download or save it again"},
+        {std::string(100, '\0'),
+         "a file that begins with zeros only, as a download that was cut short: download it again"},
         {"\x1f\x8b\x08" + std::string(8, '\0'), "compressed by gzip: unpack it first"},
         {std::string(4, '\0') + "ftypisom", "an MP4 or MOV video"},
         {std::string(257, 'x') + "ustar", "a tar archive: unpack it first"},

@@ -391,6 +391,9 @@ TEST_F(CheckpointTest, RecognisesOtherModelsByTheirTensors) {
     const std::pair<const char*, const char*> families[] = {
         {"vae.decoder.mid.attn_1.q.weight", "this is an image VAE (Stable Diffusion, Flux and the like)"},
         {"decoder.mid_block.attentions.0.to_q.weight", "this is an image VAE (Stable Diffusion, Flux and the like)"},
+        {"decoder.conv_in.conv_s.weight", "this is another video VAE (Cosmos)"},
+        {"decoder.temp_conv_in.weight", "this is another video VAE (Allegro)"},
+        {"decoder.time_conv_out.weight", "this is another video VAE (Stable Video Diffusion)"},
         {"decoder.conv_in.conv.weight", "this is another video VAE (HunyuanVideo, LTX or CogVideoX)"},
         {"blocks.0.self_attn.q.weight", "this is a Wan diffusion transformer, not a VAE"},
         {"blocks.0.attn1.to_q.weight", "this is a diffusion transformer, not a VAE"},
@@ -401,6 +404,15 @@ TEST_F(CheckpointTest, RecognisesOtherModelsByTheirTensors) {
         other.tensors.push_back(test::stored(name, DType::F32, {1}, {1.0F}));
         EXPECT_EQ(refusal(other), std::string(sentence) + "; `kinetograph families` lists what can be decoded");
     }
+}
+
+TEST_F(CheckpointTest, DoesNotTakeAnotherModelThatHasAFewOfTheNamesForADamagedOne) {
+    CheckpointFile other;
+    for (const char* name : {"decoder.conv_in.weight", "decoder.conv_out.weight", "a", "b", "c"})
+        other.tensors.push_back(test::stored(name, DType::F32, {1}, {1.0F}));
+    EXPECT_EQ(refusal(other),
+              "this is no decoder that is known: 2 of the 108 tensors of Wan 2.1 are among its 5; `kinetograph "
+              "families` lists what can be decoded");
 }
 
 TEST_F(CheckpointTest, RecognisesAWan22DecoderAmongTheNamesItSharesWithWan21) {

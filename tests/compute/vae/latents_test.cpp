@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <kinetograph/compute/vae/latents.hpp>
+#include <kinetograph/tests/compute/formats/pytorch_archive.hpp>
 #include <kinetograph/tests/compute/tensor/safetensors_bytes.hpp>
 #include <kinetograph/tests/compute/tensor/temporary_folder.hpp>
 #include <kinetograph/tests/compute/vae/checkpoint_file.hpp>
@@ -139,6 +140,15 @@ TEST_F(LatentsTest, TakesTheOnlyTensorThatFitsAndAsksBetweenSeveral) {
               "--tensor names the one");
 }
 
+TEST_F(LatentsTest, AreTheOnlyTensorThatFitsInTheUsualOrder) {
+    const auto mask = test::stored("mask", DType::F32, {1, 3, 4, 2}, std::vector<float>(24, 1.0F));
+    const auto clip = test::stored("video", DType::F32, {2, 3, 4, 1}, counted({24}));
+    const auto read = open_all({mask, clip}, {}, {.channels = 2});
+    EXPECT_EQ(texts(read),
+              "info the latents are its tensor \"video\"\ninfo 24 frames a second are assumed; --fps sets "
+              "another rate\n");
+}
+
 TEST_F(LatentsTest, AreReadInTheOrderOfAxesThatHasTheChannels) {
     const LatentsWanted wanted{.channels = 2, .decoder = "vae is a Wan 2.1 VAE"};
     const auto values_of = [&](const tensor::Shape& shape, const LatentsChoices& choices = {}) {
@@ -159,12 +169,81 @@ TEST_F(LatentsTest, AreReadInTheOrderOfAxesThatHasTheChannels) {
     EXPECT_EQ(values_of({2, 1, 3}), Read(tensor::Shape({2, 1, 1, 3}), {0, 1, 2, 3, 4, 5}));
     EXPECT_EQ(values_of({1, 3, 2}), Read(tensor::Shape({2, 1, 1, 3}), {0, 2, 4, 1, 3, 5}));
     EXPECT_EQ(values_of({3, 2, 1, 1}, {.batch_item = 1}), Read(tensor::Shape({2, 1, 1, 1}), {2, 3}));
-    EXPECT_EQ(texts(open(test::stored("latents", DType::F32, {1, 3, 2, 1, 1}, counted({6})), {{"fps", "24"}}, wanted)),
-              "info latents [1, 3, 2, 1, 1] are read as [B, T, C, h, w], by the 2 channels\n");
+    EXPECT_EQ(
+        texts(open(test::stored("latents", DType::F32, {1, 3, 2, 1, 1}, counted({6})), {{"fps", "24"}}, wanted)),
+        "info latents [1, 3, 2, 1, 1] are read as [B, T, C, h, w], by the 2 channels; --axes names another order\n");
     EXPECT_EQ(open(test::stored("latents", DType::F32, {1, 5, 7, 1, 1}, counted({35})), {}, wanted).error().message,
               path_ +
-                  " has 5 latent channels, vae is a Wan 2.1 VAE and takes 2; its shape [1, 5, 7, 1, 1] is read as "
-                  "[B, C, T, h, w]; it would have as [B, T, C, h, w] 7, as [B, T, h, w, C] 1 channels");
+                  ": latents [1, 5, 7, 1, 1] have 5 channels as [B, C, T, h, w], 7 as [B, T, C, h, w], 1 as [B, T, "
+                  "h, w, C]; vae is a Wan 2.1 VAE and takes 2");
+    EXPECT_EQ(open(test::stored("latents", DType::F32, {1, 5, 8}, counted({40})), {}, wanted).error().message,
+              path_ +
+                  ": latents [1, 5, 8] have 1 channels as [C, h, w], 8 as [h, w, C]; vae is a Wan 2.1 VAE and takes 2. "
+                  "They look packed, four pixels in one, as diffusers' pipelines keep those of pictures: unpack them "
+                  "first, by the pipeline's _unpack_latents");
+}
+
+/// A smooth clip of independent channels, the value at (c, t, y, x) where `index` puts it.
+template <class Index>
+std::vector<float> smooth(std::int64_t channels, std::int64_t frames, std::int64_t side, const Index& index) {
+    std::vector<float> values(static_cast<std::size_t>(channels * frames * side * side));
+    for (std::int64_t c = 0; c < channels; ++c)
+        for (std::int64_t t = 0; t < frames; ++t)
+            for (std::int64_t y = 0; y < side; ++y)
+                for (std::int64_t x = 0; x < side; ++x) {
+                    const auto phase = static_cast<float>(c * c * 7 % 31);
+                    values[static_cast<std::size_t>(index(c, t, y, x))] =
+                        std::sin(phase + 0.3F * static_cast<float>(t) + 0.4F * static_cast<float>(x + y));
+                }
+    return values;
+}
+
+TEST_F(LatentsTest, HaveTheirChannelsWhereTheValuesShowThem) {
+    const LatentsWanted wanted{.channels = 16, .decoder = "vae is a Wan 2.1 VAE"};
+    const auto channels_first = [](auto c, auto t, auto y, auto x) { return ((c * 16 + t) * 16 + y) * 16 + x; };
+    const auto frames_first = [](auto c, auto t, auto y, auto x) { return ((t * 16 + c) * 16 + y) * 16 + x; };
+    const auto channels_last = [](auto c, auto t, auto y, auto x) { return ((t * 16 + y) * 16 + x) * 16 + c; };
+    const std::vector<float> clip = smooth(16, 16, 16, channels_first);
+    const auto read = [&](const std::vector<float>& values, const LatentsChoices& choices = {.fps = 24}) {
+        return open(test::stored("latents", DType::F32, {16, 16, 16, 16}, values), {}, wanted, choices);
+    };
+    EXPECT_EQ(read(clip)->values, clip) << "every order has 16 channels";
+    EXPECT_EQ(texts(read(clip)), "");
+    EXPECT_EQ(read(smooth(16, 16, 16, frames_first))->values, clip);
+    EXPECT_EQ(
+        texts(read(smooth(16, 16, 16, channels_last))),
+        "info latents [16, 16, 16, 16] are read as [T, h, w, C], by the 16 channels; --axes names another order\n");
+    EXPECT_EQ(read(smooth(16, 16, 16, channels_last))->values, clip);
+    EXPECT_EQ(read(clip, {.axes = "tchw"})->values, smooth(16, 16, 16, frames_first)) << "what is said decides";
+    // Wan 2.2's, whose width happens to be 16.
+    const std::vector<float> others =
+        smooth(48, 2, 16, [](auto c, auto t, auto y, auto x) { return ((c * 2 + t) * 16 + y) * 16 + x; });
+    const auto of_another = [&](const LatentsChoices& choices) {
+        return open(test::stored("latents", DType::F32, {1, 48, 2, 16, 16}, others), {}, wanted, choices);
+    };
+    EXPECT_EQ(
+        refusal(of_another({})),
+        "latents [1, 48, 2, 16, 16] have 48 channels as [B, C, T, h, w]; vae is a Wan 2.1 VAE and takes 16 (48 "
+        "channels are latents of Wan 2.2). By their values the axis of 16 in [B, T, h, w, C] is none of channels: "
+        "if it is, --axes BThwC");
+    EXPECT_EQ(of_another({.axes = "BThwC"})->frames, 48);
+}
+
+TEST_F(LatentsTest, AreReadInTheOrderThatIsSaid) {
+    const auto read = [&](const tensor::Shape& shape, const std::string& axes, std::int64_t channels = 0) {
+        return open(test::stored("latents", DType::F32, shape, counted(shape)), {}, {.channels = channels},
+                    {.axes = axes});
+    };
+    EXPECT_EQ(read({1, 1, 3, 2}, "hwTC")->values, (std::vector<float>{0, 2, 4, 1, 3, 5}));
+    EXPECT_EQ(read({1, 1, 1, 3, 1, 1}, "Chw")->height, 1);
+    EXPECT_EQ(refusal(read({2, 1, 3, 2}, "hwC")), "latents [2, 1, 3, 2] have 4 dimensions, the axes hwC are 3");
+    EXPECT_EQ(refusal(read({1, 1, 3, 2}, "hwTC", 3)),
+              "latents [1, 1, 3, 2] have 2 channels as [h, w, T, C];  and takes 3");
+    for (const std::string wrong : {"hw", "CThwx", "CCThw", "TChwB "})
+        EXPECT_EQ(read({1, 1, 3, 2}, wrong).error().message,
+                  "axes \"" + wrong +
+                      "\": wanted the letters C, h and w, and T and B where there are frames and a "
+                      "batch, in the latents' order: BTChw");
 }
 
 TEST_F(LatentsTest, OfADecoderOfPicturesAreABatchOfThem) {
@@ -211,7 +290,7 @@ TEST_F(RawLatents, AreNormalisedIfTheFileSaysThatTheyAreRaw) {
     const std::vector<float> wanted = drawn(unit_, kPixels, 1);
     ASSERT_EQ(read->values.size(), wanted.size());
     for (std::size_t i = 0; i < wanted.size(); ++i) ASSERT_NEAR(read->values[i], wanted[i], 1e-5F);
-    EXPECT_NE(texts(read).find("info raw latents by its tensor latent_format_version"), std::string::npos);
+    EXPECT_NE(texts(read).find("info raw latents by its tensor latent_format_version_0: "), std::string::npos);
     LatentsWanted decided = wanted_;
     decided.scale = LatentScale::Normalized;
     EXPECT_EQ(open_all({latents(drawn(raw_, kPixels, 1)), marker}, {}, decided)->values, drawn(raw_, kPixels, 1));
@@ -238,8 +317,16 @@ TEST_F(LatentsTest, SaysWhatIsThereWhenTheTensorIsAbsent) {
     test::CheckpointFile{}.write(path_);
     EXPECT_EQ(refusal(Latents::open(path_), ErrorCode::NotFound), "no tensor \"latents\" in it, but nothing");
     test::CheckpointFile::synthetic(2).write(path_);
-    EXPECT_TRUE(refusal(Latents::open(path_), ErrorCode::NotFound).ends_with(", 98 more"))
+    EXPECT_TRUE(refusal(Latents::open(path_), ErrorCode::NotFound).ends_with(" and 98 more"))
         << "a checkpoint has many tensors of five dimensions";
+}
+
+TEST_F(LatentsTest, OfAKindThatCannotBeReadAreNamed) {
+    // torch.save(latents.to(torch.complex64)): a pickle of one tensor, whose storage is of no type that is known.
+    const std::string pickle = "\x80\x02" + test::Pickle::tensor("0", 1, 0, {1}, {1}, "ComplexFloatStorage") + ".";
+    folder_.write("clip.safetensors", test::zip_of({{"a/data.pkl", pickle}, {"a/data/0", "12345678"}}));
+    EXPECT_EQ(refusal(Latents::open(path_)),
+              "tensor \"tensor\" is torch.ComplexFloatStorage, which cannot be read: save it as float32");
 }
 
 TEST_F(LatentsTest, RefusesAWrongRank) {

@@ -64,6 +64,15 @@ TEST(ReplacingFile, HonoursTheUmaskWhereThereWasNoFile) {
     }
 }
 
+TEST(ReplacingFile, HasTheNameThatItWasGivenUnlessThatIsALink) {
+    const TemporaryFolder folder;
+    std::filesystem::create_directory(folder.path() / "sub");
+    const auto file = folder.write("file", "old"), given = folder.path() / "sub" / ".." / "file";
+    EXPECT_EQ(ReplacingFile::create(given)->target(), given);
+    std::filesystem::create_symlink("file", folder.path() / "link");
+    EXPECT_EQ(ReplacingFile::create(folder.path() / "link")->target(), std::filesystem::canonical(file));
+}
+
 TEST(SameFile, IsSeenThroughLinksFoldersAndNamesOfFilesThatAreNotThereYet) {
     const TemporaryFolder folder;
     const auto file = folder.write("file", "");

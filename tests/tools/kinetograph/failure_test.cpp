@@ -49,7 +49,8 @@ TEST(FailedDecode, NamesAMissingCheckpoint) {
 TEST(FailedDecode, OfLatentsOfAnotherVaeNamesBothFilesAndBothChannelCounts) {
     const TemporaryFolder folder;
     const auto clip = write_latents(folder, "clip.safetensors", 2, 48);
-    expect_failure(folder, decode(clip, folder.path() / "out.mp4"), {clip, "48 latent channels", kSmallWeights, "16"});
+    expect_failure(folder, decode(clip, folder.path() / "out.mp4"),
+                   {clip, "48 channels as [C, T, h, w]", kSmallWeights, "16"});
 }
 
 TEST(FailedPlan, OfASizeThatTheFamilyDoesNotMakeNamesBoth) {
@@ -186,7 +187,7 @@ TEST(FailedDecode, KeepsAnOlderOutputAsItWas) {
     const TemporaryFolder folder;
     const auto clip = write_latents(folder, "clip.safetensors", 2, 48);
     const auto out = folder.write("out.mp4", "an older file");
-    expect_failure(folder, decode(clip, out), {"48 latent channels"});
+    expect_failure(folder, decode(clip, out), {"48 channels as [C, T, h, w]"});
     EXPECT_EQ(read_text(out), "an older file");
 }
 

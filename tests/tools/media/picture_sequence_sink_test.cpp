@@ -1,5 +1,10 @@
 #include <gtest/gtest.h>
 
+extern "C" {
+#include <libavutil/log.h>
+}
+
+#include <atomic>
 #include <fstream>
 #include <iterator>
 #include <kinetograph/engine/present/png.hpp>
@@ -79,7 +84,9 @@ TEST(PictureSequenceSink, SaysTheNamesOfSeveralPictures) {
     EXPECT_TRUE(std::filesystem::exists(folder.path() / "many-00002.png"));
 }
 
-TEST(PictureSequenceSink, WritesJpegWithTheSameColours) {
+TEST(PictureSequenceSink, WritesJpegWithTheSameColoursAndWithoutAWarning) {
+    static std::atomic<int> warnings = 0;
+    av_log_set_callback([](void*, int level, const char*, va_list) { warnings += level <= AV_LOG_WARNING ? 1 : 0; });
     const TemporaryFolder folder;
     std::vector<float> red;
     for (int i = 0; i < 256; ++i) red.insert(red.end(), {0.9F, -0.9F, -0.5F});
@@ -88,6 +95,8 @@ TEST(PictureSequenceSink, WritesJpegWithTheSameColours) {
     ASSERT_TRUE(sink) << sink.error().message;
     ASSERT_TRUE((*sink)->write(red));
     ASSERT_TRUE((*sink)->finish());
+    av_log_set_callback(av_log_default_callback);
+    EXPECT_EQ(warnings, 0);
     const Video picture = read_video(folder.path() / "0.jpeg");
     for (std::size_t c = 0; c < 3; ++c) EXPECT_NEAR(picture.first_rgb[3 * 136 + c], 127.5 * (red[c] + 1), 3) << c;
 }
