@@ -1,6 +1,5 @@
 #include <kinetograph/compute/formats/tensor_source.hpp>
 #include <kinetograph/compute/tensor/quoted_name.hpp>
-#include <kinetograph/compute/vae/checkpoint.hpp>
 #include <kinetograph/compute/vae/latents.hpp>
 
 #include <fmt/ranges.h>
@@ -148,8 +147,8 @@ Result<const NamedTensor*> named(const formats::TensorSource& file, const std::s
         found = all_that(file, [&](const NamedTensor& tensor) { return last_part(tensor.name) == name; });
     if (!found.empty()) return only_of(found, file.name());
     if (const auto other = file.unreadable().find(name); other != file.unreadable().end())
-        return fail(ErrorCode::InvalidArgument, "{}: {} are {}, wanted a floating-point type", file.name(), name,
-                    other->second);
+        return fail(ErrorCode::InvalidArgument, "{}: {} are {}, wanted a floating-point type", file.name(),
+                    tensor::quoted_name(name), other->second);
     return fail(ErrorCode::NotFound, "{}: no tensor {} in it, but {}", file.name(), tensor::quoted_name(name),
                 names_of(file));
 }
@@ -357,24 +356,6 @@ std::optional<std::string> doubt_scale(std::string_view name, std::span<const fl
         "{}: its channels have the means and deviations of raw {} latents, and are decoded as normalised "
         "ones: if the colours are wrong, --latents raw",
         name, wanted.latents);
-}
-
-LatentsWanted wanted_by(const Checkpoint& checkpoint, LatentScale scale) {
-    const families::Family& family = checkpoint.family();
-    LatentsWanted wanted{.channels = checkpoint.z_dim(),
-                         .pictures = checkpoint.one_latent_frame(),
-                         .fps = family.fps,
-                         .scale = scale,
-                         .decoder = fmt::format("{} is a {} VAE", checkpoint.name(), family.title),
-                         .latents = family.latents};
-    const auto is = [](const std::vector<float>& values, float value) {
-        return std::ranges::all_of(values, [value](float each) { return each == value; });
-    };
-    const bool applies = !is(checkpoint.latents_mean(), 0) || !is(checkpoint.latents_std(), 1);
-    if (!applies && family.published.z_dim == wanted.channels) wanted.raw = family.raw;
-    // A model that is told that latents are raw applies nothing.
-    if (applies && scale != LatentScale::Raw) wanted.raw = {checkpoint.latents_mean(), checkpoint.latents_std()};
-    return wanted;
 }
 
 Result<Latents> Latents::open(const std::filesystem::path& path, const LatentsWanted& wanted,
