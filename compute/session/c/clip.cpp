@@ -126,9 +126,11 @@ Outcome Clip::push(const kg_latents& latents, Nanoseconds timeout, std::uint32_t
     give_back_unwanted();
     if (!latents_) return fail(ErrorCode::InvalidArgument, "the clip is a file's: no latents are pushed to it");
     KG_TRY(const LatentView view, view_of(latents, *model_->session->model(), size_));
-    if (view.on_device)
-        for (const std::byte* const byte : {view.data, view.data + view.reach_bytes - 1})
-            KG_CHECK_IN("kg_latents in KG_MEMORY_DEVICE", model_->session->device().check_address(byte));
+    if (view.on_device) {
+        KG_CHECK_IN("kg_latents.data in KG_MEMORY_DEVICE", model_->session->device().check_address(view.data));
+        KG_CHECK_IN("the last value of kg_latents in KG_MEMORY_DEVICE",
+                    model_->session->device().check_address(view.data + view.reach_bytes - 1));
+    }
     const Nanoseconds until = host_now() + timeout;
     for (std::int64_t t = 0; t < view.frames; ++t, ++pushed) {
         KG_TRY(const bool enqueued, push_frame(view, t, std::max(until - host_now(), Nanoseconds{})));
