@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cmath>
+#include <limits>
 #include <kinetograph/compute/vae/latents.hpp>
 #include <kinetograph/tests/compute/tensor/safetensors_bytes.hpp>
 #include <kinetograph/tests/compute/tensor/temporary_folder.hpp>
@@ -215,6 +216,16 @@ TEST_F(RawLatents, AreNormalisedIfTheFileSaysThatTheyAreRaw) {
     LatentsWanted decided = wanted_;
     decided.scale = LatentScale::Normalized;
     EXPECT_EQ(open_all({latents(drawn(raw_, kPixels, 1)), marker}, {}, decided)->values, drawn(raw_, kPixels, 1));
+}
+
+TEST_F(RawLatents, AreRefusedIfTheirValuesAreTooLargeToBeNormalised) {
+    std::vector<float> values = drawn(raw_, kPixels, 1);
+    values[1] = std::numeric_limits<float>::max();
+    LatentsWanted wanted = wanted_;
+    wanted.scale = LatentScale::Raw;
+    wanted.raw.std.assign(16, 0.5F);
+    EXPECT_TRUE(refusal(open(latents(values), {}, wanted))
+                    .starts_with("latents hold a value that is not finite at (c, t, y, x) = (0, 0, 0, 1)"));
 }
 
 TEST_F(RawLatents, AreDoubtedIfOnlyTheirValuesSaySo) {
