@@ -3,12 +3,12 @@
 
 #include <array>
 #include <cmath>
-#include <limits>
 #include <kinetograph/compute/vae/latents.hpp>
 #include <kinetograph/tests/compute/tensor/safetensors_bytes.hpp>
 #include <kinetograph/tests/compute/tensor/temporary_folder.hpp>
 #include <kinetograph/tests/compute/vae/checkpoint_file.hpp>
 #include <kinetograph/tests/source_tree.hpp>
+#include <limits>
 #include <numeric>
 
 namespace kinetograph::vae {
