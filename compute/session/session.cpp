@@ -19,6 +19,13 @@ Result<std::unique_ptr<accel::Device>> open_decoding(std::string_view kind, cons
     return device;
 }
 
+/// Refuses a budget that not even latents of one pixel can be decoded with. A model of its own answers, so that the
+/// session's packs no filters for such a size.
+Result<void> check_budget(accel::Device& device, const vae::Checkpoint& checkpoint, const SessionOptions& options) {
+    KG_TRY(const auto model, vae::Model::create(device, checkpoint, options.model));
+    return model->check_budget({.height = 1, .width = 1}, options.hooks.budget.bytes, options.limits);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<accel::Device>> open_device(const std::string& name, const accel::DeviceHooks& hooks) {
@@ -49,16 +56,21 @@ Result<std::unique_ptr<Session>> Session::open(const vae::Checkpoint& checkpoint
     if (options.display != nullptr) session->display_ = {std::shared_ptr<void>(), options.display};  // the caller's
     if (options.vulkan) KG_CHECK(session->adopt(*options.vulkan));
     session->device_ = options.accelerator;
+    const accel::MemoryBudget& budget = options.hooks.budget;
     if (!session->device_) {
-        KG_TRY(session->device_, open_device(options.device, options.hooks));
-    } else if (options.hooks.budget.bytes != 0) {
-        session->device_->set_budget(options.hooks.budget);
+        accel::DeviceHooks hooks = options.hooks;
+        hooks.budget.bytes = 0;  // until it is known to be enough
+        KG_TRY(session->device_, open_device(options.device, hooks));
     }
     session->description_ =
         fmt::format("{} \u00b7 {} \u00b7 {}", std::filesystem::path(checkpoint.name()).filename().string(),
                     vae::to_string(options.model.precision), session->device_->info().name);
     KG_CHECK(options.limits.check(session->description_));
     KG_TRY(session->model_, vae::Model::create(*session->device_, checkpoint, options.model));
+    if (budget.bytes != 0) {
+        KG_CHECK(check_budget(*session->device_, checkpoint, options));
+        session->device_->set_budget(budget);
+    }
     session->wanted_ = vae::wanted_by(checkpoint, options.model.latents);
     session->device_->log().info("opened {}", session->description_);
     if (options.measure_ceiling && options.recorder != nullptr) session->tell_ceiling();

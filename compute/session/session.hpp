@@ -64,8 +64,8 @@ Result<std::unique_ptr<accel::Device>> open_device(const std::string& name, cons
 ///   while (auto frame = (*stream)->take(std::chrono::seconds(1))) ...
 class Session {
   public:
-    /// Errors: those of open_device; of vae::Checkpoint::open and vae::Model::create; of
-    /// vulkan::Device::adopt; Cancelled.
+    /// Errors: those of open_device; of vae::Checkpoint::open and vae::Model::create; of vulkan::Device::adopt;
+    /// OutOfMemory (a budget below what the smallest picture takes); Cancelled.
     static Result<std::unique_ptr<Session>> open(const std::string& weights, const SessionOptions& options = {});
     /// The same with a checkpoint that is open already, whatever it came from.
     static Result<std::unique_ptr<Session>> open(const vae::Checkpoint& checkpoint, const SessionOptions& options = {});

@@ -1,6 +1,7 @@
 #include <kinetograph/compute/tensor/quoted_name.hpp>
 #include <kinetograph/compute/vae/checkpoint.hpp>
 #include <kinetograph/compute/vae/latent_statistics.hpp>
+#include <kinetograph/compute/vae/latents.hpp>
 #include <kinetograph/compute/vae/recognition.hpp>
 
 #include <xxhash.h>
@@ -325,6 +326,24 @@ Result<std::vector<float>> Checkpoint::load(std::string_view name) const {
     KG_TRY(const auto factors, tensor::to_f32(*entry->factor, name));
     apply(factors, entry->factor->shape, entry->parameter.shape.front(), values);
     return values;
+}
+
+LatentsWanted wanted_by(const Checkpoint& checkpoint, LatentScale scale) {
+    const families::Family& family = checkpoint.family();
+    LatentsWanted wanted{.channels = checkpoint.z_dim(),
+                         .pictures = checkpoint.one_latent_frame(),
+                         .fps = family.fps,
+                         .scale = scale,
+                         .decoder = fmt::format("{} is a {} VAE", checkpoint.name(), family.title),
+                         .latents = family.latents};
+    const auto is = [](const std::vector<float>& values, float value) {
+        return std::ranges::all_of(values, [value](float each) { return each == value; });
+    };
+    const bool applies = !is(checkpoint.latents_mean(), 0) || !is(checkpoint.latents_std(), 1);
+    if (!applies && family.published.z_dim == wanted.channels) wanted.raw = family.raw;
+    // A model that is told that latents are raw applies nothing.
+    if (applies && scale != LatentScale::Raw) wanted.raw = {checkpoint.latents_mean(), checkpoint.latents_std()};
+    return wanted;
 }
 
 }  // namespace kinetograph::vae

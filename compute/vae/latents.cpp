@@ -1,6 +1,5 @@
 #include <kinetograph/compute/formats/tensor_source.hpp>
 #include <kinetograph/compute/tensor/quoted_name.hpp>
-#include <kinetograph/compute/vae/checkpoint.hpp>
 #include <kinetograph/compute/vae/latents.hpp>
 #include <kinetograph/compute/vae/recognition.hpp>
 
@@ -449,24 +448,6 @@ std::optional<std::string> doubt_scale(std::string_view name, std::span<const fl
         name, wanted.latents);
 }
 
-LatentsWanted wanted_by(const Checkpoint& checkpoint, LatentScale scale) {
-    const families::Family& family = checkpoint.family();
-    LatentsWanted wanted{.channels = checkpoint.z_dim(),
-                         .pictures = checkpoint.one_latent_frame(),
-                         .fps = family.fps,
-                         .scale = scale,
-                         .decoder = fmt::format("{} is a {} VAE", checkpoint.name(), family.title),
-                         .latents = family.latents};
-    const auto is = [](const std::vector<float>& values, float value) {
-        return std::ranges::all_of(values, [value](float each) { return each == value; });
-    };
-    const bool applies = !is(checkpoint.latents_mean(), 0) || !is(checkpoint.latents_std(), 1);
-    if (!applies && family.published.z_dim == wanted.channels) wanted.raw = family.raw;
-    // A model that is told that latents are raw applies nothing.
-    if (applies && scale != LatentScale::Raw) wanted.raw = {checkpoint.latents_mean(), checkpoint.latents_std()};
-    return wanted;
-}
-
 Result<Latents> Latents::open(const std::filesystem::path& path, const LatentsWanted& wanted,
                               const LatentsChoices& given, const tensor::ReadOptions& options) {
     std::error_code ignored;
@@ -506,7 +487,6 @@ Result<Latents> Latents::open(const std::filesystem::path& path, const LatentsWa
                  .values = {}};
     KG_CHECK(check_size(clip, text));
     clip.values = in_order(std::move(values), shape, *axes, item);
-    KG_CHECK(check_values(clip));
     clip.content_hash = XXH3_64bits(file.files().front().data(), file.files().front().size());
     if (const std::string_view name = last_part(found->name);
         choices.tensor.empty() && std::ranges::find(kNames, name) == kNames.end())
@@ -518,6 +498,7 @@ Result<Latents> Latents::open(const std::filesystem::path& path, const LatentsWa
              fmt::format("{}: latents {} are read as {}, by the {} channels; --axes names another order", clip.name,
                          text, text_of(*axes), clip.channels)});
     settle_scale(clip, marker, wanted);
+    KG_CHECK(check_values(clip));  // large values without the statistics are larger
     settle_fps(clip, file, wanted, choices);
     return clip;
 }

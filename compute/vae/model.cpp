@@ -215,12 +215,12 @@ std::uint64_t Model::bytes_wanted(const StepPlans& plans) const {
     return plans.transients + plans.histories + parameters_.bytes_to_pack();
 }
 
-/// Steps that leave `beside` bytes free. Tries few bands first, and late cuts first: more bands take less for
-/// transients and more for histories, and a band that begins earlier computes more rows twice.
-Result<const StepPlans*> Model::find_fitting(const StepPlans& whole, const CallLimits& limits, std::uint64_t beside) {
+/// The first steps that take no more than `enough` bytes, else those that take least. Tries few bands first, and late
+/// cuts first: more bands take less for transients and more for histories, and a band that begins earlier computes more
+/// rows twice.
+Result<const StepPlans*> Model::find_least(const StepPlans& whole, const CallLimits& limits, std::uint64_t enough) {
     constexpr std::int64_t kMostBands = 32;
-    const std::uint64_t all = device_.bytes_free(), free = all - std::min(beside, all);
-    if (bytes_wanted(whole) <= free) return &whole;
+    if (bytes_wanted(whole) <= enough) return &whole;
     const StepPlans* least = &whole;
     for (std::int64_t count = 2; count <= kMostBands; count += (count + 3) / 5) {
         for (std::int64_t upsampling = count_upsamplings(network_.network) - 1; upsampling >= 0; --upsampling) {
@@ -230,9 +230,17 @@ Result<const StepPlans*> Model::find_fitting(const StepPlans& whole, const CallL
             if (!banded && banded.error().code == ErrorCode::Unsupported) continue;
             if (!banded) return banded;
             if (bytes_wanted(**banded) < bytes_wanted(*least)) least = *banded;
-            if (bytes_wanted(**banded) <= free) return banded;
+            if (bytes_wanted(**banded) <= enough) return banded;
         }
     }
+    return least;
+}
+
+/// Steps that leave `beside` bytes free.
+Result<const StepPlans*> Model::find_fitting(const StepPlans& whole, const CallLimits& limits, std::uint64_t beside) {
+    const std::uint64_t all = device_.bytes_free(), free = all - std::min(beside, all);
+    KG_TRY(const auto* least, find_least(whole, limits, free));
+    if (bytes_wanted(*least) <= free) return least;
     // A lost device reports that nothing is free; any call on it returns why.
     KG_CHECK(device_.create_event());
     return fail(lack_of_memory(whole, *least, beside));
@@ -259,6 +267,21 @@ Error Model::lack_of_memory(const StepPlans& whole, const StepPlans& least, std:
                     device_.budget_bytes() == 0 ? fmt::format("{:.0f} MiB are free on {}", left, device)
                                                 : fmt::format("the budget of {:.1f} MiB on {} leaves {:.0f}",
                                                               mib(device_.budget_bytes()), device, left))};
+}
+
+Result<void> Model::check_budget(const StackSize& size, std::uint64_t bytes, const CallLimits& limits) {
+    KG_CHECK(check(size));
+    const Lock lock(mutex_);
+    KG_TRY(const auto* whole, compiled(size, limits));
+    KG_TRY(const auto* least, find_least(*whole, limits, bytes - std::min(bytes, device_bytes_)));
+    const std::uint64_t parameters = device_bytes_ + parameters_.bytes_to_pack();
+    const std::uint64_t needed = parameters + least->transients + least->histories;
+    if (needed <= bytes) return {};
+    return fail(
+        ErrorCode::OutOfMemory,
+        "{}: decoding latents of {}x{} needs at least {} bytes on {} (the model's parameters {}), more than the "
+        "budget of {} bytes",
+        name_, size.width, size.height, needed, device_.info().name, parameters, bytes);
 }
 
 Error Model::explain_refusal(Error refusal, const StackSize& size, const StackMemory& beside,

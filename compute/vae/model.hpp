@@ -67,6 +67,9 @@ class Model {
     /// tried. No filter is loaded before it is known that some number fits, only constants of a few KiB. Errors: those
     /// of plan(); OutOfMemory with the figures of StackMemory and the least that would do.
     Result<const StepPlans*> plan_to_fit(const StackSize& size, const CallLimits& limits = {});
+    /// Checks that `bytes` of the device, whatever is free of it now, would do for a clip of the size, its latents and
+    /// frames aside. Loads no filter. Errors: those of plan(); OutOfMemory with the least that would do.
+    Result<void> check_budget(const StackSize& size, std::uint64_t bytes, const CallLimits& limits = {});
     /// The Error to return where `refusal`, an OutOfMemory, ended an allocation for a clip of the size, and all others
     /// for it have been released: plan_to_fit()'s, with the frames' memory (`beside`: io and stream) among the figures.
     /// `refusal` itself if everything would fit, or the size has no plans.
@@ -99,6 +102,8 @@ class Model {
     Result<StepPlans> compile(const StackSize& size, const CallLimits& limits) KG_REQUIRES(mutex_);
     Result<const StepPlans*> packed(const StepPlans& plans, const CallLimits& limits) KG_REQUIRES(mutex_);
     Result<const StepPlans*> find_fitting(const StepPlans& whole, const CallLimits& limits, std::uint64_t beside = 0)
+        KG_REQUIRES(mutex_);
+    Result<const StepPlans*> find_least(const StepPlans& whole, const CallLimits& limits, std::uint64_t enough)
         KG_REQUIRES(mutex_);
     Error lack_of_memory(const StepPlans& whole, const StepPlans& least, std::uint64_t beside) const
         KG_REQUIRES(mutex_);

@@ -149,21 +149,22 @@ class Batch:
 
 
 def _taken(array: Any, stream: int | None) -> _dlpack.View:
-    """A view with each value in a place of its own: a broadcast array is first copied by its package."""
+    """A view with each value in a place of its own, the first one lowest: an array that is broadcast or reversed is
+    first copied by its package."""
     view = _dlpack.take(array, stream)
-    if not _is_broadcast(view):
+    if not _is_folded(view):
         return view
     view.close()
     view = _dlpack.take(packed(array), stream)
-    if not _is_broadcast(view):
+    if not _is_folded(view):
         return view
     view.close()
-    raise _library.InvalidArgument(f"latents {list(view.shape)} are broadcast, with the strides {list(view.strides)}: "
-                                   "copy them to an array without gaps")
+    raise _library.InvalidArgument(f"latents {list(view.shape)} are broadcast or reversed, with the strides "
+                                   f"{list(view.strides)}: copy them to an array without gaps")
 
 
-def _is_broadcast(view: _dlpack.View) -> bool:
-    return any(stride == 0 and extent > 1 for extent, stride in zip(view.shape, view.strides))
+def _is_folded(view: _dlpack.View) -> bool:
+    return any(stride < 1 and extent > 1 for extent, stride in zip(view.shape, view.strides))
 
 
 def _four(view: _dlpack.View) -> tuple[tuple[int, ...], tuple[int, ...]]:

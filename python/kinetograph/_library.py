@@ -121,7 +121,7 @@ class ClipDesc(_Sized):
 
 class Latents(_Sized):
     _fields_ = [("size", c_uint32), ("memory", c_uint32), ("dtype", c_uint32), ("unused", c_uint32), ("data", c_void_p),
-                ("shape", c_int64 * 4), ("strides", c_int64 * 4), ("ready", Moment)]
+                ("shape", c_int64 * 4), ("strides", c_int64 * 4), ("ready", Moment), ("bytes", c_uint64)]
 
 
 class FrameRecord(_Sized):
@@ -189,7 +189,7 @@ def _open() -> ctypes.CDLL:
         function.argtypes, function.restype = arguments, c_int32
     for name in _DESTROYS:
         function = getattr(library, name)
-        function.argtypes, function.restype = [c_void_p], None
+        function.argtypes, function.restype = [c_void_p], c_int32
     library.kg_last_error.restype = c_char_p
     return library
 

@@ -69,9 +69,17 @@ def test_latents_that_are_broadcast_are_copied_by_their_package_or_refused(decod
         assert (decoder.decode(latents) == wanted).all()
     of_a_row = numpy.lib.stride_tricks.as_strided(numpy.full(3, 0.5, "float32"), shape, (0,) * (len(shape) - 1) + (4,))
     assert (decoder.decode(of_a_row) == wanted).all()
-    with pytest.raises(kg.InvalidArgument, match=r"are broadcast, with the strides \[0, .*\]: copy them"):
+    with pytest.raises(kg.InvalidArgument, match=r"are broadcast or reversed, with the strides \[0, .*\]: copy them"):
         decoder.decode(Broadcast(shape))
     assert (decoder.decode(numpy.full(shape, 0.5, "float32")) == wanted).all()
+
+
+def test_latents_that_are_reversed_are_copied_by_their_package(decoder):
+    """Their values lie before the first one, where the library reads none."""
+    latents = latents_of(2)
+    wanted = decoder.decode(latents)
+    for axis in range(4):
+        assert (decoder.decode(numpy.flip(numpy.flip(latents, axis).copy(), axis)) == wanted).all()
 
 
 def test_clips_of_several_sizes_follow_one_another(decoder):
@@ -139,7 +147,7 @@ def test_statistics_and_family_are_chosen_or_refused():
     ({"timeout": "1"}, kg.InvalidArgument, "a timeout is a number of seconds"),
     ({"timeout": float("nan")}, kg.InvalidArgument, "not nan"),
     ({"precision": "int4"}, kg.InvalidArgument, "precision int4"),
-    ({"memory_budget": 4096}, kg.OutOfMemory, "the budget of 4096 bytes"),
+    ({"memory_budget": 4096}, kg.OutOfMemory, "more than the budget of 4096 bytes"),
 ])
 def test_a_decoder_that_cannot_be_says_why(arguments, error, sentence):
     with pytest.raises(error, match=sentence):

@@ -1,7 +1,5 @@
 #include "call.hpp"
 
-#include <utility>
-
 namespace kinetograph::c {
 namespace {
 
@@ -38,12 +36,19 @@ kg_result result_of(ErrorCode code) {
 
 bool is_child_of_fork() { return ::getpid() != loader; }
 
-kg_result report(kg_result result, std::string message) {
-    last_error = std::move(message);
+kg_result report(kg_result result, std::string_view message) {
+    last_error.clear();
+    for (const char c : message) {
+        const auto byte = static_cast<unsigned char>(c);
+        if (byte < 0x20 || byte == 0x7F)
+            last_error += fmt::format("\\x{:02x}", byte);
+        else
+            last_error += c;
+    }
     return result;
 }
 
-kg_result report(Error error) { return report(result_of(error.code), std::move(error.message)); }
+kg_result report(const Error& error) { return report(result_of(error.code), error.message); }
 
 Result<std::uint32_t> size_of(const void* structure, std::size_t known, const char* type) {
     std::uint32_t size = 0;

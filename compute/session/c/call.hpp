@@ -2,6 +2,7 @@
 // structures of other versions are read and written.
 #pragma once
 
+#include "handle_table.hpp"
 #include "kinetograph.h"
 
 #include <kinetograph/engine/base/exceptions.hpp>
@@ -41,34 +42,68 @@ std::invoke_result_t<Work> where_loops_run(Work&& work) {
     return std::async(std::launch::async, std::forward<Work>(work)).get();
 }
 
-/// Keeps the sentence for kg_last_error of this thread.
-kg_result report(kg_result result, std::string message);
-kg_result report(Error error);
+/// Keeps the sentence for kg_last_error of this thread. Names in it are a caller's or a file's: control characters
+/// become "\x1b".
+kg_result report(kg_result result, std::string_view message);
+kg_result report(const Error& error);
 
 /// What a call's work returns: a status (KG_OK, KG_TIMEOUT, KG_END, KG_ERROR_BUSY) or an Error.
 using Outcome = Result<kg_status>;
 
-/// Runs the work of `call`. Handles have a member `root`.
+/// What a handle stands for, by the handle's type: specialised in handles.hpp, with `kName` and a member `root`.
+template <class Handle>
+struct Made;
+
+template <class Handle>
+Handle* hand_out(Made<Handle> made) {
+    return static_cast<Handle*>(
+        HandleTable::get().add(Made<Handle>::kName, std::make_shared<Made<Handle>>(std::move(made))));
+}
+
+/// Errors: InvalidArgument (no handle of that type, or no longer).
+template <class Handle>
+Result<std::shared_ptr<Made<Handle>>> find(const Handle* handle) {
+    KG_TRY(auto object, HandleTable::get().find(Made<Handle>::kName, handle));
+    return std::static_pointer_cast<Made<Handle>>(std::move(object));
+}
+
+/// Runs the work of `call` on what the handle stands for.
 template <class Handle, class Work>
 kg_result with(const char* call, const Handle* handle, Work&& work) {
-    if (handle == nullptr) return report(KG_ERROR_INVALID_ARGUMENT, fmt::format("{}: the handle is NULL", call));
-    if (handle->root->is_forked())
-        return report(KG_ERROR_UNSUPPORTED,
-                      fmt::format("{}: the handle was made before fork(): a child process opens its own", call));
-    Outcome outcome = without_exceptions(call, std::forward<Work>(work));
-    return outcome ? *outcome : report(std::move(outcome.error()));
+    Outcome outcome = without_exceptions(call, [&]() -> Outcome {
+        KG_TRY_IN(call, const auto made, find(handle));
+        if (made->root->is_forked())
+            return fail(ErrorCode::Unsupported, "{}: the handle was made before fork(): a child process opens its own",
+                        call);
+        return work(*made);
+    });
+    return outcome ? *outcome : report(outcome.error());
 }
 
 /// The same for work with loops of OpenMP.
 template <class Handle, class Work>
 kg_result with_loops(const char* call, const Handle* handle, Work&& work) {
-    return with(call, handle, [&] { return where_loops_run(std::forward<Work>(work)); });
+    return with(call, handle, [&](Made<Handle>& made) { return where_loops_run([&] { return work(made); }); });
 }
 
-/// Destroys a handle. In a child of fork() it does nothing: what the parent has made stays as it is.
+/// Destroys a handle, after `prepare(made)`, which may refuse. In a child of fork() it does nothing: what the parent
+/// has made stays as it is.
+template <class Handle, class Prepare>
+kg_result destroy(const char* call, const Handle* handle, Prepare&& prepare) {
+    if (handle == nullptr) return KG_OK;
+    Outcome outcome = without_exceptions(call, [&]() -> Outcome {
+        KG_TRY_IN(call, auto made, find(handle));
+        if (made->root->is_forked()) return KG_OK;
+        KG_TRY(const kg_status prepared, prepare(*made));
+        if (prepared != KG_OK) return prepared;
+        KG_CHECK_IN(call, HandleTable::get().take(Made<Handle>::kName, handle));
+        return KG_OK;
+    });
+    return outcome ? *outcome : report(outcome.error());
+}
 template <class Handle>
-void destroy(Handle* handle) {
-    if (handle != nullptr && !handle->root->is_forked()) delete handle;
+kg_result destroy(const char* call, const Handle* handle) {
+    return destroy(call, handle, [](const Made<Handle>&) -> Outcome { return KG_OK; });
 }
 
 /// Checks a pointer that a call reads or writes. Errors: InvalidArgument (it is null).

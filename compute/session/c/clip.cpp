@@ -13,6 +13,7 @@ namespace {
 using Storage = interop::FrameStorage;
 constexpr std::array kStorages{Storage::Host, Storage::Buffer, Storage::Image};
 constexpr std::array kFormatNames{"RGBA8", "RGB32F", "RGBA16F", "NV12", "P010", "RGB16F"};
+constexpr std::uint32_t kMostSlots = 65536;
 constexpr Nanoseconds kPoll = std::chrono::milliseconds(20);  // how soon a wait notices that it is cancelled
 
 /// An id that no other frame of the process has.
@@ -82,15 +83,17 @@ Result<ClipOptions> ClipOptions::of(const kg_clip_desc& desc) {
     ClipOptions options;
     KG_TRY(const Storage storage, choice(kStorages, desc.storage, "kg_storage"));
     KG_CHECK(check_format(storage, desc.format));
-    if (!(desc.fps >= 0.0 && desc.fps <= 1000.0))
-        return fail(ErrorCode::InvalidArgument, "{} frames a second: there are up to 1000", desc.fps);
+    if (desc.fps != 0.0 && !(desc.fps >= 0.01 && desc.fps <= 1000.0))  // nor is NaN
+        return fail(ErrorCode::InvalidArgument, "{} frames a second: wanted 0.01 to 1000", desc.fps);
+    if (desc.slots > kMostSlots)
+        return fail(ErrorCode::InvalidArgument, "{} slots: there are up to {}", desc.slots, kMostSlots);
     options.format = desc.format;
     options.pixels = pixels_of(desc.format);
     options.stream.storage = storage;
     options.stream.format = decoded_format(desc.format);
     if (desc.slots > 0) options.stream.slots = desc.slots;
-    options.stream.loop = desc.loop != 0;
-    options.stream.limits = limits_of(desc.stop);
+    KG_TRY(options.stream.loop, yes_or_no(desc.loop, "kg_clip_desc.loop"));
+    KG_TRY_IN("kg_clip_desc.stop", options.stream.limits, limits_of(desc.stop));
     if (desc.fps > 0.0) options.stream.fps = desc.fps;
     if (desc.tensor != nullptr) options.stream.latents.tensor = desc.tensor;
     if (desc.batch_item > 0) options.stream.latents.batch_item = desc.batch_item - 1;
@@ -123,8 +126,11 @@ Outcome Clip::push(const kg_latents& latents, Nanoseconds timeout, std::uint32_t
     give_back_unwanted();
     if (!latents_) return fail(ErrorCode::InvalidArgument, "the clip is a file's: no latents are pushed to it");
     KG_TRY(const LatentView view, view_of(latents, *model_->session->model(), size_));
-    if (view.on_device)
+    if (view.on_device) {
         KG_CHECK_IN("kg_latents.data in KG_MEMORY_DEVICE", model_->session->device().check_address(view.data));
+        KG_CHECK_IN("the last value of kg_latents in KG_MEMORY_DEVICE",
+                    model_->session->device().check_address(view.data + view.reach_bytes - 1));
+    }
     const Nanoseconds until = host_now() + timeout;
     for (std::int64_t t = 0; t < view.frames; ++t, ++pushed) {
         KG_TRY(const bool enqueued, push_frame(view, t, std::max(until - host_now(), Nanoseconds{})));
@@ -165,6 +171,7 @@ Result<bool> Clip::push_copied(const LatentView& latents, std::int64_t t, Nanose
 }
 
 Result<interop::TimelinePoint> Clip::point_of(const kg_moment& moment) {
+    KG_CHECK(check_unused(moment.unused, "kg_moment.unused"));
     switch (moment.kind) {
         case KG_MOMENT_PAST:
             return interop::TimelinePoint{};
@@ -173,6 +180,7 @@ Result<interop::TimelinePoint> Clip::point_of(const kg_moment& moment) {
         case KG_MOMENT_SEMAPHORE:
             if (model_->vulkan == nullptr)
                 return fail(ErrorCode::InvalidArgument, "a moment of a semaphore: the model has no Vulkan device");
+            if (moment.semaphore == 0) return fail(ErrorCode::InvalidArgument, "kg_moment.semaphore is 0");
             return interop::TimelinePoint{reinterpret_cast<VkSemaphore>(moment.semaphore), nullptr, moment.value};
         default:
             return fail(ErrorCode::InvalidArgument, "{} is no kg_moment_kind", moment.kind);
@@ -429,17 +437,17 @@ namespace {
 
 /// What kg_clip_create and kg_clip_open share: `what` is a size or a path.
 template <class What>
-Outcome create(kg_model* model, const What& what, const kg_clip_desc* desc, kg_clip** clip) {
+Outcome create(const Made<kg_model>& model, const What& what, const kg_clip_desc* desc, kg_clip** clip) {
     KG_CHECK(check_given(clip, "clip"));
     KG_TRY(const auto known, read(desc, "kg_clip_desc"));
     KG_TRY(const ClipOptions options, ClipOptions::of(known));
-    KG_TRY(auto made, model->shared->session->decode(what, options.stream));
+    KG_TRY(auto made, model.shared->session->decode(what, options.stream));
     stream::PushedSource pushed;
     if constexpr (std::is_same_v<What, vae::LatentSize>)
         pushed = std::move(made);
     else
         pushed.frames = std::move(made);
-    *clip = new kg_clip{model->root, std::make_shared<Clip>(model->shared, options, std::move(pushed))};
+    *clip = hand_out<kg_clip>({model.root, std::make_shared<Clip>(model.shared, options, std::move(pushed))});
     return KG_OK;
 }
 
@@ -449,100 +457,103 @@ kg_result report_busy() { return report(KG_ERROR_BUSY, "another thread pushes la
 
 kg_result kg_clip_create(kg_model* model, uint32_t latent_height, uint32_t latent_width, const kg_clip_desc* desc,
                          kg_clip** clip) {
-    return with_loops("kg_clip_create", model, [&] {
-        return create(model, vae::LatentSize{latent_height, latent_width}, desc, clip);
+    return with_loops("kg_clip_create", model, [&](const auto& made) {
+        return create(made, vae::LatentSize{latent_height, latent_width}, desc, clip);
     });
 }
 
 kg_result kg_clip_open(kg_model* model, const char* path, const kg_clip_desc* desc, kg_clip** clip) {
-    return with_loops("kg_clip_open", model, [&]() -> Outcome {
+    return with_loops("kg_clip_open", model, [&](const auto& made) -> Outcome {
         KG_CHECK(check_given(path, "path"));
-        return create(model, std::filesystem::path(path), desc, clip);
+        return create(made, std::filesystem::path(path), desc, clip);
     });
 }
 
 kg_result kg_clip_close(kg_clip* clip, uint64_t timeout_ns) {
-    const kg_result result = with("kg_clip_close", clip, [&] { return clip->clip->close(nanoseconds(timeout_ns)); });
+    const kg_result result =
+        with("kg_clip_close", clip, [&](const auto& made) { return made.clip->close(nanoseconds(timeout_ns)); });
     return result == KG_ERROR_BUSY ? report_busy() : result;
 }
 
 kg_result kg_clip_destroy(kg_clip* clip) {
-    if (clip == nullptr || clip->root->is_forked()) return KG_OK;
-    const Clip::Readers readers = clip->clip->readers();
-    if (readers.acquired > 0)
-        return report(KG_ERROR_BUSY,
-                      fmt::format("the clip is destroyed after its frames: {} are acquired", readers.acquired));
-    if (readers.returning > 0)
-        return report(KG_ERROR_BUSY, fmt::format("the clip is destroyed after its frames: {} were released on a stream "
-                                                 "that is in a capture, and come back when it has ended",
-                                                 readers.returning));
-    if (clip->clip.use_count() > 1) clip->clip->stop();  // exported tensors keep it
-    delete clip;
-    return KG_OK;
+    return destroy("kg_clip_destroy", clip, [](const auto& made) -> Outcome {
+        const Clip::Readers readers = made.clip->readers();
+        if (readers.acquired > 0)
+            report(KG_ERROR_BUSY,
+                   fmt::format("the clip is destroyed after its frames: {} are acquired", readers.acquired));
+        else if (readers.returning > 0)
+            report(KG_ERROR_BUSY, fmt::format("the clip is destroyed after its frames: {} were released on a stream "
+                                              "that is in a capture, and come back when it has ended",
+                                              readers.returning));
+        if (readers.acquired + readers.returning > 0) return KG_ERROR_BUSY;
+        if (made.clip.use_count() > 1) made.clip->stop();  // exported tensors keep it
+        return KG_OK;
+    });
 }
 
 kg_result kg_clip_push(kg_clip* clip, const kg_latents* latents, uint64_t timeout_ns, uint32_t* pushed) {
     std::uint32_t count = 0;
-    const kg_result result = with("kg_clip_push", clip, [&]() -> Outcome {
+    const kg_result result = with("kg_clip_push", clip, [&](const auto& made) -> Outcome {
         KG_CHECK(check_given(latents, "latents"));
         KG_TRY(const auto known, read(latents, "kg_latents"));
-        return clip->clip->push(known, nanoseconds(timeout_ns), count);
+        return made.clip->push(known, nanoseconds(timeout_ns), count);
     });
     if (pushed != nullptr) *pushed = count;
     return result == KG_ERROR_BUSY ? report_busy() : result;
 }
 
 kg_result kg_clip_acquire(kg_clip* clip, uint32_t flags, uint64_t timeout_ns, kg_frame* frame) {
-    return with("kg_clip_acquire", clip, [&] { return clip->clip->acquire(flags, nanoseconds(timeout_ns), frame); });
+    return with("kg_clip_acquire", clip,
+                [&](const auto& made) { return made.clip->acquire(flags, nanoseconds(timeout_ns), frame); });
 }
 
 kg_result kg_clip_wait(kg_clip* clip, uint64_t frame_id, void* stream) {
-    return with("kg_clip_wait", clip, [&]() -> Outcome {
-        KG_CHECK(clip->clip->wait(frame_id, stream));
+    return with("kg_clip_wait", clip, [&](const auto& made) -> Outcome {
+        KG_CHECK(made.clip->wait(frame_id, stream));
         return KG_OK;
     });
 }
 
 kg_result kg_clip_finite(kg_clip* clip, uint64_t frame_id, uint32_t* finite) {
-    return with("kg_clip_finite", clip, [&]() -> Outcome {
+    return with("kg_clip_finite", clip, [&](const auto& made) -> Outcome {
         KG_CHECK(check_given(finite, "finite"));
-        KG_TRY(*finite, clip->clip->finite(frame_id));
+        KG_TRY(*finite, made.clip->finite(frame_id));
         return KG_OK;
     });
 }
 
 kg_result kg_clip_release(kg_clip* clip, uint64_t frame_id, const kg_moment* done) {
-    return with("kg_clip_release", clip, [&]() -> Outcome {
-        KG_CHECK(clip->clip->release(frame_id, done == nullptr ? kg_moment{} : *done));
+    return with("kg_clip_release", clip, [&](const auto& made) -> Outcome {
+        KG_CHECK(made.clip->release(frame_id, done == nullptr ? kg_moment{} : *done));
         return KG_OK;
     });
 }
 
 kg_result kg_clip_export(kg_clip* clip, uint64_t frame_id, uint32_t layout, void** tensor) {
-    return with("kg_clip_export", clip, [&]() -> Outcome {
+    return with("kg_clip_export", clip, [&](const auto& made) -> Outcome {
         KG_CHECK(check_given(tensor, "tensor"));
-        KG_TRY(*tensor, export_frame(clip->clip, clip->root, frame_id, layout));
+        KG_TRY(*tensor, export_frame(made.clip, made.root, frame_id, layout));
         return KG_OK;
     });
 }
 
 kg_result kg_clip_reset(kg_clip* clip) {
-    return with("kg_clip_reset", clip, [&]() -> Outcome {
-        clip->clip->reset();
+    return with("kg_clip_reset", clip, [&](const auto& made) -> Outcome {
+        made.clip->reset();
         return KG_OK;
     });
 }
 
 kg_result kg_clip_cancel(kg_clip* clip) {
-    return with("kg_clip_cancel", clip, [&]() -> Outcome {
-        clip->clip->cancel();
+    return with("kg_clip_cancel", clip, [&](const auto& made) -> Outcome {
+        made.clip->cancel();
         return KG_OK;
     });
 }
 
 kg_result kg_clip_describe(kg_clip* clip, kg_clip_info* info) {
-    return with("kg_clip_describe", clip, [&]() -> Outcome {
-        KG_CHECK(write(info, clip->clip->info(), "kg_clip_info"));
+    return with("kg_clip_describe", clip, [&](const auto& made) -> Outcome {
+        KG_CHECK(write(info, made.clip->info(), "kg_clip_info"));
         return KG_OK;
     });
 }

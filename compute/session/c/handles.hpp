@@ -30,45 +30,59 @@ struct Model {
 
 class Clip;
 
-/// The limits that a stop sets to a call; null: none.
-CallLimits limits_of(const kg_stop* stop);
+/// The limits that a stop sets to a call; null: none. Errors: those of find().
+Result<CallLimits> limits_of(const kg_stop* stop);
 /// A caller's time-out; a year if it is longer, as KG_FOREVER is.
 Nanoseconds nanoseconds(std::uint64_t timeout);
 
-}  // namespace kinetograph::c
-
-struct kg_instance {
-    std::shared_ptr<const kinetograph::c::Root> root;
+template <>
+struct Made<kg_instance> {
+    static constexpr std::string_view kName = "kg_instance";
+    std::shared_ptr<const Root> root;
 };
 
-struct kg_vulkan {
-    std::shared_ptr<const kinetograph::c::Root> root;
-    std::shared_ptr<kinetograph::c::VulkanDevice> shared;
+template <>
+struct Made<kg_vulkan> {
+    static constexpr std::string_view kName = "kg_vulkan";
+    std::shared_ptr<const Root> root;
+    std::shared_ptr<VulkanDevice> shared;
 };
 
-struct kg_stop {
-    std::shared_ptr<const kinetograph::c::Root> root;
-    std::optional<kinetograph::Nanoseconds> until;
+template <>
+struct Made<kg_stop> {
+    static constexpr std::string_view kName = "kg_stop";
+    std::shared_ptr<const Root> root;
+    std::optional<Nanoseconds> until;
     std::stop_source source;
 };
 
-struct kg_weights {
-    std::shared_ptr<const kinetograph::c::Root> root;
-    kinetograph::vae::Checkpoint checkpoint;
+template <>
+struct Made<kg_weights> {
+    static constexpr std::string_view kName = "kg_weights";
+    std::shared_ptr<const Root> root;
+    vae::Checkpoint checkpoint;
 };
 
-struct kg_model {
-    std::shared_ptr<const kinetograph::c::Root> root;
-    std::shared_ptr<const kinetograph::c::Model> shared;
+template <>
+struct Made<kg_model> {
+    static constexpr std::string_view kName = "kg_model";
+    std::shared_ptr<const Root> root;
+    std::shared_ptr<const Model> shared;
 };
 
-struct kg_memory {
-    std::shared_ptr<const kinetograph::c::Root> root;
-    std::shared_ptr<const kinetograph::c::Model> model;
-    std::unique_ptr<kinetograph::accel::Memory> memory;
+template <>
+struct Made<kg_memory> {
+    static constexpr std::string_view kName = "kg_memory";
+    std::shared_ptr<const Root> root;
+    std::shared_ptr<const Model> model;
+    std::unique_ptr<accel::Memory> memory;
 };
 
-struct kg_clip {
-    std::shared_ptr<const kinetograph::c::Root> root;
-    std::shared_ptr<kinetograph::c::Clip> clip;  ///< tensors of its frames share it
+template <>
+struct Made<kg_clip> {
+    static constexpr std::string_view kName = "kg_clip";
+    std::shared_ptr<const Root> root;
+    std::shared_ptr<Clip> clip;  ///< tensors of its frames share it
 };
+
+}  // namespace kinetograph::c

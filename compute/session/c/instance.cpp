@@ -57,16 +57,17 @@ kg_result kg_instance_create(const kg_instance_desc* desc, kg_instance** instanc
         KG_TRY(const auto known, read(desc, "kg_instance_desc"));
         KG_CHECK(check_version(known.header_version));
         KG_TRY(auto allocator, allocator_of(known));
-        *instance = new kg_instance{std::make_shared<Root>(Root{.log = log_of(known), .host = std::move(allocator)})};
+        *instance =
+            hand_out<kg_instance>({std::make_shared<Root>(Root{.log = log_of(known), .host = std::move(allocator)})});
         return KG_OK;
     });
-    return made ? *made : report(std::move(made.error()));
+    return made ? *made : report(made.error());
 }
 
-void kg_instance_destroy(kg_instance* instance) { destroy(instance); }
+kg_result kg_instance_destroy(kg_instance* instance) { return destroy("kg_instance_destroy", instance); }
 
 kg_result kg_list_devices(kg_instance* instance, void (*each)(void* user, const kg_device_info* device), void* user) {
-    return with("kg_list_devices", instance, [&]() -> Outcome {
+    return with("kg_list_devices", instance, [&](const auto&) -> Outcome {
         if (each == nullptr) return fail(ErrorCode::InvalidArgument, "each is NULL");
         for (const accel::Availability& found : accel::inspect_accelerators()) {
             const std::string name = found.name();

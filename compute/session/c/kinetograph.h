@@ -5,11 +5,25 @@
  * the members that the library does not know are zero; otherwise the call fails with KG_ERROR_UNSUPPORTED. */
 
 /* Errors: calls that can fail return a kg_result. Negative values are errors; kg_last_error returns a sentence that
- * describes the error. No exception leaves the library. */
+ * describes the error. No exception leaves the library. Values that a member or an argument cannot have are
+ * KG_ERROR_INVALID_ARGUMENT, and nothing is done: those beyond their enum, other numbers than 0 and 1 for a choice of
+ * yes or no, and anything but 0 in a member called `unused`. */
+
+/* Handles: a handle is a number in the place of a pointer, which the library looks up and never follows. No two handles
+ * of a process have the same, nor have two frames.
+ * Detected, KG_ERROR_INVALID_ARGUMENT: a handle that was destroyed, also a second time, whatever was made after it; one
+ * of another type, also inside a structure; a pointer that is no handle; NULL, except for destroying; a frame that was
+ * returned, is another clip's, or whose clip was destroyed.
+ * Not detected, and undefined: memory behind a pointer that is not what the call says it is (a string without an end, a
+ * structure shorter than its `size`, latents shorter than their shape and strides where `bytes` is 0, an allocation of
+ * a GPU that ends before them); a frame's pixels, image or buffer after kg_clip_release; a string, an array or an
+ * address after its handle was destroyed; a DLPack tensor after its deleter was called; objects of Vulkan, CUDA and HIP
+ * that are invalid or destroyed; kg_vulkan_unlock without kg_vulkan_lock. */
 
 /* Threads: every call may be made by any thread, and by several at a time, with two exceptions. One thread at a time
  * pushes latents to a clip (a second one gets KG_ERROR_BUSY), and a handle is destroyed after all other calls with it
- * have returned. Callbacks run on any thread, several at a time; they must return soon and call no function of this
+ * have returned. A call that has not is neither detected nor ended: it keeps what it uses, which is released when it
+ * returns. Callbacks run on any thread, several at a time; they must return soon and call no function of this
  * header. */
 
 /* Lifetimes: a handle keeps what it was made from, so an instance, a model, its weights and its Vulkan device may be
@@ -90,7 +104,8 @@ typedef struct kg_instance_desc {
 
 /* Errors: UNSUPPORTED (the header is of a newer version than the library). */
 KG_API kg_result kg_instance_create(const kg_instance_desc* desc, kg_instance** instance);
-KG_API void kg_instance_destroy(kg_instance* instance);
+/* Destroying NULL does nothing. Errors of every destroying call: INVALID_ARGUMENT (no handle of its type). */
+KG_API kg_result kg_instance_destroy(kg_instance* instance);
 
 /* A stop ends calls that read files or put weights on a device. They check it between pieces of their work (16 MiB of a
  * file, a layer) and return KG_ERROR_CANCELLED once kg_stop_request was called, or `timeout_ns` after the stop was
@@ -98,7 +113,7 @@ KG_API void kg_instance_destroy(kg_instance* instance);
  * weights, which stay with their model. A call in a driver is not interrupted. One stop serves any number of calls. */
 KG_API kg_result kg_stop_create(kg_instance* instance, uint64_t timeout_ns, kg_stop** stop);
 KG_API kg_result kg_stop_request(kg_stop* stop);
-KG_API void kg_stop_destroy(kg_stop* stop);
+KG_API kg_result kg_stop_destroy(kg_stop* stop);
 
 /* ---- Devices that decode ----------------------------------------------------------------------------------------- */
 
@@ -168,7 +183,7 @@ KG_API kg_result kg_vulkan_describe(kg_vulkan* vulkan, kg_vulkan_info* info);
  * while it does. Kinds that share a VkQueue share the lock. */
 KG_API kg_result kg_vulkan_lock(kg_vulkan* vulkan, uint32_t queue_kind);
 KG_API kg_result kg_vulkan_unlock(kg_vulkan* vulkan, uint32_t queue_kind);
-KG_API void kg_vulkan_destroy(kg_vulkan* vulkan);
+KG_API kg_result kg_vulkan_destroy(kg_vulkan* vulkan);
 
 /* ---- Weights ----------------------------------------------------------------------------------------------------- */
 
@@ -215,7 +230,7 @@ KG_API kg_result kg_weights_open_until(kg_instance* instance, const char* path, 
 KG_API kg_result kg_weights_parse(kg_instance* instance, const void* contents, uint64_t bytes, const char* name,
                                   void (*release)(void* user), void* user, kg_weights** weights);
 KG_API kg_result kg_weights_describe(kg_weights* weights, kg_weights_info* info);
-KG_API void kg_weights_destroy(kg_weights* weights);
+KG_API kg_result kg_weights_destroy(kg_weights* weights);
 
 /* ---- Models ------------------------------------------------------------------------------------------------------ */
 
@@ -242,7 +257,9 @@ typedef struct kg_model_desc {
     const char*
         device;        /* "cpu", "cuda", "hip:1", "cuda:GPU-..."; NULL or "auto": a GPU that can decode, else the CPU */
     kg_vulkan* vulkan; /* frames may be images of this device; NULL: they cannot */
-    uint64_t memory_budget; /* bytes of the device that the model and its clips may hold; 0: what it has */
+    /* Bytes of the device that the model and its clips may hold; 0: what it has. OUT_OF_MEMORY, with the bytes that are
+     * needed, if not even latents of one pixel can be decoded with so many. */
+    uint64_t memory_budget;
     /* Called when an allocation is about to be refused. Returns 1 if it has released memory: the allocation is then
      * tried once more. */
     uint32_t (*on_memory_pressure)(void* user, const char* name, uint64_t bytes, uint64_t free_bytes);
@@ -262,10 +279,10 @@ typedef struct kg_model_info {
 } kg_model_info;
 
 /* Puts weights on a device, where any number of clips share them. Errors: NOT_FOUND (the device; the sentence names
- * what is missing), UNSUPPORTED (precision, architecture), OUT_OF_MEMORY, CANCELLED. */
+ * what is missing), UNSUPPORTED (precision, architecture), OUT_OF_MEMORY (also of the budget), CANCELLED. */
 KG_API kg_result kg_model_create(kg_weights* weights, const kg_model_desc* desc, kg_model** model);
 KG_API kg_result kg_model_describe(kg_model* model, kg_model_info* info);
-KG_API void kg_model_destroy(kg_model* model);
+KG_API kg_result kg_model_destroy(kg_model* model);
 
 /* Imports memory that another API of the same GPU has exported as an opaque file descriptor, which the library owns
  * once this has succeeded. `bytes` is the size of the whole allocation; `dedicated` is 1 if it was made with
@@ -273,8 +290,8 @@ KG_API void kg_model_destroy(kg_model* model);
 KG_API kg_result kg_memory_import(kg_model* model, int fd, uint64_t bytes, uint32_t dedicated, kg_memory** memory);
 /* The memory's address on the model's device: for kg_latents.data, or for kernels. */
 KG_API kg_result kg_memory_address(kg_memory* memory, void** address);
-/* Call it after all work on the memory has ended. */
-KG_API void kg_memory_destroy(kg_memory* memory);
+/* Call it after all work on the memory has ended: that is not detected. */
+KG_API kg_result kg_memory_destroy(kg_memory* memory);
 
 /* ---- Moments ----------------------------------------------------------------------------------------------------- */
 
@@ -318,10 +335,10 @@ typedef struct kg_clip_desc {
     uint32_t size;
     uint32_t storage;
     uint32_t format;
-    uint32_t slots;      /* the most frames that are ready or acquired at a time; 0: 12, three steps of four */
+    uint32_t slots;      /* the most frames that are ready or acquired at a time, up to 65536; 0: 12, three steps */
     uint32_t loop;       /* 1: the clip of a file starts over at its end */
     uint32_t batch_item; /* of a file with a batch of clips, the one to decode, from 1; 0: there is one */
-    double fps;          /* for kg_frame.presentation_ns; 0: the file's, else that of the family's videos */
+    double fps;          /* 0.01 to 1000, for kg_frame.presentation_ns; 0: the file's, else the family's */
     kg_stop* stop;       /* of kg_clip_create and kg_clip_open; NULL: none */
     const char* tensor;  /* of a file, the one with the latents; NULL: by the usual names, or the only one that fits */
 } kg_clip_desc;
@@ -358,20 +375,24 @@ typedef struct kg_latents {
     uint32_t unused;
     const void* data;
     int64_t shape[4];
-    /* In elements. All 0: the latents are contiguous. A stride of 0 for an extent above 1, as in broadcast latents, is
-     * an error: copy such latents first. In KG_MEMORY_DEVICE each [height, width] must be contiguous. */
+    /* In elements. All 0: the latents are contiguous. A stride below 1 for an extent above 1, as in latents that are
+     * broadcast or reversed, is an error: copy such latents first. In KG_MEMORY_DEVICE each [height, width] must be
+     * contiguous. */
     int64_t strides[4];
     /* When the values are there. With KG_MOMENT_STREAM they are copied in the stream's order: its later work may
      * overwrite them, and nothing waits on the host. With KG_MOMENT_SEMAPHORE or KG_MOMENT_PAST in KG_MEMORY_DEVICE
-     * they must be one contiguous frame. It is read in place and must not change until a frame of its step is ready. */
+     * they must be one contiguous frame. It is read in place and must not change until a frame of its step is ready. In
+     * KG_MEMORY_HOST it is KG_MOMENT_PAST. */
     kg_moment ready;
+    uint64_t bytes; /* from `data` on, to check shape and strides against; 0: not stated, and not checked */
 } kg_latents;
 
 /* Takes the latent frames, one after the other, to decode them, and returns before they are decoded; if frames are
  * images of a Vulkan device with one queue, only once they are. As many as the clip's slots hold frames of are taken at
  * once; then it waits up to `timeout_ns`. `pushed` (may be NULL) is how many were taken; fewer than given unless KG_OK
- * is returned. Errors: INVALID_ARGUMENT (shape, strides, dtype, latents of another VAE, in KG_MEMORY_DEVICE an address
- * of ordinary host memory or of another device, a value that is not finite), which leaves the clip as it was before
+ * is returned. Errors: INVALID_ARGUMENT (shape, dtype, strides that leave `bytes` or the address space, latents of
+ * another VAE, in KG_MEMORY_DEVICE a first or last byte in ordinary host memory or in another device's, a value that is
+ * not finite), which leaves the clip as it was before
  * that frame; CANCELLED; BUSY; DEVICE_LOST and those of the decoder, which end the clip until kg_clip_reset and which a
  * later call may return. */
 KG_API kg_result kg_clip_push(kg_clip* clip, const kg_latents* latents, uint64_t timeout_ns, uint32_t* pushed);

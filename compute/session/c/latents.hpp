@@ -13,6 +13,7 @@ struct LatentView {
     tensor::DType dtype = tensor::DType::F32;
     std::int64_t channels = 0, frames = 0, height = 0, width = 0;
     std::array<std::int64_t, 4> strides{};  ///< elements
+    std::uint64_t reach_bytes = 0;          ///< from `data` to the end of the last value
     bool on_device = false;
     kg_moment ready{};
 
@@ -28,8 +29,8 @@ struct LatentView {
     }
 };
 
-/// Errors: InvalidArgument (shape, dtype, latents of another VAE, a stride of 0, on the device anything but whole
-/// channels), in a sentence with both what is given and what the clip takes.
+/// Errors: InvalidArgument (shape, dtype, latents of another VAE, strides below 1 or that leave the memory, on the
+/// device anything but whole channels), in a sentence with both what is given and what the clip takes.
 Result<LatentView> view_of(const kg_latents& latents, const vae::Model& model, vae::LatentSize size);
 
 /// Latent frame `t`, in the host's memory, as [channels, height, width] float32.

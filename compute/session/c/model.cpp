@@ -11,12 +11,14 @@ constexpr std::array kSums{conv::Sums::Exact, conv::Sums::Fast};
 constexpr std::array kScales{vae::LatentScale::Auto, vae::LatentScale::Raw, vae::LatentScale::Normalized};
 
 Result<vae::ModelOptions> options_of(const kg_model_desc& desc) {
+    KG_CHECK(check_unused(desc.unused, "kg_model_desc.unused"));
     if (desc.precision == KG_PRECISION_FP8) return fail(ErrorCode::Unsupported, "precision fp8: no lane decodes in it");
     vae::ModelOptions options;
     KG_TRY(options.precision, choice(kPrecisions, desc.precision, "kg_precision"));
     KG_TRY(options.sums, choice(kSums, desc.sums, "kg_sums"));
     KG_TRY(options.latents, choice(kScales, desc.latent_scale, "kg_latent_scale"));
-    options.clamp = desc.unclamped == 0;
+    KG_TRY(const bool unclamped, yes_or_no(desc.unclamped, "kg_model_desc.unclamped"));
+    options.clamp = !unclamped;
     return options;
 }
 
@@ -40,17 +42,21 @@ accel::DeviceHooks hooks_of(const Root& root, const kg_model_desc& desc) {
     return hooks;
 }
 
-Result<std::shared_ptr<const Model>> create(const kg_weights& weights, const kg_model_desc& desc) {
+Result<std::shared_ptr<const Model>> create(const Made<kg_weights>& weights, const kg_model_desc& desc) {
     auto made = std::make_shared<Model>();
     made->root = weights.root;
-    if (desc.vulkan != nullptr) made->vulkan = desc.vulkan->shared;
+    if (desc.vulkan != nullptr) {
+        KG_TRY_IN("kg_model_desc.vulkan", const auto vulkan, find(desc.vulkan));
+        made->vulkan = vulkan->shared;
+    }
+    KG_TRY_IN("kg_model_desc.stop", const CallLimits limits, limits_of(desc.stop));
     KG_TRY(const vae::ModelOptions options, options_of(desc));
     KG_TRY(made->session,
            session::Session::open(weights.checkpoint, {.device = desc.device == nullptr ? "auto" : desc.device,
                                                        .hooks = hooks_of(*weights.root, desc),
                                                        .model = options,
                                                        .display = made->vulkan ? made->vulkan->device.get() : nullptr,
-                                                       .limits = limits_of(desc.stop)}));
+                                                       .limits = limits}));
     made->ordinal = ordinal_of(made->session->device().info());
     return made;
 }
@@ -59,7 +65,8 @@ Result<vae::Checkpoint> open_checkpoint(const Root& root, const kg_weights_desc&
                                         std::shared_ptr<const void> owner) {
     const auto text = [](const char* given) { return std::string(given == nullptr ? "" : given); };
     const vae::CheckpointChoices choices{.family = text(desc.family), .statistics = text(desc.statistics)};
-    const tensor::ReadOptions options{.allocator = root.host, .limits = limits_of(desc.stop)};
+    KG_TRY_IN("stop", const CallLimits limits, limits_of(desc.stop));
+    const tensor::ReadOptions options{.allocator = root.host, .limits = limits};
     if (desc.contents == nullptr) return vae::Checkpoint::open(desc.path, options, choices);
     return vae::Checkpoint::parse({{static_cast<const std::byte*>(desc.contents), desc.bytes}, std::move(owner)},
                                   desc.path == nullptr ? "weights in memory" : desc.path, options, choices);
@@ -67,16 +74,20 @@ Result<vae::Checkpoint> open_checkpoint(const Root& root, const kg_weights_desc&
 
 kg_result create_weights(const char* call, kg_instance* instance, const kg_weights_desc& desc, kg_weights** weights) {
     bool is_owned = false;
-    const kg_result result = with_loops(call, instance, [&]() -> Outcome {
+    const kg_result result = with_loops(call, instance, [&](const auto& made) -> Outcome {
         is_owned = true;
         std::shared_ptr<const void> owner(desc.contents, [release = desc.release, user = desc.user](const void*) {
             if (release != nullptr) release(user);
         });
-        if (desc.contents == nullptr) KG_CHECK(check_given(desc.path, "path"));
+        KG_CHECK(check_unused(desc.unused, "kg_weights_desc.unused"));
+        if (desc.contents == nullptr) {
+            KG_CHECK(check_given(desc.path, "path"));
+            if (desc.bytes > 0) return fail(ErrorCode::InvalidArgument, "contents is NULL, of {} bytes", desc.bytes);
+        }
         KG_CHECK(check_given(weights, "weights"));
-        KG_TRY(auto checkpoint, open_checkpoint(*instance->root, desc, std::move(owner)));
-        vae::write_notes(instance->root->log, checkpoint.notes());
-        *weights = new kg_weights{instance->root, std::move(checkpoint)};
+        KG_TRY(auto checkpoint, open_checkpoint(*made.root, desc, std::move(owner)));
+        vae::write_notes(made.root->log, checkpoint.notes());
+        *weights = hand_out<kg_weights>({made.root, std::move(checkpoint)});
         return KG_OK;
     });
     if (!is_owned && desc.release != nullptr) desc.release(desc.user);
@@ -147,50 +158,53 @@ kg_result kg_weights_parse(kg_instance* instance, const void* contents, uint64_t
 }
 
 kg_result kg_weights_describe(kg_weights* weights, kg_weights_info* info) {
-    return with("kg_weights_describe", weights, [&]() -> Outcome {
-        KG_CHECK(write(info, info_of(weights->checkpoint), "kg_weights_info"));
+    return with("kg_weights_describe", weights, [&](const auto& made) -> Outcome {
+        KG_CHECK(write(info, info_of(made.checkpoint), "kg_weights_info"));
         return KG_OK;
     });
 }
 
-void kg_weights_destroy(kg_weights* weights) { destroy(weights); }
+kg_result kg_weights_destroy(kg_weights* weights) { return destroy("kg_weights_destroy", weights); }
 
 kg_result kg_model_create(kg_weights* weights, const kg_model_desc* desc, kg_model** model) {
-    return with_loops("kg_model_create", weights, [&]() -> Outcome {
+    return with_loops("kg_model_create", weights, [&](const auto& made_with) -> Outcome {
         KG_CHECK(check_given(model, "model"));
         KG_TRY(const auto known, read(desc, "kg_model_desc"));
-        KG_TRY(auto made, create(*weights, known));
-        *model = new kg_model{weights->root, std::move(made)};
+        KG_TRY(auto made, create(made_with, known));
+        *model = hand_out<kg_model>({made_with.root, std::move(made)});
         return KG_OK;
     });
 }
 
 kg_result kg_model_describe(kg_model* model, kg_model_info* info) {
-    return with("kg_model_describe", model, [&]() -> Outcome {
-        KG_CHECK(write(info, info_of(*model->shared), "kg_model_info"));
+    return with("kg_model_describe", model, [&](const auto& made) -> Outcome {
+        KG_CHECK(write(info, info_of(*made.shared), "kg_model_info"));
         return KG_OK;
     });
 }
 
-void kg_model_destroy(kg_model* model) { destroy(model); }
+kg_result kg_model_destroy(kg_model* model) { return destroy("kg_model_destroy", model); }
 
 kg_result kg_memory_import(kg_model* model, int fd, uint64_t bytes, uint32_t dedicated, kg_memory** memory) {
-    return with("kg_memory_import", model, [&]() -> Outcome {
+    return with("kg_memory_import", model, [&](const auto& made) -> Outcome {
         KG_CHECK(check_given(memory, "memory"));
+        KG_TRY(const bool is_dedicated, yes_or_no(dedicated, "dedicated"));
+        if (fd < 0 || bytes == 0)
+            return fail(ErrorCode::InvalidArgument, "memory of {} bytes by the descriptor {}", bytes, fd);
         KG_TRY(auto imported,
-               model->shared->session->device().import_memory("memory of the application's",
-                                                              {.fd = fd, .bytes = bytes, .dedicated = dedicated != 0}));
-        *memory = new kg_memory{model->root, model->shared, std::move(imported)};
+               made.shared->session->device().import_memory("memory of the application's",
+                                                            {.fd = fd, .bytes = bytes, .dedicated = is_dedicated}));
+        *memory = hand_out<kg_memory>({made.root, made.shared, std::move(imported)});
         return KG_OK;
     });
 }
 
 kg_result kg_memory_address(kg_memory* memory, void** address) {
-    return with("kg_memory_address", memory, [&]() -> Outcome {
+    return with("kg_memory_address", memory, [&](const auto& made) -> Outcome {
         KG_CHECK(check_given(address, "address"));
-        *address = memory->memory->data();
+        *address = made.memory->data();
         return KG_OK;
     });
 }
 
-void kg_memory_destroy(kg_memory* memory) { destroy(memory); }
+kg_result kg_memory_destroy(kg_memory* memory) { return destroy("kg_memory_destroy", memory); }

@@ -9,9 +9,10 @@ Nanoseconds nanoseconds(std::uint64_t timeout) {
     return Nanoseconds(std::min(timeout, static_cast<std::uint64_t>(kLongest.count())));
 }
 
-CallLimits limits_of(const kg_stop* stop) {
+Result<CallLimits> limits_of(const kg_stop* stop) {
     if (stop == nullptr) return {};
-    return {.until = stop->until, .stop = stop->source.get_token()};
+    KG_TRY(const auto made, find(stop));
+    return CallLimits{.until = made->until, .stop = made->source.get_token()};
 }
 
 }  // namespace kinetograph::c
@@ -20,20 +21,20 @@ using namespace kinetograph;
 using namespace kinetograph::c;
 
 kg_result kg_stop_create(kg_instance* instance, uint64_t timeout_ns, kg_stop** stop) {
-    return with("kg_stop_create", instance, [&]() -> Outcome {
+    return with("kg_stop_create", instance, [&](const auto& made) -> Outcome {
         KG_CHECK(check_given(stop, "stop"));
         std::optional<Nanoseconds> until;
         if (timeout_ns != KG_FOREVER) until = host_now() + nanoseconds(timeout_ns);
-        *stop = new kg_stop{instance->root, until, {}};
+        *stop = hand_out<kg_stop>({made.root, until, {}});
         return KG_OK;
     });
 }
 
 kg_result kg_stop_request(kg_stop* stop) {
-    return with("kg_stop_request", stop, [&]() -> Outcome {
-        stop->source.request_stop();
+    return with("kg_stop_request", stop, [](auto& made) -> Outcome {
+        made.source.request_stop();
         return KG_OK;
     });
 }
 
-void kg_stop_destroy(kg_stop* stop) { destroy(stop); }
+kg_result kg_stop_destroy(kg_stop* stop) { return destroy("kg_stop_destroy", stop); }

@@ -1,5 +1,7 @@
 #include "tensors.hpp"
 
+#include <kinetograph/engine/accel/open.hpp>
+
 namespace kinetograph::c {
 namespace {
 

@@ -1,3 +1,4 @@
+#include "choices.hpp"
 #include "handles.hpp"
 
 namespace kinetograph::c {
@@ -23,6 +24,10 @@ Result<std::shared_ptr<VulkanDevice>> adopt(const kg_vulkan_desc& desc) {
     if (desc.get_instance_proc_addr == nullptr)
         return fail(ErrorCode::InvalidArgument, "kg_vulkan_desc.get_instance_proc_addr is NULL");
     if (desc.extension_count > 0) KG_CHECK(check_given(desc.extensions, "kg_vulkan_desc.extensions"));
+    for (const char* const extension : std::span(desc.extensions, desc.extension_count))
+        KG_CHECK(check_given(extension, "one of kg_vulkan_desc.extensions"));
+    for (const kg_queue& queue : {desc.graphics, desc.compute, desc.transfer})
+        KG_CHECK(check_unused(queue.unused, "kg_queue.unused"));
     auto made = std::make_shared<VulkanDevice>();
     made->instance = vulkan::Instance::adopt(static_cast<VkInstance>(desc.instance),
                                              reinterpret_cast<PFN_vkGetInstanceProcAddr>(desc.get_instance_proc_addr));
@@ -58,27 +63,27 @@ using namespace kinetograph;
 using namespace kinetograph::c;
 
 kg_result kg_vulkan_create(kg_instance* instance, const char* name, kg_vulkan** vulkan) {
-    return with("kg_vulkan_create", instance, [&]() -> Outcome {
+    return with("kg_vulkan_create", instance, [&](const auto& made_with) -> Outcome {
         KG_CHECK(check_given(vulkan, "vulkan"));
         KG_TRY(auto made, create(name));
-        *vulkan = new kg_vulkan{instance->root, std::move(made)};
+        *vulkan = hand_out<kg_vulkan>({made_with.root, std::move(made)});
         return KG_OK;
     });
 }
 
 kg_result kg_vulkan_adopt(kg_instance* instance, const kg_vulkan_desc* desc, kg_vulkan** vulkan) {
-    return with("kg_vulkan_adopt", instance, [&]() -> Outcome {
+    return with("kg_vulkan_adopt", instance, [&](const auto& made_with) -> Outcome {
         KG_CHECK(check_given(vulkan, "vulkan"));
         KG_TRY(const auto known, read(desc, "kg_vulkan_desc"));
         KG_TRY(auto made, adopt(known));
-        *vulkan = new kg_vulkan{instance->root, std::move(made)};
+        *vulkan = hand_out<kg_vulkan>({made_with.root, std::move(made)});
         return KG_OK;
     });
 }
 
 kg_result kg_vulkan_describe(kg_vulkan* vulkan, kg_vulkan_info* info) {
-    return with("kg_vulkan_describe", vulkan, [&]() -> Outcome {
-        const vulkan::Device& device = *vulkan->shared->device;
+    return with("kg_vulkan_describe", vulkan, [&](const auto& made) -> Outcome {
+        const vulkan::Device& device = *made.shared->device;
         kg_vulkan_info known{};
         known.instance = device.instance().handle();
         known.get_instance_proc_addr =
@@ -94,19 +99,19 @@ kg_result kg_vulkan_describe(kg_vulkan* vulkan, kg_vulkan_info* info) {
 }
 
 kg_result kg_vulkan_lock(kg_vulkan* vulkan, uint32_t queue_kind) {
-    return with("kg_vulkan_lock", vulkan, [&]() -> Outcome {
-        KG_TRY(std::mutex* const lock, lock_of(*vulkan->shared->device, queue_kind));
+    return with("kg_vulkan_lock", vulkan, [&](const auto& made) -> Outcome {
+        KG_TRY(std::mutex* const lock, lock_of(*made.shared->device, queue_kind));
         lock->lock();
         return KG_OK;
     });
 }
 
 kg_result kg_vulkan_unlock(kg_vulkan* vulkan, uint32_t queue_kind) {
-    return with("kg_vulkan_unlock", vulkan, [&]() -> Outcome {
-        KG_TRY(std::mutex* const lock, lock_of(*vulkan->shared->device, queue_kind));
+    return with("kg_vulkan_unlock", vulkan, [&](const auto& made) -> Outcome {
+        KG_TRY(std::mutex* const lock, lock_of(*made.shared->device, queue_kind));
         lock->unlock();
         return KG_OK;
     });
 }
 
-void kg_vulkan_destroy(kg_vulkan* vulkan) { destroy(vulkan); }
+kg_result kg_vulkan_destroy(kg_vulkan* vulkan) { return destroy("kg_vulkan_destroy", vulkan); }

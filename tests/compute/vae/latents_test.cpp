@@ -9,6 +9,7 @@
 #include <kinetograph/tests/compute/tensor/temporary_folder.hpp>
 #include <kinetograph/tests/compute/vae/checkpoint_file.hpp>
 #include <kinetograph/tests/source_tree.hpp>
+#include <limits>
 #include <numeric>
 
 namespace kinetograph::vae {
@@ -296,6 +297,16 @@ TEST_F(RawLatents, AreNormalisedIfTheFileSaysThatTheyAreRaw) {
     EXPECT_EQ(open_all({latents(drawn(raw_, kPixels, 1)), marker}, {}, decided)->values, drawn(raw_, kPixels, 1));
 }
 
+TEST_F(RawLatents, AreRefusedIfTheirValuesAreTooLargeToBeNormalised) {
+    std::vector<float> values = drawn(raw_, kPixels, 1);
+    values[1] = std::numeric_limits<float>::max();
+    LatentsWanted wanted = wanted_;
+    wanted.scale = LatentScale::Raw;
+    wanted.raw.std.assign(16, 0.5F);
+    EXPECT_TRUE(refusal(open(latents(values), {}, wanted))
+                    .starts_with("latents hold a value that is not finite at (c, t, y, x) = (0, 0, 0, 1)"));
+}
+
 TEST_F(RawLatents, AreDoubtedIfOnlyTheirValuesSaySo) {
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
         const auto doubted = open(latents(drawn(raw_, kPixels, seed)), {}, wanted_);
@@ -374,6 +385,13 @@ TEST_F(LatentsTest, RefusesOtherTypes) {
     EXPECT_EQ(refusal(open(
                   test::StoredTensor::of("latents", DType::I32, {1, 1, 2, 2}, std::span<const std::int32_t>(numbers)))),
               "latents are I32, wanted a floating-point type");
+    folder_.write("clip.safetensors",
+                  test::safetensors_bytes(R"({"latents":{"dtype":"F4","shape":[1,1,1,2],"data_offsets":[0,1]}})", "a"));
+    EXPECT_EQ(refusal(Latents::open(path_)), R"("latents" are "F4", wanted a floating-point type)");
+    folder_.write("clip.safetensors",
+                  test::safetensors_bytes(R"({"a\nb":{"dtype":"F4","shape":[1,1,1,2],"data_offsets":[0,1]}})", "a"));
+    EXPECT_EQ(refusal(Latents::open(path_, {}, {.tensor = "a\nb"})),
+              R"("a\x0ab" are "F4", wanted a floating-point type)");
     const std::vector<double> doubles{1.5, -2};
     EXPECT_EQ(
         open(test::StoredTensor::of("latents", DType::F64, {1, 1, 1, 2}, std::span<const double>(doubles)))->values,

@@ -100,11 +100,35 @@ TEST_F(CInterface, LargeBuffersComeFromTheApplicationsAllocatorAndGoBack) {
     EXPECT_EQ(counter.bytes, 0);
 }
 
+TEST_F(CInterface, ABudgetThatNothingCanBeDecodedWithIsRefusedWithWhatIsNeeded) {
+    ASSERT_NO_FATAL_FAILURE(open());
+    auto desc = sized<kg_model_desc>();
+    desc.device = "cpu";
+    const auto refusal = [&](std::uint64_t budget) -> std::string {
+        desc.memory_budget = budget;
+        kg_model* model = nullptr;
+        const kg_result result = kg_model_create(weights_.get(), &desc, &model);
+        const Owned<kg_model> owned(model);
+        if (result == KG_OK) return "";
+        EXPECT_EQ(result, KG_ERROR_OUT_OF_MEMORY);
+        EXPECT_EQ(model, nullptr);
+        return kg_last_error();
+    };
+    const std::string sentence = refusal(1);
+    const std::string before = "decoding latents of 1x1 needs at least ";
+    ASSERT_NE(sentence.find(before), std::string::npos) << sentence;
+    EXPECT_NE(sentence.find("more than the budget of 1 bytes"), std::string::npos) << sentence;
+    const std::uint64_t needed = std::stoull(sentence.substr(sentence.find(before) + before.size()));
+    EXPECT_GT(needed, 4096U);
+    EXPECT_NE(refusal(needed - 1), "");
+    EXPECT_EQ(refusal(needed), "");
+}
+
 TEST_F(CInterface, AMemoryBudgetHoldsAndTheApplicationIsAskedToMakeRoom) {
     ASSERT_NO_FATAL_FAILURE(open());
     auto desc = sized<kg_model_desc>();
     desc.device = "cpu";
-    desc.memory_budget = 4096;
+    desc.memory_budget = 1'000'000;
     int asked = 0;
     desc.memory_pressure_user = &asked;
     desc.on_memory_pressure = [](void* user, const char* name, std::uint64_t bytes,
@@ -115,11 +139,12 @@ TEST_F(CInterface, AMemoryBudgetHoldsAndTheApplicationIsAskedToMakeRoom) {
         return 0;
     };
     kg_model* model = nullptr;
-    kg_result result = kg_model_create(weights_.get(), &desc, &model);
+    ASSERT_EQ(kg_model_create(weights_.get(), &desc, &model), KG_OK) << kg_last_error();
     const Owned<kg_model> owned(model);
+    auto clip_desc = sized<kg_clip_desc>();
+    clip_desc.slots = 20;  // of 64 KiB
     kg_clip* made = nullptr;
-    if (result == KG_OK) result = kg_clip_create(model, kHeight, kWidth, nullptr, &made);
-    EXPECT_SENTENCE(result, KG_ERROR_OUT_OF_MEMORY, "the budget of 4096 bytes");
+    EXPECT_SENTENCE(kg_clip_create(model, 16, 16, &clip_desc, &made), KG_ERROR_OUT_OF_MEMORY, "the budget of 1.0 MiB");
     EXPECT_GE(asked, 1) << "before each allocation that is refused";
 }
 
