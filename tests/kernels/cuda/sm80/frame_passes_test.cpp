@@ -1,5 +1,6 @@
 #include <array>
 #include <cmath>
+#include <kinetograph/kernels/cuda/sm80/attention.hpp>
 #include <kinetograph/kernels/cuda/sm80/frame_passes.hpp>
 #include <limits>
 
