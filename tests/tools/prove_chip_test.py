@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""tools/prove_chip: a rehearsal on the CPU lane, and what it makes of programs that pass, skip, fail or are missing."""
+"""bench/run/prove_chip: a rehearsal on the CPU lane, and what it makes of programs that pass, skip, fail or are
+missing."""
 import itertools
 import json
 import os
@@ -9,7 +10,7 @@ import tempfile
 import time
 import unittest
 
-TOOL = pathlib.Path(__file__).resolve().parents[2] / "tools/prove_chip"
+TOOL = pathlib.Path(__file__).resolve().parents[2] / "bench/run/prove_chip"
 CONVOLUTION = {"device": "Fake B200", "commit": "0", "relative_l2": 1e-3,
                "dispatch": [{"candidate": "implicit-gemm-sm100", "open": True, "expected_error": 2e-3},
                             {"candidate": "im2col-sm100", "open": False, "expected_error": 2e-3}]}

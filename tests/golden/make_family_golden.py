@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+"""Writes two files of tests/golden/data with PyTorch and diffusers.
+
+    python3 -m pip install torch diffusers==0.42.1
+    tests/golden/make_family_golden.py tests/golden/data
+
+families.safetensors: small clips of odd sides on narrow synthetic checkpoints. FAMILY.latents [C, T, h, w] and
+FAMILY.frames [3, T', H, W], float32, not clamped, of synthetic:FAMILY,dim=N with the widths below. wan21_dim1.pth: the
+parameters of synthetic:wan2.1,dim=1 in bf16, as torch.save writes them.
+"""
+import pathlib
+import sys
+
+import torch
+from diffusers import AutoencoderKLQwenImage
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "bench/peers"))
+from peer_decoders import autoencoder, diffusers_name  # noqa: E402
+from tensor_files import write_safetensors  # noqa: E402
+from wan21_pytorch import synthetic_tensor, synthetic_weights  # noqa: E402
+
+CASES = {  # [family] -> width, shape of the latents [C, T, h, w]
+    "wan2.2": (16, (48, 3, 1, 3)),
+    "lightvae": (24, (16, 3, 3, 5)),
+    "qwen-image": (16, (16, 1, 3, 5)),
+}
+
+
+def model_of(family, dim):
+    weights = synthetic_weights(f"synthetic:{'wan2.2' if family == 'wan2.2' else 'wan2.1'},dim={dim}")
+    if family != "qwen-image":
+        return autoencoder(weights, "cpu", torch.float32)
+    vae = AutoencoderKLQwenImage(base_dim=dim)
+    vae.load_state_dict({diffusers_name(name): tensor for name, tensor in weights.items()}, strict=False)
+    return vae.eval()
+
+
+def unclamped(decode, latents):
+    """Decodes without the clamp that the model applies last."""
+    clamp, torch.clamp = torch.clamp, lambda values, **_: values
+    try:
+        return decode(latents[None], return_dict=False)[0][0]
+    finally:
+        torch.clamp = clamp
+
+
+def main():
+    torch.set_grad_enabled(False)
+    torch.set_num_threads(1)  # one thread: sums always in the same order
+    tensors = {}
+    for family, (dim, shape) in CASES.items():
+        latents = synthetic_tensor("latents", shape)
+        frames = unclamped(model_of(family, dim).decode, latents)
+        tensors |= {f"{family}.latents": latents, f"{family}.frames": frames}
+        print(f"{family}: dim {dim}, {tuple(shape)} to {tuple(frames.shape)}, largest {frames.abs().max():.3f}")
+    folder = pathlib.Path(sys.argv[1])
+    write_safetensors(folder / "families.safetensors", tensors, {"format": "pt"})
+    torch.save({name: tensor.bfloat16() for name, tensor in synthetic_weights("synthetic:wan2.1,dim=1").items()},
+               folder / "wan21_dim1.pth")
+
+
+if __name__ == "__main__":
+    main()
