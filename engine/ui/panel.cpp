@@ -118,6 +118,7 @@ void PanelHost::place_shown(float top) {
     const std::size_t count = std::min(shown.size(), most_rows * columns), rows = (count + columns - 1) / columns;
     const float row = height / static_cast<float>(std::max<std::size_t>(rows, 1));
     for (std::size_t i = 0; i < shown.size(); ++i) {
+        const std::size_t row_index = i / columns;
         Entry& entry = *shown[i];
         entry.closed = i >= count;
         entry.placed = !entry.closed;
@@ -125,7 +126,7 @@ void PanelHost::place_shown(float top) {
         entry.width = (is_wide ? width : width / 2) - kGap / 2;
         entry.height = row - kGap;
         entry.x = place_.x + (i % columns == 0 ? 0 : width / 2 + kGap / 2);
-        entry.y = top + kGap + static_cast<float>(i / columns) * row;
+        entry.y = top + kGap + static_cast<float>(row_index) * row;
     }
 }
 

@@ -194,9 +194,9 @@ void add_view(CLI::App& app, Action& action) {
         ->needs(headless);
     command->add_option("--trace", viewer.trace, "Write every pass here, for Perfetto and `kinetograph trace`")
         ->type_name("F.json");
-    CLI::Option* size =
-        add_frame_size(*command, arguments->size,
-                       "Size of the window or of the offscreen target; without it, 1280x720 times the display's scale");
+    CLI::Option* size = add_frame_size(
+        *command, arguments->size,
+        "Size of the window or of the offscreen target; by default a window grows with the display's scale");
     command
         ->add_option("--scale", viewer.scale,
                      "Scale of text and distances (default: the display's), as far as the window has room")
