@@ -363,10 +363,15 @@ Result<Latents> Latents::open(const std::filesystem::path& path, const LatentsWa
     std::error_code ignored;
     if (std::filesystem::is_directory(path, ignored))
         return fail(ErrorCode::InvalidArgument, "{}: a folder, wanted a file of latents", path.string());
+    KG_TRY(const auto file, formats::open(path, options));
+    return read(file, wanted, choices);
+}
+
+Result<Latents> Latents::read(const formats::TensorSource& file, const LatentsWanted& wanted,
+                              const LatentsChoices& choices) {
     if (choices.fps != 0 && !(choices.fps >= kLowestFps && choices.fps <= kHighestFps))
         return fail(ErrorCode::InvalidArgument, "{} frames a second: wanted {} to {}", choices.fps, kLowestFps,
                     kHighestFps);
-    KG_TRY(const auto file, formats::open(path, options));
     KG_TRY(const NamedTensor* found, find_tensor(file, wanted, choices));
     const tensor::TensorView& view = found->view;
     if (!is_float(view.dtype))
