@@ -453,12 +453,17 @@ Result<Latents> Latents::open(const std::filesystem::path& path, const LatentsWa
     std::error_code ignored;
     if (std::filesystem::is_directory(path, ignored))
         return fail(ErrorCode::InvalidArgument, "{}: a folder, wanted a file of latents", path.string());
+    KG_TRY(const auto file, formats::open(path, options));
+    return read(file, wanted, given);
+}
+
+Result<Latents> Latents::read(const formats::TensorSource& file, const LatentsWanted& wanted,
+                              const LatentsChoices& given) {
     if (given.fps != 0 && !(given.fps >= kLowestFps && given.fps <= kHighestFps))
         return fail(ErrorCode::InvalidArgument, "{} frames a second: wanted {} to {}", given.fps, kLowestFps,
                     kHighestFps);
     LatentsChoices choices = given;
     KG_TRY(choices.axes, parse_axes(given.axes));
-    KG_TRY(const auto file, formats::open(path, options));
     KG_TRY(const NamedTensor* found, find_tensor(file, wanted, choices));
     const tensor::TensorView& view = found->view;
     if (!is_float(view.dtype))

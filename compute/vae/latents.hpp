@@ -9,6 +9,10 @@
 #include <span>
 #include <vector>
 
+namespace kinetograph::formats {
+class TensorSource;
+}
+
 namespace kinetograph::vae {
 
 class Checkpoint;
@@ -62,6 +66,9 @@ struct Latents {
     /// Cancelled.
     static Result<Latents> open(const std::filesystem::path& path, const LatentsWanted& wanted = {},
                                 const LatentsChoices& choices = {}, const tensor::ReadOptions& options = {});
+    /// The same of a file that is open.
+    static Result<Latents> read(const formats::TensorSource& file, const LatentsWanted& wanted,
+                                const LatentsChoices& choices);
 
     /// Latent frame `t` as [C, h, w]: what Decoder::step takes.
     std::vector<float> frame(std::int64_t t) const;
