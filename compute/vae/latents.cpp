@@ -513,7 +513,7 @@ Result<Latents> Latents::open(const std::filesystem::path& path, const LatentsWa
         choices.tensor.empty() && std::ranges::find(kNames, name) == kNames.end())
         clip.notes.push_back({LogLevel::Info, fmt::format("{}: the latents are its tensor {}", clip.name,
                                                           tensor::quoted_name(found->name))});
-    if (axes->channels != axes->batch + 1)
+    if (choices.axes.empty() && axes->channels != axes->batch + 1)
         clip.notes.push_back(
             {LogLevel::Info,
              fmt::format("{}: latents {} are read as {}, by the {} channels; --axes names another order", clip.name,

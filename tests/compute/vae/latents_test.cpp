@@ -227,6 +227,7 @@ TEST_F(LatentsTest, HaveTheirChannelsWhereTheValuesShowThem) {
         "channels are latents of Wan 2.2). By their values the axis of 16 in [B, T, h, w, C] is none of channels: "
         "if it is, --axes BThwC");
     EXPECT_EQ(of_another({.axes = "BThwC"})->frames, 48);
+    EXPECT_EQ(texts(of_another({.fps = 24, .axes = "BThwC"})), "") << "what is said need not be repeated";
 }
 
 TEST_F(LatentsTest, AreReadInTheOrderThatIsSaid) {
