@@ -125,6 +125,7 @@ std::optional<double> roughness(std::span<const float> values, const tensor::Sha
 const Axes* order_by_values(const Orders& fitting, const Axes& usual, std::span<const float> values,
                             const tensor::Shape& shape) {
     constexpr double kClearly = 0.3;
+    if (fitting.size() == 1 && fitting.front().letters == usual.letters) return fitting.data();
     const auto rough = [&](const Axes& axes) { return roughness(values, shape, axes.channels); };
     const Axes* best = fitting.data();
     for (const Axes& axes : fitting)
@@ -497,7 +498,7 @@ Result<Latents> Latents::read(const formats::TensorSource& file, const LatentsWa
         choices.tensor.empty() && std::ranges::find(kNames, name) == kNames.end())
         clip.notes.push_back({LogLevel::Info, fmt::format("{}: the latents are its tensor {}", clip.name,
                                                           tensor::quoted_name(found->name))});
-    if (axes->channels != orders.front().channels)
+    if (choices.axes.empty() && axes->channels != axes->batch + 1)
         clip.notes.push_back(
             {LogLevel::Info,
              fmt::format("{}: latents {} are read as {}, by the {} channels; --axes names another order", clip.name,

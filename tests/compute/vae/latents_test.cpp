@@ -228,6 +228,7 @@ TEST_F(LatentsTest, HaveTheirChannelsWhereTheValuesShowThem) {
         "channels are latents of Wan 2.2). By their values the axis of 16 in [B, T, h, w, C] is none of channels: "
         "if it is, --axes BThwC");
     EXPECT_EQ(of_another({.axes = "BThwC"})->frames, 48);
+    EXPECT_EQ(texts(of_another({.fps = 24, .axes = "BThwC"})), "") << "what is said need not be repeated";
 }
 
 TEST_F(LatentsTest, AreReadInTheOrderThatIsSaid) {
@@ -254,6 +255,8 @@ TEST_F(LatentsTest, OfADecoderOfPicturesAreABatchOfThem) {
     };
     EXPECT_EQ(read(2)->values, (std::vector<float>{4, 5}));
     EXPECT_EQ(read(2)->frames, 1);
+    EXPECT_EQ(texts(open(test::stored("latents", DType::F32, {2, 1, 1, 1}, counted({2})), {}, wanted)), "")
+        << "one picture of a clip is as usual as one of a batch";
     EXPECT_EQ(refusal(read({})),
               "latents [3, 2, 1, 1] are a batch of 3: --batch-item, a number from 0 to 2, chooses the one to decode");
     EXPECT_EQ(refusal(read(3)), "batch item 3: latents [3, 2, 1, 1] are a batch of 3, numbered from 0");
