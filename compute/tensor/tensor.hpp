@@ -3,7 +3,7 @@
 
 #include <kinetograph/compute/tensor/float_formats.hpp>
 #include <kinetograph/engine/base/result.hpp>
-#include <kinetograph/kernels/conv/element.hpp>
+#include <kinetograph/kernels/isa/element.hpp>
 
 #include <cstddef>
 #include <cstdint>

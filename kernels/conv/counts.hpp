@@ -19,6 +19,7 @@ constexpr Count round_up(Count value, std::type_identity_t<Count> of) {
 }
 
 /// Counts in the types that launches and tensor maps take. Every count of a problem that passes the gates fits.
+constexpr std::int32_t i32(std::int64_t count) { return static_cast<std::int32_t>(count); }
 constexpr std::uint32_t u32(std::int64_t count) { return static_cast<std::uint32_t>(count); }
 constexpr std::uint64_t u64(std::int64_t count) { return static_cast<std::uint64_t>(count); }
 

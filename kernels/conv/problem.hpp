@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <kinetograph/kernels/conv/element.hpp>
+#include <kinetograph/kernels/isa/element.hpp>
 #include <string>
 #include <string_view>
 

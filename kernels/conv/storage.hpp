@@ -1,6 +1,6 @@
 #pragma once
 
-#include <kinetograph/kernels/conv/element.hpp>
+#include <kinetograph/kernels/isa/element.hpp>
 
 namespace kinetograph::conv {
 

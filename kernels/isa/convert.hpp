@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstring>
-#include <kinetograph/kernels/conv/element.hpp>
+#include <kinetograph/kernels/isa/element.hpp>
 #include <kinetograph/kernels/isa/target.hpp>
 
 /// Conversion between stored numbers (bf16, fp16, fp32) and fp32, two or one to a 32-bit word, rounded to nearest even.

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <kinetograph/kernels/conv/element.hpp>
+#include <kinetograph/kernels/isa/element.hpp>
 #include <kinetograph/kernels/isa/swizzle.hpp>
 
 /// The bit fields by which matrix instructions find their operands in shared memory.

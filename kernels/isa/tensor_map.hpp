@@ -2,7 +2,7 @@
 
 #include <array>
 #include <cstdint>
-#include <kinetograph/kernels/conv/element.hpp>
+#include <kinetograph/kernels/isa/element.hpp>
 #include <kinetograph/kernels/isa/swizzle.hpp>
 #include <optional>
 #include <string>

@@ -1,10 +1,10 @@
 #include <kinetograph/kernels/cuda/sm100/gates.hpp>
 
 #include <kinetograph/kernels/conv/winograd_time.hpp>
+#include <kinetograph/kernels/cuda/host/upsample.hpp>
 #include <kinetograph/kernels/cuda/sm100/conv2d_params.hpp>
 #include <kinetograph/kernels/cuda/sm100/cost.hpp>
 #include <kinetograph/kernels/cuda/sm100/halo_plan.hpp>
-#include <kinetograph/kernels/cuda/sm80/upsample.hpp>
 #include <kinetograph/kernels/cuda/sm90/conv_params.hpp>
 
 namespace kinetograph::sm100 {
@@ -204,7 +204,7 @@ constexpr Gate<Subject> kImplicitGemm[] = {
          return "padding " + std::to_string(s.problem.pad.front) + " and " + std::to_string(s.problem.pad.back);
      }},
     {"upsampling by four 2x2 convolutions: 3x3 taps with padding 1",
-     [](const Subject& s) { return !s.problem.upsample || sm80::upsample_of(s.problem) == sm80::Upsample::SubPixel; },
+     [](const Subject& s) { return !s.problem.upsample || cuda::upsample_of(s.problem) == cuda::Upsample::SubPixel; },
      [](const Subject&) { return std::string("other taps or padding"); }},
 };
 

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <kinetograph/kernels/conv/cheapest.hpp>
 #include <kinetograph/kernels/conv/counts.hpp>
+#include <kinetograph/kernels/cuda/host/tiled_plan.hpp>
 #include <kinetograph/kernels/cuda/sm100/entry_launch.hpp>
 #include <kinetograph/kernels/cuda/sm100/halo_configs.hpp>
 #include <kinetograph/kernels/cuda/sm100/halo_params.hpp>
-#include <kinetograph/kernels/cuda/sm80/tiled_plan.hpp>
 #include <kinetograph/kernels/cuda/sm90/conv_maps.hpp>
 #include <kinetograph/kernels/cuda/sm90/cost.hpp>
 #include <kinetograph/kernels/cuda/sm90/frame_runs.hpp>
@@ -161,13 +161,13 @@ std::vector<ConvLaunch> halo_launches(const HaloConfig& config, const ConvProble
 
 namespace {
 
-using Taken = sm80::TakenTile<NamedHaloConfig>;
+using Taken = cuda::TakenTile<NamedHaloConfig>;
 
 conv::ConvPlan plan_taken(const ConvProblem& problem, const conv::Chip& chip, const Taken& taken) {
     assert(taken.tile != nullptr);  // gates admit only what is built
     const ChipRates rates = rates_of(chip);
     const auto launches = static_cast<double>(sm90::frame_runs(problem).size());
-    return sm80::plan_tiled(
+    return cuda::plan_tiled(
         problem, chip,
         {.kernel = {std::string(taken.tile->kernel),
                     problem.dtype == Element::BF16 ? "halo_conv_bf16" : "halo_conv_f16"},
@@ -191,7 +191,7 @@ ConvProblem without_norm(ConvProblem problem) {
 
 conv::ConvPlan plan_implicit_gemm(const ConvProblem& problem, const conv::Chip& chip) {
     const auto choose = [rates = rates_of(chip)](const ConvProblem& p) { return choose_halo_config(p, rates); };
-    return plan_taken(problem, chip, sm80::take_tile(problem, choose));
+    return plan_taken(problem, chip, cuda::take_tile(problem, choose));
 }
 
 std::vector<std::string_view> halo_kernels(const ConvProblem& problem, const conv::Chip& chip) {

@@ -1,10 +1,10 @@
+#include <kinetograph/kernels/cuda/host/cost.hpp>
 #include <kinetograph/kernels/cuda/sm100/dense_frames.hpp>
 #include <kinetograph/kernels/cuda/sm100/entry_launch.hpp>
 #include <kinetograph/kernels/cuda/sm100/im2col_product.hpp>
 #include <kinetograph/kernels/cuda/sm100/pack.hpp>
 #include <kinetograph/kernels/cuda/sm100/plan.hpp>
 #include <kinetograph/kernels/cuda/sm100/sum_entries.hpp>
-#include <kinetograph/kernels/cuda/sm80/cost.hpp>
 
 namespace kinetograph::sm100 {
 namespace {
@@ -48,7 +48,7 @@ double seconds_of(const ConvProblem& problem, const Im2colSizes& sizes, const Co
     const double row = static_cast<double>(sizes.k_padded) * element_bytes(problem.dtype) + 4.0 * sizes.padded_filters;
     return chunks * (3 * conv::kLaunchSeconds +
                      estimate(product.config, product_of(problem, sizes), rates_of(chip)).seconds) +
-           sm80::traffic_seconds(2 * groups * pixels * row, chip);
+           cuda::traffic_seconds(2 * groups * pixels * row, chip);
 }
 
 Im2colSizes sizes_of(const ConvProblem& problem) { return im2col_sizes(problem, kChunkBytes); }

@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <charconv>
 #include <iterator>
+#include <kinetograph/kernels/cuda/host/cost.hpp>
+#include <kinetograph/kernels/cuda/host/pass_launch.hpp>
+#include <kinetograph/kernels/cuda/host/passes.hpp>
 #include <kinetograph/kernels/cuda/sm100/entry_launch.hpp>
 #include <kinetograph/kernels/cuda/sm100/gates.hpp>
 #include <kinetograph/kernels/cuda/sm100/halo_plan.hpp>
 #include <kinetograph/kernels/cuda/sm100/pack.hpp>
 #include <kinetograph/kernels/cuda/sm100/winograd_model.hpp>
-#include <kinetograph/kernels/cuda/sm80/cost.hpp>
-#include <kinetograph/kernels/cuda/sm80/frame_passes.hpp>
-#include <kinetograph/kernels/cuda/sm80/passes.hpp>
 
 namespace kinetograph::sm100 {
 namespace {
@@ -112,8 +112,8 @@ ConvStep launch(const WalkedEntry& walked, uint32_t kernel, const ConvProblem& p
 /// The norm as a last pass; its kernel is the plan's last.
 void add_norm(ConvPlan& plan, const ConvProblem& problem, const conv::Chip& chip) {
     if (problem.norm == conv::Norm::None) return;
-    plan.kernels.push_back(sm80::norm_kernel(problem));
-    plan.seconds += sm80::norm_seconds(problem, chip);
+    plan.kernels.push_back(cuda::norm_kernel(problem));
+    plan.seconds += cuda::norm_seconds(problem, chip);
     plan.steps = [bare = std::move(plan.steps), problem, kernel = static_cast<uint32_t>(plan.kernels.size() - 1)](
                      const ConvTensors& tensors, const conv::ParameterAddresses& parameters,
                      const conv::EncodeMap& encode) {
@@ -121,7 +121,7 @@ void add_norm(ConvPlan& plan, const ConvProblem& problem, const conv::Chip& chip
         ConvTensors convolved = tensors;
         if (problem.norm == conv::Norm::Instead) convolved.output = tensors.normed;
         std::vector<ConvStep> steps = bare(convolved, parameters, encode);
-        sm80::append_norm(steps, kernel, problem, parameters.gamma, convolved.output, tensors.normed);
+        cuda::append_norm(steps, kernel, problem, parameters.gamma, convolved.output, tensors.normed);
         return steps;
     };
 }
@@ -137,14 +137,14 @@ ConvProblem as_seen(ConvProblem problem) {
 /// Frames doubled into the workspace, before the plan's own steps; the pass is the plan's last kernel.
 void add_upsampling(ConvPlan& plan, const ConvProblem& problem, const conv::Chip& chip) {
     const auto pixel_bytes = static_cast<uint32_t>(problem.c_in) * element_bytes(problem.dtype);
-    const uint32_t unit = sm80::upsample_unit(pixel_bytes);
+    const uint32_t unit = cuda::upsample_unit(pixel_bytes);
     const auto room = conv::workspace_part(plan.workspace_bytes);
     const uint64_t frame_bytes = as_seen(problem).input_frame_bytes();
     const auto frames = static_cast<uint64_t>(problem.frames_in());
     plan.kernels.push_back({"sm80_upsample_" + std::to_string(unit), "frame_passes"});
     plan.workspace_bytes = room + frames * frame_bytes;
     plan.seconds +=
-        conv::kLaunchSeconds + sm80::traffic_seconds(1.25 * static_cast<double>(frames * frame_bytes), chip);
+        conv::kLaunchSeconds + cuda::traffic_seconds(1.25 * static_cast<double>(frames * frame_bytes), chip);
     plan.steps = [seen = std::move(plan.steps), problem, room, frame_bytes, pixel_units = pixel_bytes / unit,
                   kernel = static_cast<uint32_t>(plan.kernels.size() - 1)](const ConvTensors& tensors,
                                                                            const conv::ParameterAddresses& parameters,
@@ -153,10 +153,10 @@ void add_upsampling(ConvPlan& plan, const ConvProblem& problem, const conv::Chip
         for (size_t i = 0; i < tensors.input.size(); ++i) doubled.push_back(tensors.workspace + room + i * frame_bytes);
         std::vector<ConvStep> steps;
         const uint32_t row_units = static_cast<uint32_t>(problem.w) * pixel_units;
-        sm80::append_pass(
-            steps, kernel, sm80::UpsampleParams{.frames = {}, .row_units = row_units, .pixel_units = pixel_units},
+        cuda::append_pass(
+            steps, kernel, cuda::UpsampleParams{.frames = {}, .row_units = row_units, .pixel_units = pixel_units},
             tensors.input, doubled,
-            [&](uint32_t count) { return sm80::upsample_launch(row_units, static_cast<uint32_t>(problem.h), count); });
+            [&](uint32_t count) { return cuda::upsample_launch(row_units, static_cast<uint32_t>(problem.h), count); });
         const std::vector<const std::byte*> input(doubled.begin(), doubled.end());
         ConvTensors rest = tensors;
         rest.input = input;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <kinetograph/kernels/cuda/host/cost.hpp>
 #include <kinetograph/kernels/cuda/sm100/dense_frames.hpp>
 #include <kinetograph/kernels/cuda/sm100/entry_launch.hpp>
 #include <kinetograph/kernels/cuda/sm100/pack.hpp>
@@ -6,7 +7,6 @@
 #include <kinetograph/kernels/cuda/sm100/qslice_conv3d.hpp>
 #include <kinetograph/kernels/cuda/sm100/slice_passes.hpp>
 #include <kinetograph/kernels/cuda/sm100/sum_entries.hpp>
-#include <kinetograph/kernels/cuda/sm80/cost.hpp>
 
 namespace kinetograph::sm100 {
 namespace {
@@ -115,12 +115,12 @@ ConvPlan plan_form(const ConvProblem& problem, const conv::Chip& chip, QsliceFor
     plan.seconds = slices * (static_cast<double>(problem.n) * conv::kLaunchSeconds +
                              estimate(slice, image, rates_of(chip)).seconds);
     if (form == QsliceForm::RoundedSlices)
-        plan.seconds += slices * (conv::kLaunchSeconds + sm80::traffic_seconds(10 * values, chip));
+        plan.seconds += slices * (conv::kLaunchSeconds + cuda::traffic_seconds(10 * values, chip));
     if (pass_finishes(problem, form)) {
         const bool silu = problem.activation == conv::Activation::Silu;
         kernels.finish = static_cast<uint32_t>(plan.kernels.size());
         plan.kernels.push_back({silu ? "qslice_finish_silu" : "qslice_finish", "slice_passes"});
-        plan.seconds += conv::kLaunchSeconds + sm80::traffic_seconds((problem.residual ? 8 : 6) * values, chip);
+        plan.seconds += conv::kLaunchSeconds + cuda::traffic_seconds((problem.residual ? 8 : 6) * values, chip);
     }
     plan.workspace_bytes = room_of(problem, form).end;
     plan.packing = filter_packing(problem);

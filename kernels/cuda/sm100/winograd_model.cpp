@@ -4,8 +4,8 @@
 #include <cmath>
 #include <kinetograph/kernels/conv/counts.hpp>
 #include <kinetograph/kernels/conv/winograd_time.hpp>
+#include <kinetograph/kernels/cuda/host/passes.hpp>
 #include <kinetograph/kernels/cuda/sm100/entry_launch.hpp>
-#include <kinetograph/kernels/cuda/sm80/passes.hpp>
 #include <limits>
 
 namespace kinetograph::sm100 {
@@ -86,7 +86,7 @@ double winograd_seconds(const ConvProblem& problem, const conv::Chip& chip, Sums
     if (std::isinf(seconds)) {  // no tile holds all filters
         ConvProblem in_tile = problem;
         in_tile.norm = conv::Norm::None;
-        seconds = least_seconds(in_tile, chip, taken) + sm80::norm_seconds(problem, chip);
+        seconds = least_seconds(in_tile, chip, taken) + cuda::norm_seconds(problem, chip);
     }
     return conv::kLaunchSeconds + seconds;
 }

@@ -1,6 +1,8 @@
 #pragma once
 
-#include <kinetograph/kernels/cuda/sm80/pass_params.hpp>
+#include <kinetograph/kernels/conv/counts.hpp>
+#include <kinetograph/kernels/cuda/host/pass_launch.hpp>
+#include <kinetograph/kernels/cuda/sm80/attention_widths.hpp>
 #include <kinetograph/kernels/isa/barrier.hpp>
 #include <kinetograph/kernels/isa/convert.hpp>
 #include <kinetograph/kernels/isa/cp_async.hpp>
@@ -24,6 +26,27 @@ enum class AttentionFault : uint8_t {
 };
 
 inline constexpr uint32_t kQueryTile = 64, kKeyTile = 32, kAttentionThreads = 128;
+
+/// softmax(q k^T / sqrt(channels)) v of each frame, one head as wide as the channels, no mask.
+struct AttentionParams {
+    cuda::FrameTable
+        frames;  ///< [tokens, 3 * channels]: query, key, value of a token in this order; to [tokens, channels]
+    uint32_t tokens;
+    uint32_t channels;  ///< a multiple of 8, at most the kernel's width
+    float scale;        ///< 1 / sqrt(channels)
+};
+
+/// sm80_attention_<type>_<width>
+inline cuda::PassLaunch attention_launch(uint32_t tokens, uint32_t width, uint32_t frames) {
+    uint32_t slice = width;
+#define KG_SLICED(wide) \
+    if (width == (wide)) slice = kAttentionSlice;
+    KG_SM80_SLICED_ATTENTION_WIDTHS(KG_SLICED)
+#undef KG_SLICED
+    return {.grid = {conv::ceil_div(tokens, kQueryTile), frames, width / slice},
+            .threads = kAttentionThreads,
+            .shared_bytes = (kQueryTile + 2 * kKeyTile) * slice * 2};
+}
 
 /// Rows of one token each. A CTA of width 384 takes 96 KiB, which fits every chip since sm_80.
 template <uint32_t kChannels>

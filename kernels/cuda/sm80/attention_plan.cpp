@@ -1,9 +1,9 @@
 #include <cmath>
 #include <kinetograph/kernels/conv/attention.hpp>
+#include <kinetograph/kernels/cuda/host/passes.hpp>
 #include <kinetograph/kernels/cuda/sm80/attention.hpp>
 #include <kinetograph/kernels/cuda/sm80/attention_widths.hpp>
 #include <kinetograph/kernels/cuda/sm80/operators.hpp>
-#include <kinetograph/kernels/cuda/sm80/passes.hpp>
 
 namespace kinetograph::sm80 {
 namespace {
@@ -24,13 +24,14 @@ constexpr conv::Gate<conv::AttentionSubject> kGates[] = {
 std::vector<conv::ConvStep> steps(const AttentionProblem& problem, const conv::OpTensors& tensors) {
     const auto tokens = static_cast<uint32_t>(problem.tokens);
     std::vector<conv::ConvStep> made;
-    append_pass(made, 0,
-                AttentionParams{.frames = {},
-                                .tokens = tokens,
-                                .channels = static_cast<uint32_t>(problem.channels),
-                                .scale = 1 / std::sqrt(static_cast<float>(problem.channels))},
-                tensors.input, tensors.output,
-                [&](uint32_t frames) { return attention_launch(tokens, attention_width(problem.channels), frames); });
+    cuda::append_pass(made, 0,
+                      AttentionParams{.frames = {},
+                                      .tokens = tokens,
+                                      .channels = static_cast<uint32_t>(problem.channels),
+                                      .scale = 1 / std::sqrt(static_cast<float>(problem.channels))},
+                      tensors.input, tensors.output, [&](uint32_t frames) {
+                          return attention_launch(tokens, attention_width(problem.channels), frames);
+                      });
     return made;
 }
 

@@ -12,4 +12,15 @@ namespace kinetograph::sm80 {
 
 inline constexpr uint32_t kAttentionSlice = 256;
 
+/// The least width of a kernel that takes that many channels; 0 if none does.
+constexpr uint32_t attention_width(int64_t channels) {
+    if (channels <= 0 || channels % 8 != 0) return 0;
+#define KG_FITS(width) \
+    if (channels <= (width)) return width;
+    KG_SM80_ATTENTION_WIDTHS(KG_FITS)
+    KG_SM80_SLICED_ATTENTION_WIDTHS(KG_FITS)
+#undef KG_FITS
+    return 0;
+}
+
 }  // namespace kinetograph::sm80

@@ -3,11 +3,11 @@
 #include <cassert>
 #include <kinetograph/kernels/conv/cheapest.hpp>
 #include <kinetograph/kernels/conv/counts.hpp>
+#include <kinetograph/kernels/cuda/host/pack.hpp>
+#include <kinetograph/kernels/cuda/host/upsample.hpp>
 #include <kinetograph/kernels/cuda/sm80/conv_configs.hpp>
 #include <kinetograph/kernels/cuda/sm80/conv_rows.hpp>
 #include <kinetograph/kernels/cuda/sm80/cost.hpp>
-#include <kinetograph/kernels/cuda/sm80/pack.hpp>
-#include <kinetograph/kernels/cuda/sm80/upsample.hpp>
 
 namespace kinetograph::sm80 {
 namespace {
@@ -48,8 +48,8 @@ const TileClocks& clocks_of(const ConvConfig& config) {
 
 /// Bytes that one copy of input channels may have. Copies of 16 bytes use MaskedRow, narrower ones PlacedRow.
 uint32_t widest_copy(const ConvProblem& p) {
-    const bool masked =
-        upsample_of(p) != Upsample::Nearest2x && p.filter.r <= kMostMaskedTaps && p.filter.s <= kMostMaskedTaps;
+    const bool masked = cuda::upsample_of(p) != cuda::Upsample::Nearest2x && p.filter.r <= kMostMaskedTaps &&
+                        p.filter.s <= kMostMaskedTaps;
     if (p.c_in % 8 == 0 && masked) return 16;
     return p.c_in % 2 == 0 ? 4 : 2;
 }
@@ -88,7 +88,7 @@ uint32_t resident_ctas(const ConvConfig& config, const Chip& chip) {
 }
 
 int64_t conv_ctas(const ConvConfig& config, const ConvProblem& p) {
-    const bool sub_pixel = upsample_of(p) == Upsample::SubPixel;
+    const bool sub_pixel = cuda::upsample_of(p) == cuda::Upsample::SubPixel;
     const int64_t pixels = sub_pixel ? p.h * p.w : p.pixels_out();
     return ceil_div(pixels, config.bm) * ceil_div(p.filter.k, config.bn) * p.frames_out() * (sub_pixel ? 4 : 1);
 }
@@ -118,15 +118,13 @@ double wave_seconds(const CtaClocks& clocks, int64_t ctas, int64_t resident, con
 
 double conv_seconds(const ConvConfig& config, const ConvProblem& p, const Chip& chip) {
     const TileClocks clocks = clocks_of(config);
-    const int64_t taps = upsample_of(p) == Upsample::SubPixel ? p.filter.q * 4 : p.taps();
-    const auto depth = static_cast<double>(taps * padded_channels(p.c_in)) / 64;
+    const int64_t taps = cuda::upsample_of(p) == cuda::Upsample::SubPixel ? p.filter.q * 4 : p.taps();
+    const auto depth = static_cast<double>(taps * cuda::padded_channels(p.c_in)) / 64;
     const double products = matrix_clocks(64.0 * config.bm * config.bn, chip);
     return wave_seconds({.shared = std::max(clocks.multiply, products) * depth + clocks.finish,
                          .alone = std::max(clocks.alone, products) * depth + clocks.start},
                         conv_ctas(config, p), resident_ctas(config, chip), chip);
 }
-
-double traffic_seconds(double bytes, const Chip& chip) { return bytes / chip.memory_bytes_per_second; }
 
 const NamedConvConfig& choose_config(const ConvProblem& problem, const Chip& chip) {
     const NamedConvConfig* tile = conv::cheapest(

@@ -35,8 +35,6 @@ double wave_seconds(const CtaClocks& clocks, int64_t ctas, int64_t resident, con
 /// Seconds that the problem takes with that tile: waves of CTAs that share the pipes of their SM, with constants fitted
 /// to measurements on an H200.
 double conv_seconds(const ConvConfig& config, const conv::ConvProblem& problem, const conv::Chip& chip);
-/// Seconds to move that many bytes to or from memory.
-double traffic_seconds(double bytes, const conv::Chip& chip);
 
 /// Whether that tile can run it: its element, copies as wide as the channels allow, and for a norm all channels in the
 /// narrowest tile that holds them. (A norm's last bit depends on the width, and must depend on nothing else.)

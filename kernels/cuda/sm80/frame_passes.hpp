@@ -2,8 +2,7 @@
 
 #include <kinetograph/kernels/conv/counts.hpp>
 #include <kinetograph/kernels/conv/pixel_order.hpp>
-#include <kinetograph/kernels/cuda/sm80/pass_launch.hpp>
-#include <kinetograph/kernels/cuda/sm80/pass_params.hpp>
+#include <kinetograph/kernels/cuda/host/pass_launch.hpp>
 #include <kinetograph/kernels/isa/convert.hpp>
 #include <kinetograph/kernels/isa/global_memory.hpp>
 #include <kinetograph/kernels/isa/math.hpp>
@@ -11,10 +10,9 @@
 #include <kinetograph/kernels/isa/thread.hpp>
 
 /// A decoder's passes over single pixels or elements: of each the parameters, the kernel's only one by value, the shape
-/// of its launch, and the kernel. kPassThreads threads per CTA, frames along y (z for UpsampleKernel).
+/// of its launch, and the kernel. Those that plans of every chip launch have the first two in host/pass_launch.hpp.
+/// kPassThreads threads per CTA, frames along y (z for UpsampleKernel).
 namespace kinetograph::sm80 {
-
-inline constexpr uint32_t kPassThreads = 256;
 
 template <Element kValue>
 KG_DEVICE float load_element(const void* frame, size_t index) {
@@ -40,24 +38,7 @@ KG_DEVICE void store_element(void* frame, size_t index, float value) {
 }
 
 /// This thread's index in its row of the grid.
-KG_DEVICE uint32_t thread_of_row() { return isa::block_index().x * kPassThreads + isa::thread_index(); }
-
-/// out = x * sqrt(channels) / max(||x||_2, 1e-12) * gamma for every pixel's channels, then SiLU or not; x = in, or
-/// sum += in. A frame may be its own output.
-struct RmsNormParams {
-    FrameTable frames;   ///< [pixels, channels]
-    const float* gamma;  ///< [channels]
-    uint32_t pixels, channels;
-    uint32_t silu;
-    float sqrt_channels;
-    void* sum = nullptr;  ///< the only frame's; null: none
-};
-
-/// Lanes that share one pixel in RmsNormKernel.
-inline constexpr uint32_t kNormLanes = 16;
-inline PassLaunch rms_norm_launch(uint32_t pixels, uint32_t frames) {
-    return {.grid = {conv::ceil_div(pixels, kPassThreads / kNormLanes), frames, 1}, .threads = kPassThreads};
-}
+KG_DEVICE uint32_t thread_of_row() { return isa::block_index().x * cuda::kPassThreads + isa::thread_index(); }
 
 /// Each lane of a pixel takes 16 bytes of channels at a time if pixels are aligned multiples of 16 bytes, otherwise one
 /// channel. It reads them twice, the second time from the L1, so there is no limit on channels. No other lane reads
@@ -66,7 +47,7 @@ template <Element kValue>
 struct RmsNormKernel {
     static constexpr uint32_t kWords = 4, kVector = kWords * isa::word_values(kValue);
 
-    KG_DEVICE static void run(const RmsNormParams& params) {
+    KG_DEVICE static void run(const cuda::RmsNormParams& params) {
         const void* input = params.frames.input[isa::block_index().y];
         void* output = params.frames.output[isa::block_index().y];
         if (params.channels % kVector == 0 && aligned(input) && aligned(output) && aligned(params.gamma) &&
@@ -81,13 +62,14 @@ struct RmsNormKernel {
     KG_DEVICE static bool aligned(const void* address) { return reinterpret_cast<size_t>(address) % 16 == 0; }
 
     template <uint32_t kCount>
-    KG_DEVICE static void norm(const RmsNormParams& params, const void* input, void* output) {
-        const uint32_t pixel = isa::block_index().x * (kPassThreads / kNormLanes) + isa::thread_index() / kNormLanes;
+    KG_DEVICE static void norm(const cuda::RmsNormParams& params, const void* input, void* output) {
+        const uint32_t pixel =
+            isa::block_index().x * (cuda::kPassThreads / cuda::kNormLanes) + isa::thread_index() / cuda::kNormLanes;
         const bool has = pixel < params.pixels;  // all lanes continue: the sums are exchanged within a warp
         const size_t first = has ? static_cast<size_t>(pixel) * params.channels : 0;
-        const uint32_t lane = isa::thread_index() % kNormLanes, end = has ? params.channels : 0;
+        const uint32_t lane = isa::thread_index() % cuda::kNormLanes, end = has ? params.channels : 0;
         float squares = 0;
-        for (uint32_t c = lane * kCount; c < end; c += kNormLanes * kCount) {
+        for (uint32_t c = lane * kCount; c < end; c += cuda::kNormLanes * kCount) {
             float values[kCount];
             load<kCount>(input, first + c, values);
             if (params.sum != nullptr) add<kCount>(params.sum, first + c, values);
@@ -95,9 +77,9 @@ struct RmsNormKernel {
             for (uint32_t i = 0; i < kCount; ++i) squares += values[i] * values[i];
         }
         KG_UNROLL
-        for (uint32_t mask = kNormLanes / 2; mask > 0; mask /= 2) squares += isa::shuffle_xor(squares, mask);
+        for (uint32_t mask = cuda::kNormLanes / 2; mask > 0; mask /= 2) squares += isa::shuffle_xor(squares, mask);
         const float scale = isa::norm_scale(squares, params.sqrt_channels);
-        for (uint32_t c = lane * kCount; c < end; c += kNormLanes * kCount) {
+        for (uint32_t c = lane * kCount; c < end; c += cuda::kNormLanes * kCount) {
             float values[kCount], gamma[kCount];
             load<kCount>(params.sum != nullptr ? params.sum : input, first + c, values);
             load_gamma<kCount>(params.gamma + c, gamma);
@@ -186,21 +168,10 @@ struct KeepFramesKernel {
     }
 };
 
-/// Every pixel becomes a 2 x 2 block. Moves units of 16, 4 or 2 bytes, the largest that divides a pixel.
-struct UpsampleParams {
-    FrameTable frames;  ///< [height, width] pixels to [2 height, 2 width]
-    uint32_t row_units, pixel_units;
-};
-
-/// row_units: of an input row; height: of the input.
-inline PassLaunch upsample_launch(uint32_t row_units, uint32_t height, uint32_t frames) {
-    return {.grid = {conv::ceil_div(row_units, kPassThreads), height, frames}, .threads = kPassThreads};
-}
-
 /// A thread takes one unit of an input row. Grid: units, input rows, frames.
 template <class Unit>
 struct UpsampleKernel {
-    KG_DEVICE static void run(const UpsampleParams& params) {
+    KG_DEVICE static void run(const cuda::UpsampleParams& params) {
         const uint32_t unit = thread_of_row(), y = isa::block_index().y;
         if (unit >= params.row_units) return;
         const auto* input = static_cast<const Unit*>(params.frames.input[isa::block_index().z]);
@@ -217,8 +188,8 @@ struct UpsampleKernel {
 
 /// out[2 y + dy, 2 x + dx][c] = in[y, x][(4 c + place_in_block(order, dy, dx)) * channels_in / (4 channels_out)].
 struct DepthToSpaceParams {
-    FrameTable frames;  ///< [height, width, channels_in] to [2 height, 2 width, channels_out]
-    uint32_t width;     ///< of the input
+    cuda::FrameTable frames;  ///< [height, width, channels_in] to [2 height, 2 width, channels_out]
+    uint32_t width;           ///< of the input
     uint32_t channels_in, channels_out;
     conv::PixelOrder order;
 };
@@ -227,12 +198,12 @@ struct DepthToSpaceParams {
 /// multiples of them, otherwise one.
 constexpr uint32_t depth_to_space_vector(uint32_t element_bytes) { return 16 / element_bytes; }
 /// width, height: of the input.
-inline PassLaunch depth_to_space_launch(uint32_t width, uint32_t height, uint32_t channels_out, uint32_t element_bytes,
-                                        uint32_t frames) {
+inline cuda::PassLaunch depth_to_space_launch(uint32_t width, uint32_t height, uint32_t channels_out,
+                                              uint32_t element_bytes, uint32_t frames) {
     const uint32_t vector = depth_to_space_vector(element_bytes);
     const uint32_t each = channels_out % vector == 0 ? vector : 1;
-    return {.grid = {conv::ceil_div(2 * width * channels_out / each, kPassThreads), 2 * height, frames},
-            .threads = kPassThreads};
+    return {.grid = {conv::ceil_div(2 * width * channels_out / each, cuda::kPassThreads), 2 * height, frames},
+            .threads = cuda::kPassThreads};
 }
 
 /// A thread takes 16 bytes of channels if output pixels are multiples of 16 bytes, otherwise one channel. Grid: threads
@@ -281,8 +252,8 @@ struct DepthToSpaceKernel {
 
 /// out[pixel][c] = sum over i of latent[i][pixel] * map[i][c] + map[channels][c], rounded once.
 struct UnpackLatentParams {
-    FrameTable frames;  ///< [channels, pixels] to [pixels, channels]
-    const float* map;   ///< [channels + 1, channels]; null: out is latent
+    cuda::FrameTable frames;  ///< [channels, pixels] to [pixels, channels]
+    const float* map;         ///< [channels + 1, channels]; null: out is latent
     uint32_t pixels, channels;
     float soft_limit = 0;           ///< limit * tanh(value / limit) is stored; 0: the value
     Element latent = Element::F32;  ///< F32, F16 or BF16
@@ -290,8 +261,8 @@ struct UnpackLatentParams {
 
 /// Channels of a pixel that a thread of UnpackLatentKernel makes.
 inline constexpr uint32_t kUnpackedChannels = 16;
-inline PassLaunch unpack_latent_launch(uint32_t pixels, uint32_t channels, uint32_t frames) {
-    return elements_launch(pixels * conv::ceil_div(channels, kUnpackedChannels), frames);
+inline cuda::PassLaunch unpack_latent_launch(uint32_t pixels, uint32_t channels, uint32_t frames) {
+    return cuda::elements_launch(pixels * conv::ceil_div(channels, kUnpackedChannels), frames);
 }
 
 /// A thread makes kUnpackedChannels channels of a pixel, and the next thread those of the next pixel, so that
@@ -371,7 +342,7 @@ struct UnpackLatentKernel {
 
 /// Frames limited to [-limit, limit] and converted, rounded once; NaN stays NaN.
 struct StoreFloatParams {
-    FrameTable frames;  ///< [elements] to [elements]
+    cuda::FrameTable frames;  ///< [elements] to [elements]
     uint32_t elements;
     float limit;
     uint32_t* not_finite = nullptr;  ///< set to 1 if an input is infinite or NaN; null: not checked
@@ -399,7 +370,7 @@ struct StoreFloatKernel {
 /// Pictures of three channels, nominal range [-1, 1], as opaque RGBA of 8 bits: rounded to nearest, halves up; NaN
 /// becomes 0.
 struct StorePictureParams {
-    FrameTable frames;  ///< [pixels, 3] to [pixels, 4] bytes
+    cuda::FrameTable frames;  ///< [pixels, 3] to [pixels, 4] bytes
     uint32_t pixels;
     uint32_t* not_finite = nullptr;  ///< set to 1 if an input is infinite or NaN; null: not checked
 };
@@ -430,6 +401,14 @@ struct StorePictureKernel {
     }
 };
 
+/// sum (+)= slice: one step of q-slice-rounded-sm80, whose 2-D convolutions store each temporal tap's result in the
+/// element's type. (The fused form needs no pass: it adds through ConvParams::addend.)
+struct AddSliceParams {
+    cuda::FrameTable frames;  ///< [elements] slices to fp32 [elements] sums
+    uint32_t elements;
+    uint32_t first;  ///< 1: the sum starts with this slice and overwrites the old contents
+};
+
 template <Element kValue>
 struct AddSliceKernel {
     KG_DEVICE static void run(const AddSliceParams& params) {
@@ -441,6 +420,19 @@ struct AddSliceKernel {
         store_element<Element::F32>(sums, index, before + slice);
     }
 };
+
+/// out = ReLU(SiLU(sum + bias) + beta * residual), rounded once: the last step of q-slice-rounded-sm80.
+struct FinishSlicesParams {
+    cuda::FrameTable frames;                     ///< fp32 [pixels, channels] to the same of the output's type
+    const void* residual[cuda::kMaxPassFrames];  ///< as the output; null: none
+    const float* bias;                           ///< [channels]; null: none
+    uint32_t elements, channels;
+    uint32_t silu;
+    float beta;
+    uint32_t relu = 0;
+    float negative_slope = 0;  ///< of the ReLU
+};
+static_assert(sizeof(FinishSlicesParams) <= 4096);
 
 template <Element kValue>
 struct FinishSlicesKernel {

@@ -6,6 +6,25 @@
 /// directly.
 namespace kinetograph::sm80 {
 
+/// Rows of a matrix, one per output pixel, with all taps: (q, r, s, channel), channels fastest, then zeros up to the
+/// row's end. A slab is the part of one output frame's rows that one temporal tap fills: tap_units units of each row,
+/// for the last tap also the zeros. Moves units of 16, 4 or 2 bytes, the largest that divides a pixel.
+struct Im2colParams {
+    cuda::FrameTable frames;  ///< stored [h, w] pixels, null: zeros; to the slab's address in row 0
+    uint32_t h, w;            ///< of the image that the taps see
+    uint32_t w_stored;        ///< of the stored frame
+    uint32_t upsample;        ///< 1: stored pixel = seen pixel / 2
+    uint32_t w_out;
+    uint32_t s;  ///< taps in a row of the filter
+    int32_t stride_h, stride_w, dilation_h, dilation_w, pad_top, pad_left;
+    uint32_t first_pixel, pixels;  ///< of the output frame: pixel first_pixel is row 0
+    uint32_t pixel_units, tap_units, row_units;
+    uint32_t q, first_slab;  ///< slab y of this launch has number first_slab + y; its temporal tap is that modulo q
+
+    /// Units of the last temporal tap's slab, the widest.
+    KG_HOST_DEVICE uint32_t widest() const { return row_units - (q - 1) * tap_units; }
+};
+
 /// A thread takes one unit of a slab's row. Grid: units of all rows, slabs.
 template <class Unit>
 struct Im2colKernel {

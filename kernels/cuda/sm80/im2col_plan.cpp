@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <kinetograph/kernels/conv/counts.hpp>
 #include <kinetograph/kernels/conv/im2col.hpp>
+#include <kinetograph/kernels/cuda/host/passes.hpp>
+#include <kinetograph/kernels/cuda/sm80/im2col.hpp>
 #include <kinetograph/kernels/cuda/sm80/implicit_gemm_plan.hpp>
-#include <kinetograph/kernels/cuda/sm80/passes.hpp>
 
 namespace kinetograph::sm80 {
 namespace {
@@ -15,14 +16,14 @@ using conv::ConvTensors;
 using conv::Im2colMatrix;
 using conv::Im2colPart;
 
+using conv::i32;
 using conv::u32;
-int32_t i32(int64_t value) { return static_cast<int32_t>(value); }
 
 int64_t pixel_bytes(const ConvProblem& p) { return p.c_in * element_bytes(p.dtype); }
 
 Im2colParams gather_params(const Im2colMatrix& matrix, const Im2colPart& part) {
     const ConvProblem& p = matrix.problem;
-    const int64_t bytes = pixel_bytes(p), unit = upsample_unit(u32(bytes));
+    const int64_t bytes = pixel_bytes(p), unit = cuda::upsample_unit(u32(bytes));
     return {.frames = {},
             .h = u32(p.h_seen()),
             .w = u32(p.w_seen()),
@@ -60,11 +61,11 @@ void append_gather(std::vector<ConvStep>& steps, const Im2colMatrix& matrix, con
         }
     Im2colParams params = gather_params(matrix, part);
     const uint32_t units = params.widest() * params.pixels;
-    for (size_t slab = 0; slab < input.size(); slab += kMaxPassFrames) {
-        const size_t some = std::min<size_t>(kMaxPassFrames, input.size() - slab);
+    for (size_t slab = 0; slab < input.size(); slab += cuda::kMaxPassFrames) {
+        const size_t some = std::min<size_t>(cuda::kMaxPassFrames, input.size() - slab);
         params.first_slab = static_cast<uint32_t>(slab);
-        append_pass(steps, 0, params, std::span(input).subspan(slab, some), std::span(output).subspan(slab, some),
-                    [&](uint32_t slabs) { return elements_launch(units, slabs); });
+        cuda::append_pass(steps, 0, params, std::span(input).subspan(slab, some), std::span(output).subspan(slab, some),
+                          [&](uint32_t slabs) { return cuda::elements_launch(units, slabs); });
     }
 }
 
@@ -74,7 +75,7 @@ conv::ConvPlan plan_im2col(const ConvProblem& problem, const conv::Chip& chip) {
     const auto matrix = Im2colMatrix::of(problem, 32);  // whole blocks of the kernel's loop
     return conv::plan_im2col(
         matrix, chip,
-        {.gather = {"sm80_im2col_" + std::to_string(upsample_unit(u32(pixel_bytes(problem)))), "frame_passes"},
+        {.gather = {"sm80_im2col_" + std::to_string(cuda::upsample_unit(u32(pixel_bytes(problem)))), "frame_passes"},
          .append_gather = [matrix](std::vector<ConvStep>& steps, const ConvTensors& tensors,
                                    const Im2colPart& part) { append_gather(steps, matrix, tensors, part); },
          .plan_product = plan_implicit_gemm});

@@ -1,10 +1,10 @@
 #include <kinetograph/kernels/cuda/sm80/implicit_gemm_plan.hpp>
 
+#include <kinetograph/kernels/cuda/host/pack.hpp>
+#include <kinetograph/kernels/cuda/host/tiled_plan.hpp>
+#include <kinetograph/kernels/cuda/host/upsample.hpp>
 #include <kinetograph/kernels/cuda/sm80/cost.hpp>
-#include <kinetograph/kernels/cuda/sm80/pack.hpp>
 #include <kinetograph/kernels/cuda/sm80/plan.hpp>
-#include <kinetograph/kernels/cuda/sm80/tiled_plan.hpp>
-#include <kinetograph/kernels/cuda/sm80/upsample.hpp>
 
 namespace kinetograph::sm80 {
 
@@ -15,14 +15,15 @@ conv::ConvPlan plan_implicit_gemm(const conv::ConvProblem& problem, const conv::
     if (!some_tile_fits(problem)) in_tile.norm = conv::Norm::None;
     const NamedConvConfig& tile = choose_config(in_tile, chip);
 
-    return plan_tiled(
+    return cuda::plan_tiled(
         problem, chip,
         {.kernel = {std::string(tile.kernel), image_of(problem.dtype)},
          .seconds = conv::kLaunchSeconds + conv_seconds(tile.config, in_tile, chip),
-         .packing = {std::string(upsample_of(problem) == Upsample::SubPixel ? "sub-pixel KQRSC " : "KQRSC ") +
+         .packing = {std::string(cuda::upsample_of(problem) == cuda::Upsample::SubPixel ? "sub-pixel KQRSC "
+                                                                                        : "KQRSC ") +
                          element_name(problem.dtype),
                      [problem](const conv::ConvParameters& parameters) {
-                         return conv::packed_with(pack_filter(problem, parameters.filter), parameters);
+                         return conv::packed_with(cuda::pack_filter(problem, parameters.filter), parameters);
                      }},
          .problem = in_tile,
          .launches = [config = tile.config](const conv::ConvProblem& p, const conv::ConvTensors& tensors,

@@ -1,8 +1,8 @@
 #include <kinetograph/kernels/cuda/sm80/operators.hpp>
 
 #include <algorithm>
+#include <kinetograph/kernels/cuda/host/passes.hpp>
 #include <kinetograph/kernels/cuda/sm80/frame_passes.hpp>
-#include <kinetograph/kernels/cuda/sm80/passes.hpp>
 
 namespace kinetograph::sm80 {
 namespace {
@@ -25,48 +25,51 @@ OpPlan plan_pass(const std::string& kernel, const Append& append) {
 }
 
 OpPlan plan_unpack_latent(const conv::UnpackLatentProblem& p, const conv::Chip&) {
-    return plan_pass(
-        std::string("unpack_latent_") + element_name(p.output.element), [p](auto& steps, const OpTensors& t) {
-            append_pass(steps, 0,
-                        UnpackLatentParams{.frames = {},
-                                           .map = t.parameters,
-                                           .pixels = u32(p.pixels),
-                                           .channels = u32(p.channels),
-                                           .soft_limit = p.soft_limit,
-                                           .latent = p.input.element},
-                        t.input, t.output,
-                        [&](uint32_t frames) { return unpack_latent_launch(u32(p.pixels), u32(p.channels), frames); });
-        });
+    return plan_pass(std::string("unpack_latent_") + element_name(p.output.element),
+                     [p](auto& steps, const OpTensors& t) {
+                         cuda::append_pass(steps, 0,
+                                           UnpackLatentParams{.frames = {},
+                                                              .map = t.parameters,
+                                                              .pixels = u32(p.pixels),
+                                                              .channels = u32(p.channels),
+                                                              .soft_limit = p.soft_limit,
+                                                              .latent = p.input.element},
+                                           t.input, t.output, [&](uint32_t frames) {
+                                               return unpack_latent_launch(u32(p.pixels), u32(p.channels), frames);
+                                           });
+                     });
 }
 
 OpPlan plan_norm(const conv::NormProblem& p, const conv::Chip&) {
     return plan_pass(std::string("rms_norm_") + element_name(p.input.element),
-                     [p](auto& steps, const OpTensors& t) { append_norm(steps, 0, p, t); });
+                     [p](auto& steps, const OpTensors& t) { cuda::append_norm(steps, 0, p, t); });
 }
 
 OpPlan plan_upsample(const conv::UpsampleProblem& p, const conv::Chip&) {
-    const uint32_t pixel_bytes = u32(p.channels) * element_bytes(p.input.element), unit = upsample_unit(pixel_bytes);
-    const UpsampleParams params{
+    const uint32_t pixel_bytes = u32(p.channels) * element_bytes(p.input.element),
+                   unit = cuda::upsample_unit(pixel_bytes);
+    const cuda::UpsampleParams params{
         .frames = {}, .row_units = u32(p.width) * (pixel_bytes / unit), .pixel_units = pixel_bytes / unit};
     return plan_pass(
         "upsample_" + std::to_string(unit), [params, height = u32(p.height)](auto& steps, const OpTensors& t) {
-            append_pass(steps, 0, params, t.input, t.output,
-                        [&](uint32_t frames) { return upsample_launch(params.row_units, height, frames); });
+            cuda::append_pass(steps, 0, params, t.input, t.output,
+                              [&](uint32_t frames) { return cuda::upsample_launch(params.row_units, height, frames); });
         });
 }
 
 OpPlan plan_depth_to_space(const conv::DepthToSpaceProblem& p, const conv::Chip&) {
     const uint32_t bytes = element_bytes(p.input.element);
     return plan_pass("depth_to_space_" + std::to_string(bytes), [p, bytes](auto& steps, const OpTensors& t) {
-        append_pass(steps, 0,
-                    DepthToSpaceParams{.frames = {},
-                                       .width = u32(p.width),
-                                       .channels_in = u32(p.channels_in),
-                                       .channels_out = u32(p.channels_out),
-                                       .order = p.order},
-                    t.input, t.output, [&](uint32_t frames) {
-                        return depth_to_space_launch(u32(p.width), u32(p.height), u32(p.channels_out), bytes, frames);
-                    });
+        cuda::append_pass(steps, 0,
+                          DepthToSpaceParams{.frames = {},
+                                             .width = u32(p.width),
+                                             .channels_in = u32(p.channels_in),
+                                             .channels_out = u32(p.channels_out),
+                                             .order = p.order},
+                          t.input, t.output, [&](uint32_t frames) {
+                              return depth_to_space_launch(u32(p.width), u32(p.height), u32(p.channels_out), bytes,
+                                                           frames);
+                          });
     });
 }
 
@@ -94,27 +97,29 @@ OpPlan plan_keep_frames(const conv::KeepFramesProblem& p, const conv::Chip&) {
             params.output[i] = t.output[i];
             params.input[i] = conv::source_of_kept(t, i);
         }
-        append_launch(steps, 0, elements_launch(params.units, 1), params);
+        cuda::append_launch(steps, 0, cuda::elements_launch(params.units, 1), params);
     });
 }
 
 OpPlan plan_store_float(const conv::StoreFloatProblem& p, const conv::Chip&) {
     return plan_pass(std::string("store_float_") + element_name(p.input.element), [p](auto& steps, const OpTensors& t) {
-        append_pass(steps, 0,
-                    StoreFloatParams{.frames = {},
-                                     .elements = u32(p.elements),
-                                     .limit = p.limit,
-                                     .not_finite = t.not_finite,
-                                     .output = p.output.element},
-                    t.input, t.output, [&](uint32_t frames) { return elements_launch(u32(p.elements), frames); });
+        cuda::append_pass(steps, 0,
+                          StoreFloatParams{.frames = {},
+                                           .elements = u32(p.elements),
+                                           .limit = p.limit,
+                                           .not_finite = t.not_finite,
+                                           .output = p.output.element},
+                          t.input, t.output,
+                          [&](uint32_t frames) { return cuda::elements_launch(u32(p.elements), frames); });
     });
 }
 
 OpPlan plan_store_picture(const conv::StorePictureProblem& p, const conv::Chip&) {
     return plan_pass(
         std::string("store_picture_") + element_name(p.input.element), [p](auto& steps, const OpTensors& t) {
-            append_pass(steps, 0, StorePictureParams{.frames = {}, .pixels = u32(p.pixels), .not_finite = t.not_finite},
-                        t.input, t.output, [&](uint32_t frames) { return elements_launch(u32(p.pixels), frames); });
+            cuda::append_pass(
+                steps, 0, StorePictureParams{.frames = {}, .pixels = u32(p.pixels), .not_finite = t.not_finite},
+                t.input, t.output, [&](uint32_t frames) { return cuda::elements_launch(u32(p.pixels), frames); });
         });
 }
 

@@ -2,12 +2,12 @@
 
 #include <cmath>
 #include <kinetograph/kernels/conv/counts.hpp>
+#include <kinetograph/kernels/cuda/host/pack.hpp>
+#include <kinetograph/kernels/cuda/host/upsample.hpp>
 #include <kinetograph/kernels/cuda/sm80/cost.hpp>
 #include <kinetograph/kernels/cuda/sm80/gates.hpp>
 #include <kinetograph/kernels/cuda/sm80/im2col_plan.hpp>
 #include <kinetograph/kernels/cuda/sm80/implicit_gemm_plan.hpp>
-#include <kinetograph/kernels/cuda/sm80/pack.hpp>
-#include <kinetograph/kernels/cuda/sm80/upsample.hpp>
 #include <kinetograph/kernels/cuda/sm80/winograd_plan.hpp>
 
 namespace kinetograph::sm80 {
@@ -21,7 +21,6 @@ using conv::ConvTensors;
 using conv::ParameterAddresses;
 
 using conv::u32;
-int32_t i32(int64_t value) { return static_cast<int32_t>(value); }
 
 /// The input frames under the taps of output frame `frame`; null for taps in the padding.
 void place_taps(const ConvProblem& p, std::span<const std::byte* const> input, int64_t frame, const void** taps) {
@@ -71,9 +70,9 @@ std::span<const conv::KnownDevice> devices() {
 }
 
 ConvParams shape_params(const ConvConfig& config, const ConvProblem& p, const ParameterAddresses& parameters) {
-    const Upsample upsample = upsample_of(p);
-    const bool sub_pixel = upsample == Upsample::SubPixel;
-    const int64_t seen = upsample == Upsample::Nearest2x ? 2 : 1;
+    const cuda::Upsample upsample = cuda::upsample_of(p);
+    const bool sub_pixel = upsample == cuda::Upsample::SubPixel;
+    const int64_t seen = upsample == cuda::Upsample::Nearest2x ? 2 : 1;
     ConvParams params{};
     params.filter = parameters.filter;
     params.bias = parameters.bias;
@@ -84,7 +83,7 @@ ConvParams shape_params(const ConvConfig& config, const ConvProblem& p, const Pa
     params.upsample = u32(seen - 1);
     params.c_in = u32(p.c_in);
     params.c_out = u32(p.filter.k);
-    params.c_padded = u32(padded_channels(p.c_in));
+    params.c_padded = u32(cuda::padded_channels(p.c_in));
     params.q = u32(p.filter.q);
     params.r = u32(sub_pixel ? 2 : p.filter.r);
     params.s = u32(sub_pixel ? 2 : p.filter.s);

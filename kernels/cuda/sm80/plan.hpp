@@ -1,6 +1,7 @@
 #pragma once
 
 #include <kinetograph/kernels/conv/chips.hpp>
+#include <kinetograph/kernels/cuda/host/cost.hpp>
 #include <kinetograph/kernels/cuda/sm80/conv_config.hpp>
 #include <kinetograph/kernels/cuda/sm80/conv_params.hpp>
 #include <kinetograph/kernels/cuda/sm80/operators.hpp>
@@ -31,16 +32,11 @@ enum class QSliceForm : uint8_t {
     RoundedSlices,  ///< each stores bf16, a pass adds it to the sums, another pass finishes: q more roundings
 };
 
-/// Bounds the workspace: enough for the sums of every layer of the Wan 2.1 decoder at 1280x704 at once. Smaller bands
-/// mean launches of fewer CTAs, whose last waves leave SMs idle: on an H200 (36af3ab), 96 channels at 1280x704 took 8.5
-/// ms in bands of 60 MiB, 7.5 of 256, 7.2 in one of 1320. Sums that fit the second-level cache do not make up for it.
-inline constexpr std::uint64_t kQSliceSumBytes = 1408 << 20;
-
 /// output[t] = sum over q of conv2d(input[t + q], filter[q]): equal to one launch over q * r * s taps if stride and
 /// dilation are 1 and nothing is padded in time. Works in bands of rows, as few as possible while the fp32 sums of one
 /// band fit `sum_bytes` (or are one row). Workspace: a band's sums; in the rounded form half as much again for a slice
 /// in bf16.
 conv::ConvPlan plan_q_slice(const conv::ConvProblem& problem, const conv::Chip& chip, QSliceForm form,
-                            std::uint64_t sum_bytes = kQSliceSumBytes);
+                            std::uint64_t sum_bytes = cuda::kQSliceSumBytes);
 
 }  // namespace kinetograph::sm80

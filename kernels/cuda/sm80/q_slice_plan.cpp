@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <kinetograph/kernels/cuda/host/pack.hpp>
+#include <kinetograph/kernels/cuda/host/passes.hpp>
 #include <kinetograph/kernels/cuda/sm80/cost.hpp>
 #include <kinetograph/kernels/cuda/sm80/implicit_gemm_plan.hpp>
-#include <kinetograph/kernels/cuda/sm80/pack.hpp>
-#include <kinetograph/kernels/cuda/sm80/passes.hpp>
 #include <kinetograph/kernels/cuda/sm80/plan.hpp>
 #include <limits>
 
@@ -105,7 +105,7 @@ class QSlicePlan {
         rows_ = band_rows(sum_, sum.config, chip, sum_bytes);
         const auto slices = static_cast<double>(problem.filter.q);
         const double launches = form == QSliceForm::FusedSums ? slices : 2 * slices + 1;
-        seconds = launches * bands() * conv::kLaunchSeconds + traffic_seconds(sum_traffic(), chip);
+        seconds = launches * bands() * conv::kLaunchSeconds + cuda::traffic_seconds(sum_traffic(), chip);
         if (form == QSliceForm::FusedSums) {
             const NamedConvConfig& last = choose_config(last_, chip);
             kernels.push_back({std::string(last.kernel), image_of(problem.dtype)});
@@ -119,8 +119,8 @@ class QSlicePlan {
                 {fmt::format("sm80_finish_slices_{}", element_name(problem.output_dtype)), "frame_passes"});
         }
         if (norms_after()) {
-            seconds += norm_seconds(problem, chip);
-            kernels.push_back(sm80::norm_kernel(problem));
+            seconds += cuda::norm_seconds(problem, chip);
+            kernels.push_back(cuda::norm_kernel(problem));
         }
     }
 
@@ -134,7 +134,7 @@ class QSlicePlan {
     conv::PackedParameters pack(const conv::ConvParameters& parameters) const {
         std::vector<std::byte> packed;
         for (int64_t q = 0; q < problem_.filter.q; ++q) {
-            const auto slice = pack_filter(sum_, slice_filter(problem_, parameters.filter, q));
+            const auto slice = cuda::pack_filter(sum_, cuda::slice_filter(problem_, parameters.filter, q));
             packed.insert(packed.end(), slice.begin(), slice.end());
         }
         return conv::packed_with(std::move(packed), parameters);
@@ -155,8 +155,8 @@ class QSlicePlan {
             }
         }
         if (norms_after())
-            append_norm(steps, static_cast<uint32_t>(kernels.size() - 1), problem_, parameters.gamma, stored,
-                        tensors.normed);
+            cuda::append_norm(steps, static_cast<uint32_t>(kernels.size() - 1), problem_, parameters.gamma, stored,
+                              tensors.normed);
         return steps;
     }
 
@@ -219,7 +219,7 @@ class QSlicePlan {
     }
 
     ParameterAddresses with_slice(int64_t q, ParameterAddresses parameters) const {
-        parameters.filter += q * packed_filter_bytes(sum_);
+        parameters.filter += q * cuda::packed_filter_bytes(sum_);
         return parameters;
     }
     static void append(std::vector<ConvStep>& steps, uint32_t kernel, std::vector<conv::ConvLaunch> launches) {
@@ -261,8 +261,9 @@ class QSlicePlan {
             append(steps, 0,
                    conv_launches(sum_config_, sum, {.input = input, .output = slices, .residual = {}},
                                  with_slice(q, parameters)));
-            append_pass(steps, 1, AddSliceParams{.frames = {}, .elements = part.elements, .first = q == 0 ? 1U : 0U},
-                        slice, part.sums, [&](uint32_t frames) { return elements_launch(part.elements, frames); });
+            cuda::append_pass(steps, 1,
+                              AddSliceParams{.frames = {}, .elements = part.elements, .first = q == 0 ? 1U : 0U}, slice,
+                              part.sums, [&](uint32_t frames) { return cuda::elements_launch(part.elements, frames); });
         }
     }
 
@@ -277,12 +278,12 @@ class QSlicePlan {
                                   .beta = problem_.beta,
                                   .relu = problem_.activation == conv::Activation::Relu,
                                   .negative_slope = problem_.negative_slope};
-        for (size_t first = 0; first < input.size(); first += kMaxPassFrames) {
-            const size_t some = std::min<size_t>(kMaxPassFrames, input.size() - first);
+        for (size_t first = 0; first < input.size(); first += cuda::kMaxPassFrames) {
+            const size_t some = std::min<size_t>(cuda::kMaxPassFrames, input.size() - first);
             for (size_t i = 0; i < some && !part.residual.empty(); ++i) params.residual[i] = part.residual[first + i];
-            append_pass(steps, 2, params, std::span(input).subspan(first, some),
-                        std::span(part.stored).subspan(first, some),
-                        [&](uint32_t frames) { return elements_launch(part.elements, frames); });
+            cuda::append_pass(steps, 2, params, std::span(input).subspan(first, some),
+                              std::span(part.stored).subspan(first, some),
+                              [&](uint32_t frames) { return cuda::elements_launch(part.elements, frames); });
         }
     }
 

@@ -5,9 +5,9 @@
 #include <kinetograph/kernels/conv/cheapest.hpp>
 #include <kinetograph/kernels/conv/counts.hpp>
 #include <kinetograph/kernels/conv/winograd_time.hpp>
-#include <kinetograph/kernels/cuda/sm80/pack.hpp>
+#include <kinetograph/kernels/cuda/host/pack.hpp>
+#include <kinetograph/kernels/cuda/host/tiled_plan.hpp>
 #include <kinetograph/kernels/cuda/sm80/plan.hpp>
-#include <kinetograph/kernels/cuda/sm80/tiled_plan.hpp>
 #include <kinetograph/kernels/cuda/sm80/winograd_configs.hpp>
 
 namespace kinetograph::sm80 {
@@ -71,7 +71,7 @@ std::vector<Pair> pairs_of(const ConvProblem& p, std::span<const std::byte* cons
 std::span<const NamedConvConfig> winograd_configs() { return kConfigs; }
 
 double winograd_seconds(const ConvConfig& c, const ConvProblem& p, const conv::Chip& chip) {
-    const int64_t blocks = ceil_div(9 * padded_channels(p.c_in), c.bk), pairs = (p.d_out() + 1) / 2;
+    const int64_t blocks = ceil_div(9 * cuda::padded_channels(p.c_in), c.bk), pairs = (p.d_out() + 1) / 2;
     const double clocks =
         4 * static_cast<double>(blocks) * block_clocks(c, chip) + 2 * (c.bn > 96 ? kFinishWide : kFinishNarrow);
     const double of_a_pair = clocks * conv::frame_pairs(p) / static_cast<double>(pairs);
@@ -88,7 +88,8 @@ const NamedConvConfig* choose_winograd_config(const ConvProblem& problem, const 
 conv::PackedParameters pack_winograd(const ConvProblem& problem, const conv::ConvParameters& parameters) {
     ConvProblem of_four_taps = problem;
     of_four_taps.filter.q = 4;
-    return conv::packed_with(pack_filter(of_four_taps, winograd_filter(problem, parameters.filter)), parameters);
+    return conv::packed_with(cuda::pack_filter(of_four_taps, cuda::winograd_filter(problem, parameters.filter)),
+                             parameters);
 }
 
 std::vector<ConvLaunch> winograd_launches(const ConvConfig& config, const ConvProblem& problem,
@@ -126,8 +127,8 @@ std::vector<ConvLaunch> winograd_launches(const ConvConfig& config, const ConvPr
 
 conv::ConvPlan plan_winograd(const ConvProblem& problem, const conv::Chip& chip) {
     const auto [tile, in_tile] =
-        take_tile(problem, [&](const ConvProblem& p) { return choose_winograd_config(p, chip); });
-    return plan_tiled(
+        cuda::take_tile(problem, [&](const ConvProblem& p) { return choose_winograd_config(p, chip); });
+    return cuda::plan_tiled(
         problem, chip,
         {.kernel = {std::string(tile->kernel),
                     problem.dtype == Element::BF16 ? "winograd_time_bf16" : "winograd_time_f16"},

@@ -1,9 +1,9 @@
 #pragma once
 
-#include <kinetograph/kernels/conv/element.hpp>
 #include <kinetograph/kernels/cuda/sm90/attention_faults.hpp>
 #include <kinetograph/kernels/cuda/sm90/limits.hpp>
 #include <kinetograph/kernels/isa/convert.hpp>
+#include <kinetograph/kernels/isa/element.hpp>
 #include <kinetograph/kernels/isa/swizzle.hpp>
 
 /// What one instance of the SM90 attention is made of. A CTA is two warpgroups of 64 queries each and goes over the

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <kinetograph/kernels/conv/counts.hpp>
-#include <kinetograph/kernels/cuda/sm80/cost.hpp>
+#include <kinetograph/kernels/cuda/host/cost.hpp>
 #include <kinetograph/kernels/cuda/sm90/attention_plan.hpp>
 #include <kinetograph/kernels/cuda/sm90/attention_products.hpp>
 #include <kinetograph/kernels/cuda/sm90/conv_maps.hpp>
@@ -119,7 +119,7 @@ conv::OpPlan plan_products(const AttentionProblem& problem, const conv::Chip& ch
     const Parts parts(problem);
     const auto blocks = static_cast<double>(ceil_div(problem.tokens, parts.queries));
     const auto matrix = static_cast<double>(parts.queries * problem.tokens);
-    const double passes = blocks * sm80::traffic_seconds(6 * matrix, chip) + (blocks + 1) * conv::kLaunchSeconds;
+    const double passes = blocks * cuda::traffic_seconds(6 * matrix, chip) + (blocks + 1) * conv::kLaunchSeconds;
     const double products =
         blocks *
         (conv_seconds(scores.config, product_of(parts.queries, problem.channels, problem.tokens, Element::F32), chip) +

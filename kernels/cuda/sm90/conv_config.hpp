@@ -1,10 +1,10 @@
 #pragma once
 
-#include <kinetograph/kernels/conv/element.hpp>
 #include <kinetograph/kernels/cuda/sm90/conv_faults.hpp>
 #include <kinetograph/kernels/cuda/sm90/limits.hpp>
 #include <kinetograph/kernels/isa/convert.hpp>
 #include <kinetograph/kernels/isa/descriptors.hpp>
+#include <kinetograph/kernels/isa/element.hpp>
 
 /// What one instance of the SM90 convolution is made of. A tile is a rectangle of blocks of 8 x 8 pixels, each block
 /// the 64 rows of one wgmma, times `bn` filters; one consumer warpgroup computes all of it.

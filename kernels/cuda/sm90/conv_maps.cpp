@@ -1,7 +1,7 @@
 #include <cmath>
 #include <kinetograph/kernels/conv/counts.hpp>
 #include <kinetograph/kernels/conv/epilogue_flags.hpp>
-#include <kinetograph/kernels/cuda/sm80/pack.hpp>
+#include <kinetograph/kernels/cuda/host/pack.hpp>
 #include <kinetograph/kernels/cuda/sm90/conv_maps.hpp>
 #include <kinetograph/kernels/cuda/sm90/cost.hpp>
 
@@ -65,7 +65,7 @@ isa::TensorMap ConvMaps::input(const std::byte* frame) const {
 }
 
 isa::TensorMap ConvMaps::filter(const std::byte* packed) const {
-    const int64_t channels = sm80::padded_channels(p_.c_in), taps = p_.filter.q * tile_.side * tile_.side;
+    const int64_t channels = cuda::padded_channels(p_.c_in), taps = p_.filter.q * tile_.side * tile_.side;
     TensorMapDesc map =
         filter_map(tile_, packed, {u64(channels), u64(p_.filter.k), u64(taps), u64(walk_of(p_).parities)});
     map.stride_bytes = {u64(taps * channels * 2), u64(channels * 2), u64(p_.filter.k * taps * channels * 2)};

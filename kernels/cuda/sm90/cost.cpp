@@ -3,7 +3,7 @@
 #include <kinetograph/kernels/conv/cheapest.hpp>
 #include <kinetograph/kernels/conv/chip.hpp>
 #include <kinetograph/kernels/conv/counts.hpp>
-#include <kinetograph/kernels/cuda/sm80/cost.hpp>
+#include <kinetograph/kernels/cuda/host/cost.hpp>
 #include <kinetograph/kernels/cuda/sm90/conv_configs.hpp>
 #include <kinetograph/kernels/cuda/sm90/cost.hpp>
 
@@ -107,7 +107,7 @@ double clock_seconds(double clocks, const conv::Chip& chip) {
 }
 
 double launch_seconds(double clocks, const conv::ConvProblem& p, const conv::Chip& chip) {
-    return kStartSeconds + std::max(clock_seconds(clocks, chip), sm80::traffic_seconds(traffic_bytes(p), chip));
+    return kStartSeconds + std::max(clock_seconds(clocks, chip), cuda::traffic_seconds(traffic_bytes(p), chip));
 }
 
 double conv_seconds(const ConvConfig& c, const conv::ConvProblem& p, const conv::Chip& chip) {

@@ -2,8 +2,8 @@
 #include <cstring>
 #include <kinetograph/kernels/conv/chip.hpp>
 #include <kinetograph/kernels/conv/counts.hpp>
-#include <kinetograph/kernels/cuda/sm80/cost.hpp>
-#include <kinetograph/kernels/cuda/sm80/pack.hpp>
+#include <kinetograph/kernels/cuda/host/cost.hpp>
+#include <kinetograph/kernels/cuda/host/pack.hpp>
 #include <kinetograph/kernels/cuda/sm90/cost.hpp>
 #include <kinetograph/kernels/cuda/sm90/frame_runs.hpp>
 #include <kinetograph/kernels/cuda/sm90/frame_walk_kernel.hpp>
@@ -23,7 +23,7 @@ using conv::u64;
 
 TensorMapDesc filter_map(const ConvProblem& p, const std::byte* packed) {
     TensorMapDesc map = isa::dense_map(isa::MapMode::Tiled, p.dtype, const_cast<std::byte*>(packed), 2,
-                                       {u64(sm80::padded_channels(p.c_in)), kWalkFilterRows});
+                                       {u64(cuda::padded_channels(p.c_in)), kWalkFilterRows});
     map.swizzle = isa::Swizzle::Span64;
     map.box = {kNarrowChannels, kWalkFilterRows};
     return map;
@@ -65,11 +65,11 @@ double frame_walk_seconds(const ConvProblem& p, const conv::Chip& chip) {
         static_cast<double>(p.frames_out() + p.residual_frames()) * static_cast<double>(p.output_frame_bytes());
     return launches * conv::kLaunchSeconds +
            std::max({cached / kCacheBytesPerSecond, clock_seconds(products + outputs, chip),
-                     sm80::traffic_seconds(moved, chip)});
+                     cuda::traffic_seconds(moved, chip)});
 }
 
 std::vector<std::byte> pack_frame_walk_filter(const ConvProblem& p, std::span<const float> filter) {
-    const int64_t channels = sm80::padded_channels(p.c_in);
+    const int64_t channels = cuda::padded_channels(p.c_in);
     std::vector<std::byte> packed(u64(kWalkFilterRows * channels * 2));
     size_t at = 0;
     for (uint32_t k = 0; k < p.filter.k; ++k) {

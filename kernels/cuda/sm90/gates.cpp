@@ -1,5 +1,5 @@
 #include <kinetograph/kernels/conv/winograd_time.hpp>
-#include <kinetograph/kernels/cuda/sm80/upsample.hpp>
+#include <kinetograph/kernels/cuda/host/upsample.hpp>
 #include <kinetograph/kernels/cuda/sm90/frame_walk_kernel.hpp>
 #include <kinetograph/kernels/cuda/sm90/frame_walk_plan.hpp>
 #include <kinetograph/kernels/cuda/sm90/gates.hpp>
@@ -51,7 +51,7 @@ constexpr Gate<Subject> kImplicitGemm[] = {
     kTaps,
     kTemporalTaps,
     {"upsampling by four 2x2 convolutions: 3x3 taps with padding 1",
-     [](const Subject& s) { return !s.problem.upsample || sm80::upsample_of(s.problem) == sm80::Upsample::SubPixel; },
+     [](const Subject& s) { return !s.problem.upsample || cuda::upsample_of(s.problem) == cuda::Upsample::SubPixel; },
      [](const Subject&) { return std::string("other taps or padding"); }},
 };
 

@@ -3,8 +3,8 @@
 #include <cstring>
 #include <kinetograph/kernels/conv/chip.hpp>
 #include <kinetograph/kernels/conv/counts.hpp>
-#include <kinetograph/kernels/cuda/sm80/cost.hpp>
-#include <kinetograph/kernels/cuda/sm80/pack.hpp>
+#include <kinetograph/kernels/cuda/host/cost.hpp>
+#include <kinetograph/kernels/cuda/host/pack.hpp>
 #include <kinetograph/kernels/cuda/sm90/cost.hpp>
 #include <kinetograph/kernels/cuda/sm90/frame_walk_plan.hpp>
 #include <kinetograph/kernels/cuda/sm90/narrow_plan.hpp>
@@ -28,7 +28,7 @@ constexpr std::array kInstances{KG_SM90_NARROW_INSTANCES(KG_ROW)};
 
 TensorMapDesc filter_map(const NarrowConfig& c, const ConvProblem& p, const std::byte* packed) {
     TensorMapDesc map = isa::dense_map(isa::MapMode::Tiled, p.dtype, const_cast<std::byte*>(packed), 3,
-                                       {u64(sm80::padded_channels(p.c_in)), c.columns, u64(p.filter.q)});
+                                       {u64(cuda::padded_channels(p.c_in)), c.columns, u64(p.filter.q)});
     map.swizzle = isa::Swizzle::Span64;
     map.box = {kNarrowChannels, c.columns, 1};
     return map;
@@ -65,12 +65,12 @@ double narrow_seconds(const NarrowConfig& c, const ConvProblem& p, const conv::C
         static_cast<double>(p.frames_in()) * static_cast<double>(p.input_frame_bytes()) +
         (p.residual ? 2.0 : 1.0) * static_cast<double>(p.frames_out()) * static_cast<double>(p.output_frame_bytes());
     const double tiled = std::max(cached / kCacheBytesPerSecond, clock_seconds(products, chip));
-    return kLaunchSeconds + std::max(tiled + clock_seconds(sums, chip), sm80::traffic_seconds(moved, chip));
+    return kLaunchSeconds + std::max(tiled + clock_seconds(sums, chip), cuda::traffic_seconds(moved, chip));
 }
 
 std::vector<std::byte> pack_narrow_filter(const NarrowConfig& config, const ConvProblem& p,
                                           std::span<const float> filter) {
-    const int64_t channels = sm80::padded_channels(p.c_in), taps = p.filter.r * p.filter.s;
+    const int64_t channels = cuda::padded_channels(p.c_in), taps = p.filter.r * p.filter.s;
     std::vector<std::byte> packed(u64(p.filter.q * config.columns * channels * 2));
     for (int64_t k = 0; k < p.filter.k; ++k) {
         for (int64_t c = 0; c < p.c_in; ++c) {

@@ -1,4 +1,4 @@
-#include <kinetograph/kernels/cuda/sm80/pack.hpp>
+#include <kinetograph/kernels/cuda/host/pack.hpp>
 #include <kinetograph/kernels/cuda/sm90/pack.hpp>
 
 namespace kinetograph::sm90 {
@@ -14,7 +14,7 @@ std::vector<float> padded(std::vector<float> values) {
 }  // namespace
 
 conv::PackedParameters pack_parameters(const conv::ConvProblem& problem, const conv::ConvParameters& parameters) {
-    return pack_with_filter(sm80::pack_filter(problem, parameters.filter), parameters);
+    return pack_with_filter(cuda::pack_filter(problem, parameters.filter), parameters);
 }
 
 conv::PackedParameters pack_with_filter(std::vector<std::byte> filter, const conv::ConvParameters& parameters) {

@@ -5,7 +5,7 @@
 /// Parameters as ConvKernel reads them, packed once when a model is loaded.
 namespace kinetograph::sm90 {
 
-/// Filter as sm80::pack_filter stores it: [parity][k][q][r][s][c_in rounded up to 8]; bias and gamma with zeros up to
+/// Filter as cuda::pack_filter stores it: [parity][k][q][r][s][c_in rounded up to 8]; bias and gamma with zeros up to
 /// the end of the widest tile.
 conv::PackedParameters pack_parameters(const conv::ConvProblem& problem, const conv::ConvParameters& parameters);
 

@@ -1,6 +1,6 @@
 #include <algorithm>
 #include <kinetograph/kernels/conv/counts.hpp>
-#include <kinetograph/kernels/cuda/sm80/tiled_plan.hpp>
+#include <kinetograph/kernels/cuda/host/tiled_plan.hpp>
 #include <kinetograph/kernels/cuda/sm90/conv_maps.hpp>
 #include <kinetograph/kernels/cuda/sm90/cost.hpp>
 #include <kinetograph/kernels/cuda/sm90/frame_runs.hpp>
@@ -50,7 +50,7 @@ std::vector<ConvLaunch> launches_of(const ConvConfig& config, const ConvProblem&
 
 ConvPlan plan_implicit_gemm_in(const NamedConvConfig& tile, const ConvProblem& problem, const Chip& chip) {
     const ConvProblem in_tile = without_norm_unless(fits(tile.config, problem), problem);
-    return sm80::plan_tiled(
+    return cuda::plan_tiled(
         problem, chip,
         {.kernel = {std::string(tile.kernel), problem.dtype == Element::BF16 ? "wgmma_conv_bf16" : "wgmma_conv_f16"},
          .seconds = conv_seconds(tile.config, in_tile, chip),
@@ -65,7 +65,7 @@ ConvPlan plan_implicit_gemm_in(const NamedConvConfig& tile, const ConvProblem& p
 }
 
 ConvPlan plan_implicit_gemm(const ConvProblem& problem, const Chip& chip) {
-    const auto taken = sm80::take_tile(problem, [&](const ConvProblem& p) { return choose_config(p, chip); });
+    const auto taken = cuda::take_tile(problem, [&](const ConvProblem& p) { return choose_config(p, chip); });
     return plan_implicit_gemm_in(*taken.tile, problem, chip);
 }
 

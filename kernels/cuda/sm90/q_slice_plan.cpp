@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <kinetograph/kernels/conv/counts.hpp>
-#include <kinetograph/kernels/cuda/sm80/cost.hpp>
-#include <kinetograph/kernels/cuda/sm80/pack.hpp>
-#include <kinetograph/kernels/cuda/sm80/passes.hpp>
-#include <kinetograph/kernels/cuda/sm80/plan.hpp>
-#include <kinetograph/kernels/cuda/sm80/tiled_plan.hpp>
+#include <kinetograph/kernels/cuda/host/cost.hpp>
+#include <kinetograph/kernels/cuda/host/pack.hpp>
+#include <kinetograph/kernels/cuda/host/passes.hpp>
+#include <kinetograph/kernels/cuda/host/tiled_plan.hpp>
 #include <kinetograph/kernels/cuda/sm90/cost.hpp>
 #include <kinetograph/kernels/cuda/sm90/pack.hpp>
 #include <kinetograph/kernels/cuda/sm90/plan.hpp>
@@ -45,13 +44,13 @@ uint64_t sum_bytes(const ConvProblem& p) {
 /// Output frames of one group; see q_slice_plan.hpp.
 int64_t frames_together(const ConvProblem& p) {
     if (p.empty()) return 1;
-    return std::clamp<int64_t>(static_cast<int64_t>(sm80::kQSliceSumBytes / sum_bytes(p)), 1, p.frames_out());
+    return std::clamp<int64_t>(static_cast<int64_t>(cuda::kQSliceSumBytes / sum_bytes(p)), 1, p.frames_out());
 }
 
 conv::PackedParameters pack_slices(const ConvProblem& problem, const conv::ConvParameters& parameters) {
     std::vector<std::byte> packed;
     for (int64_t q = 0; q < problem.filter.q; ++q) {
-        const auto slice = sm80::pack_filter(sums_of(problem, 1), sm80::slice_filter(problem, parameters.filter, q));
+        const auto slice = cuda::pack_filter(sums_of(problem, 1), cuda::slice_filter(problem, parameters.filter, q));
         packed.insert(packed.end(), slice.begin(), slice.end());
     }
     return pack_with_filter(std::move(packed), parameters);
@@ -82,7 +81,7 @@ void append_slices(std::vector<ConvLaunch>& launches, const ConvConfig& config, 
             of_slice.normed = some(tensors.normed);
         }
         conv::ParameterAddresses with_slice = parameters;
-        with_slice.filter += q * sm80::packed_filter_bytes(sums_of(problem, 1));
+        with_slice.filter += q * cuda::packed_filter_bytes(sums_of(problem, 1));
         for (ConvLaunch& launch : sum_launches(config, slice, of_slice, sums, q > 0, with_slice, sms, encode))
             launches.push_back(launch);
     }
@@ -97,12 +96,12 @@ conv::ConvPlan plan_q_slice_in(const NamedConvConfig& tile, const ConvProblem& p
     const auto slices = static_cast<double>(problem.filter.q);
     // Every slice but the first reads the sums. Writing them is counted as the slices' output.
     const double read = static_cast<double>(sum_bytes(problem)) * static_cast<double>(together) * (slices - 1);
-    conv::ConvPlan plan = sm80::plan_tiled(
+    conv::ConvPlan plan = cuda::plan_tiled(
         problem, chip,
         {.kernel = {std::string(tile.kernel), "wgmma_sums_bf16"},
          .seconds = rounds *
                     ((slices - 1) * conv_seconds(tile.config, sums_of(problem, together), chip) +
-                     conv_seconds(tile.config, finish_of(in_tile, together), chip) + sm80::traffic_seconds(read, chip)),
+                     conv_seconds(tile.config, finish_of(in_tile, together), chip) + cuda::traffic_seconds(read, chip)),
          .packing = {fmt::format("QKRSC {}, channels padded", element_name(problem.dtype)),
                      [problem](const conv::ConvParameters& given) { return pack_slices(problem, given); }},
          .problem = in_tile,
@@ -120,7 +119,7 @@ conv::ConvPlan plan_q_slice_in(const NamedConvConfig& tile, const ConvProblem& p
 }
 
 conv::ConvPlan plan_q_slice(const ConvProblem& problem, const conv::Chip& chip) {
-    const auto taken = sm80::take_tile(finish_of(problem, frames_together(problem)),
+    const auto taken = cuda::take_tile(finish_of(problem, frames_together(problem)),
                                        [&](const ConvProblem& p) { return choose_sum_config(p, chip); });
     return plan_q_slice_in(*taken.tile, problem, chip);
 }

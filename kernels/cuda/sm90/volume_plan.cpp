@@ -3,7 +3,7 @@
 #include <cstring>
 #include <kinetograph/kernels/conv/cheapest.hpp>
 #include <kinetograph/kernels/conv/counts.hpp>
-#include <kinetograph/kernels/cuda/sm80/cost.hpp>
+#include <kinetograph/kernels/cuda/host/cost.hpp>
 #include <kinetograph/kernels/cuda/sm90/conv_maps.hpp>
 #include <kinetograph/kernels/cuda/sm90/pack.hpp>
 #include <kinetograph/kernels/cuda/sm90/volume_passes.hpp>
@@ -50,7 +50,7 @@ double products_seconds(const ConvConfig& c, const ConvProblem& p, int64_t strid
     const double bytes = filters + static_cast<double>(stride * cell_bytes(p));
     return kPassSeconds +
            std::max(clock_seconds(turns * (std::max(products, epilogue) + kShown * std::min(products, epilogue)), chip),
-                    sm80::traffic_seconds(bytes, chip));
+                    cuda::traffic_seconds(bytes, chip));
 }
 
 /// The two passes of one pair of frames: operands and products once, frames of input and output once.
@@ -63,7 +63,7 @@ double passes_seconds(const ConvProblem& p, const VolumeDivision& division, cons
     const double stores = p.norm == conv::Norm::Beside ? 2 : 1, loads = p.residual ? 1 : 0;
     const double input = matrices(p.c_in) + 4 * frame(p.input_frame_bytes());
     const double output = matrices(p.filter.k) + 2 * (stores + loads) * frame(p.output_frame_bytes());
-    return launches * kPassSeconds + sm80::traffic_seconds(input / kInputRate + output / kOutputRate, chip);
+    return launches * kPassSeconds + cuda::traffic_seconds(input / kInputRate + output / kOutputRate, chip);
 }
 
 double volume_seconds(const ConvConfig& config, const ConvProblem& p, const VolumeDivision& division,

@@ -3,8 +3,8 @@
 #include <cstring>
 #include <kinetograph/kernels/conv/cheapest.hpp>
 #include <kinetograph/kernels/conv/counts.hpp>
-#include <kinetograph/kernels/cuda/sm80/pack.hpp>
-#include <kinetograph/kernels/cuda/sm80/tiled_plan.hpp>
+#include <kinetograph/kernels/cuda/host/pack.hpp>
+#include <kinetograph/kernels/cuda/host/tiled_plan.hpp>
 #include <kinetograph/kernels/cuda/sm90/conv_maps.hpp>
 #include <kinetograph/kernels/cuda/sm90/cost.hpp>
 #include <kinetograph/kernels/cuda/sm90/pack.hpp>
@@ -40,7 +40,7 @@ int64_t channel_blocks(const ConvProblem& p) { return ceil_div(p.c_in, kBlockCha
 /// with the chunks of a filter's 64 bytes where the swizzle has them.
 std::vector<std::byte> in_stages(const WinogradConfig& c, const ConvProblem& p, std::span<const std::byte> rows) {
     constexpr int64_t kChunk = 16;
-    const int64_t row_bytes = sm80::padded_channels(p.c_in) * 2, blocks = channel_blocks(p),
+    const int64_t row_bytes = cuda::padded_channels(p.c_in) * 2, blocks = channel_blocks(p),
                   tap_bytes = c.bn * kBlockBytes;
     std::vector<std::byte> stages(u64(ceil_div(p.filter.k, c.bn) * blocks * kWinogradTaps * tap_bytes));
     for (int64_t k = 0; k < p.filter.k; ++k) {
@@ -116,13 +116,13 @@ conv::PackedParameters pack_winograd(const WinogradConfig& config, const ConvPro
     ConvProblem of_four_taps = problem;
     of_four_taps.filter.q = 4;
     // winograd_filter has the halves of phase 1's taps, g0 and g2, first. Here no butterfly doubles what they add.
-    std::vector<float> taps = sm80::winograd_filter(problem, parameters.filter);
+    std::vector<float> taps = cuda::winograd_filter(problem, parameters.filter);
     constexpr int64_t kOfPhase = kWinogradTaps / 2;
     for (auto filter = taps.begin(); filter != taps.end(); filter += kWinogradTaps) {
         std::for_each(filter, filter + kOfPhase, [](float& tap) { tap *= 2; });
         std::rotate(filter, filter + kOfPhase, filter + kWinogradTaps);
     }
-    const std::vector<std::byte> rows = sm80::pack_filter(of_four_taps, taps);
+    const std::vector<std::byte> rows = cuda::pack_filter(of_four_taps, taps);
     return pack_with_filter(in_stages(config, problem, rows), parameters);
 }
 
@@ -155,7 +155,7 @@ std::vector<ConvLaunch> winograd_launches(const WinogradConfig& config, const Co
 
 conv::ConvPlan plan_winograd_in(const NamedWinogradConfig& tile, const ConvProblem& problem, const conv::Chip& chip) {
     const ConvProblem in_tile = without_norm_unless(fits(tile.config, problem), problem);
-    return sm80::plan_tiled(
+    return cuda::plan_tiled(
         problem, chip,
         {.kernel = {std::string(tile.kernel),
                     problem.dtype == Element::BF16 ? "winograd_conv_bf16" : "winograd_conv_f16"},
@@ -174,7 +174,7 @@ conv::ConvPlan plan_winograd_in(const NamedWinogradConfig& tile, const ConvProbl
 }
 
 conv::ConvPlan plan_winograd(const ConvProblem& problem, const conv::Chip& chip) {
-    const auto taken = sm80::take_tile(problem, [&](const ConvProblem& p) { return choose_winograd_config(p, chip); });
+    const auto taken = cuda::take_tile(problem, [&](const ConvProblem& p) { return choose_winograd_config(p, chip); });
     return plan_winograd_in(*taken.tile, problem, chip);
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <kinetograph/kernels/conv/element.hpp>
 #include <kinetograph/kernels/isa/amd/lanes.hpp>
+#include <kinetograph/kernels/isa/element.hpp>
 
 /// Matrix products of one wave: D[16 x 16] = A[16 x K] * B[K x 16] + C, in fp32.
 ///

@@ -2,8 +2,8 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <kinetograph/kernels/conv/element.hpp>
 #include <kinetograph/kernels/host_model/launch.hpp>
+#include <kinetograph/kernels/isa/element.hpp>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <kinetograph/kernels/conv/element.hpp>
+#include <kinetograph/kernels/isa/element.hpp>
 
 /// Attention of one frame, one head as wide as the channels: softmax(q k^T / sqrt(C)) v in one sweep over the keys,
 /// without a token-by-token matrix in memory. A wave has 16 queries; keys and values come in tiles through LDS.

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <kinetograph/kernels/conv/element.hpp>
+#include <kinetograph/kernels/isa/element.hpp>
 #include <kinetograph/kernels/hip/gfx950/passes/frame_values_params.hpp>
 #include <kinetograph/kernels/hip/gfx950/passes/launch_shape.hpp>
 #include <limits>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <kinetograph/kernels/conv/element.hpp>
+#include <kinetograph/kernels/isa/element.hpp>
 #include <kinetograph/kernels/hip/gfx950/passes/frame_table.hpp>
 
 /// RMS norm over the channels of each pixel: x * sqrt(C) / max(||x||, 1e-12) * gamma, then SiLU if requested.

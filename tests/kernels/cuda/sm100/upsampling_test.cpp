@@ -1,5 +1,5 @@
+#include <kinetograph/kernels/cuda/host/pass_launch.hpp>
 #include <kinetograph/kernels/cuda/sm80/frame_passes.hpp>
-#include <kinetograph/kernels/cuda/sm80/pass_launch.hpp>
 #include <random>
 
 #include "model_conv.hpp"
@@ -22,7 +22,7 @@ std::string run_pass(const ConvNumbers& numbers, Guarded& doubled, uint64_t seed
     const auto pixel_bytes = static_cast<uint32_t>(shape.c_in) * element_bytes(shape.dtype);
     const auto height = static_cast<uint32_t>(shape.h / 2), width = static_cast<uint32_t>(shape.w / 2);
     const auto images = static_cast<uint32_t>(shape.n);
-    EXPECT_EQ(sm80::upsample_unit(pixel_bytes), sizeof(Unit));
+    EXPECT_EQ(cuda::upsample_unit(pixel_bytes), sizeof(Unit));
 
     std::vector<Unit> stored(size_t{images} * height * width * pixel_bytes / sizeof(Unit));
     auto* bytes = reinterpret_cast<uint8_t*>(stored.data());
@@ -32,14 +32,14 @@ std::string run_pass(const ConvNumbers& numbers, Guarded& doubled, uint64_t seed
         std::memcpy(bytes + pixel * pixel_bytes, numbers.activation.data() + seen * pixel_bytes, pixel_bytes);
     }
     const uint32_t units = pixel_bytes / sizeof(Unit);
-    sm80::UpsampleParams params{.frames = {}, .row_units = width * units, .pixel_units = units};
+    cuda::UpsampleParams params{.frames = {}, .row_units = width * units, .pixel_units = units};
     if (mistake == Mistake::HalfPixels) params.pixel_units /= 2;
     for (uint32_t n = 0; n < images; ++n) {
         params.frames.input[n] = bytes + n * stored.size() * sizeof(Unit) / images;
         params.frames.output[n] = doubled.data() + n * doubled.size() / images;
     }
-    const sm80::PassLaunch launch =
-        sm80::upsample_launch(params.row_units, height - (mistake == Mistake::LastRowMissing ? 1 : 0), images);
+    const cuda::PassLaunch launch =
+        cuda::upsample_launch(params.row_units, height - (mistake == Mistake::LastRowMissing ? 1 : 0), images);
     return host_model::run({.grid = {launch.grid[0], launch.grid[1], launch.grid[2]},
                             .threads = launch.threads,
                             .shared_bytes = launch.shared_bytes,

@@ -16,7 +16,7 @@ std::string disagreement(AttentionCase attention, uint64_t seed, uint32_t tiles 
     AttentionNumbers numbers(attention, kElement);
     const AttentionParams params{table_of(numbers.qkv(), numbers.output()), attention.tokens, attention.channels,
                                  static_cast<float>(1 / std::sqrt(static_cast<double>(attention.channels)))};
-    PassLaunch launch = attention_launch(attention.tokens, kWidth, attention.frames);
+    cuda::PassLaunch launch = attention_launch(attention.tokens, kWidth, attention.frames);
     if (tiles != 0) launch.grid[0] = tiles;
     EXPECT_EQ(launch.shared_bytes, sizeof(AttentionSmem<kChannels>));
     const std::string fault = run_pass(

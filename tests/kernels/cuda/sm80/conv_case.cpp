@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <kinetograph/kernels/cuda/sm80/pack.hpp>
-#include <kinetograph/kernels/cuda/sm80/upsample.hpp>
+#include <kinetograph/kernels/cuda/host/pack.hpp>
+#include <kinetograph/kernels/cuda/host/upsample.hpp>
 #include <kinetograph/kernels/isa/convert.hpp>
 #include <numeric>
 #include <random>
@@ -131,7 +131,7 @@ void ConvNumbers::draw() {
     } else {
         std::generate(filter_.begin(), filter_.end(), number);
     }
-    packed_ = pack_filter(p, filter_);
+    packed_ = cuda::pack_filter(p, filter_);
     bias_.resize(conv_.bias ? at(p.filter.k) : 0);
     std::generate(bias_.begin(), bias_.end(), number);
     gamma_.resize(conv_.epilogue.norm == Norm::None ? 0 : at(p.filter.k));
@@ -159,7 +159,7 @@ void ConvNumbers::sum() {
     const Element stored = p.dtype;
     const auto filters = at(p.filter.k), channels = at(p.c_in);
     // There the folded sums are rounded, not these.
-    const bool folds = upsample_of(p) == Upsample::SubPixel || conv_.winograd != Winograd::None;
+    const bool folds = cuda::upsample_of(p) == cuda::Upsample::SubPixel || conv_.winograd != Winograd::None;
     std::vector<double> by_tap(filter_.size());  // [tap][c_in][c_out]
     for (size_t k = 0; k < filters; ++k) {
         for (size_t c = 0; c < channels; ++c) {
@@ -310,10 +310,10 @@ void ConvNumbers::sum_volume_magnitudes() {
 void ConvNumbers::finish() {
     const ConvProblem& p = problem_;
     const double lost = static_cast<double>(p.taps() * p.c_in + 4) * std::ldexp(1.0, -24);
-    const double folded = conv_.winograd == Winograd::Time       ? 2.01 * half_step(p.dtype)
-                          : conv_.winograd == Winograd::Volume   ? 3.01 * half_step(Element::F16)
-                          : upsample_of(p) == Upsample::SubPixel ? half_step(p.dtype)
-                                                                 : 0;
+    const double folded = conv_.winograd == Winograd::Time                   ? 2.01 * half_step(p.dtype)
+                          : conv_.winograd == Winograd::Volume               ? 3.01 * half_step(Element::F16)
+                          : cuda::upsample_of(p) == cuda::Upsample::SubPixel ? half_step(p.dtype)
+                                                                             : 0;
     expected_.resize(sums_.size());
     allowed_.resize(sums_.size());
     for (size_t i = 0; i < sums_.size(); ++i) {
@@ -425,7 +425,7 @@ std::string ConvNumbers::judge_frames(const Frames& frames, const std::vector<do
     // One rounding to bf16 costs 1.65e-3 of the norm; folded weights and a norm of rounded values as much again each,
     // in quadrature 2.9e-3. F(2,3) rounds both factors of products whose squares, with frames that know nothing of each
     // other, are 5/3 of their sum's: sqrt(1 + 2 * 5/3) of one rounding, 3.4e-3; in quadrature with a norm's 3.8e-3.
-    const bool again = upsample_of(problem_) == Upsample::SubPixel || conv_.epilogue.norm != Norm::None;
+    const bool again = cuda::upsample_of(problem_) == cuda::Upsample::SubPixel || conv_.epilogue.norm != Norm::None;
     const double most = conv_.winograd == Winograd::Time ? 4.6e-3 : again ? 3.5e-3 : 2.5e-3;
     if (norm > 0 && std::sqrt(error / norm) > most)
         return std::string(name) + ": relative norm of the error " + std::to_string(std::sqrt(error / norm));

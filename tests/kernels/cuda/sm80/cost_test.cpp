@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include <kinetograph/kernels/cuda/sm80/upsample.hpp>
+#include <kinetograph/kernels/cuda/host/upsample.hpp>
 #include <set>
 
 #include "model_conv.hpp"
@@ -75,15 +75,15 @@ TEST(ConvTiles, EveryTileFitsEverySm) {
 
 TEST(ConvUpsampling, IsOfSubPixelsForThePlain3x3Alone) {
     ConvProblem shape = causal3d(3, 16, 16, 96, 96, 3, 3);
-    EXPECT_EQ(upsample_of(shape), Upsample::None);
+    EXPECT_EQ(cuda::upsample_of(shape), cuda::Upsample::None);
     shape.upsample = true;
-    EXPECT_EQ(upsample_of(shape), Upsample::SubPixel);
+    EXPECT_EQ(cuda::upsample_of(shape), cuda::Upsample::SubPixel);
     for (const auto break_it : {+[](ConvProblem& p) { p.filter.r = 1; }, +[](ConvProblem& p) { p.stride.w = 2; },
                                 +[](ConvProblem& p) { p.dilation.h = 2; }, +[](ConvProblem& p) { p.pad.left = 0; },
                                 +[](ConvProblem& p) { p.pad.bottom = 0; }}) {
         ConvProblem other = shape;
         break_it(other);
-        EXPECT_EQ(upsample_of(other), Upsample::Nearest2x);
+        EXPECT_EQ(cuda::upsample_of(other), cuda::Upsample::Nearest2x);
     }
 }
 

@@ -1,5 +1,6 @@
 #include <array>
 #include <cmath>
+#include <kinetograph/kernels/cuda/sm80/attention.hpp>
 #include <kinetograph/kernels/cuda/sm80/frame_passes.hpp>
 #include <limits>
 
@@ -13,17 +14,17 @@ void expect_norm(uint32_t pixels, uint32_t channels, bool silu, uint32_t shift =
     Frames frames = random_frames(2, int64_t{pixels} * channels + shift, kValue, channels);
     for (uint32_t c = 0; c < channels && pixels > 1; ++c) store_value(kValue, frames.frame(1), shift + channels + c, 0);
     const Frames before = frames;
-    FrameTable table = table_of(frames, frames);
+    cuda::FrameTable table = table_of(frames, frames);
     for (size_t i = 0; i < 2; ++i) {
         table.output[i] = static_cast<uint8_t*>(table.output[i]) + shift * element_bytes(kValue);
         table.input[i] = table.output[i];  // in place
     }
     std::vector<float> gamma(channels);
     for (uint32_t c = 0; c < channels; ++c) gamma[c] = 0.5f + 0.01f * static_cast<float>(c);
-    const RmsNormParams params{table,    gamma.data(),   pixels,
-                               channels, silu ? 1u : 0u, std::sqrt(static_cast<float>(channels))};
+    const cuda::RmsNormParams params{table,    gamma.data(),   pixels,
+                                     channels, silu ? 1u : 0u, std::sqrt(static_cast<float>(channels))};
     ASSERT_EQ(run_pass(
-                  rms_norm_launch(pixels, 2), [&] { RmsNormKernel<kValue>::run(params); }, channels),
+                  cuda::rms_norm_launch(pixels, 2), [&] { RmsNormKernel<kValue>::run(params); }, channels),
               "");
     EXPECT_TRUE(frames.intact());
     for (size_t i = 0; i < size_t{2} * pixels; ++i) {
@@ -57,7 +58,7 @@ TEST(RmsNormPass, TakesFramesThatAreNotAlignedToItsVectors) {
 
 template <class Unit>
 void expect_upsampled(uint32_t height, uint32_t width, uint32_t pixel_bytes) {
-    ASSERT_EQ(upsample_unit(pixel_bytes), sizeof(Unit));
+    ASSERT_EQ(cuda::upsample_unit(pixel_bytes), sizeof(Unit));
     Frames input(2, int64_t{height} * width * pixel_bytes, 1), output(2, int64_t{4} * height * width * pixel_bytes, 2);
     for (size_t frame = 0; frame < 2; ++frame) {
         for (uint32_t i = 0; i < height * width * pixel_bytes; ++i) {
@@ -65,8 +66,8 @@ void expect_upsampled(uint32_t height, uint32_t width, uint32_t pixel_bytes) {
         }
     }
     const uint32_t units = pixel_bytes / static_cast<uint32_t>(sizeof(Unit));
-    const UpsampleParams params{table_of(input, output), width * units, units};
-    const PassLaunch launch = upsample_launch(params.row_units, height, 2);
+    const cuda::UpsampleParams params{table_of(input, output), width * units, units};
+    const cuda::PassLaunch launch = cuda::upsample_launch(params.row_units, height, 2);
     ASSERT_EQ(run_pass(
                   launch, [&] { UpsampleKernel<Unit>::run(params); }, height),
               "");
@@ -126,7 +127,7 @@ TEST(KeepFramesPass, MovesAQueueOnThoughItsFramesAreReadAndWritten) {
                                   .frames = 2,
                                   .units = kUnits};
     ASSERT_EQ(run_pass(
-                  elements_launch(kUnits, 1), [&] { KeepFramesKernel::run(params); }, 3),
+                  cuda::elements_launch(kUnits, 1), [&] { KeepFramesKernel::run(params); }, 3),
               "");
     EXPECT_TRUE(kept.intact());
     for (uint32_t i = 0; i < kUnits * kKeepUnit; ++i) {
@@ -151,7 +152,7 @@ TEST(StoreFloatPass, LimitsAndKeepsNan) {
     uint32_t flag = 0;
     const StoreFloatParams params{table_of(input, output), 300, 0.75f, &flag};
     ASSERT_EQ(run_pass(
-                  elements_launch(300, 2), [&] { StoreFloatKernel<Element::BF16>::run(params); }, 1),
+                  cuda::elements_launch(300, 2), [&] { StoreFloatKernel<Element::BF16>::run(params); }, 1),
               "");
     EXPECT_TRUE(output.intact());
     EXPECT_EQ(flag, 1u);
@@ -172,7 +173,7 @@ TEST(StoreFloatPass, LeavesTheFlagAloneWhereAllValuesAreFinite) {
     uint32_t flag = 0;
     const StoreFloatParams params{table_of(input, output), 300, 0.75f, &flag};
     ASSERT_EQ(run_pass(
-                  elements_launch(300, 2), [&] { StoreFloatKernel<Element::F32>::run(params); }, 1),
+                  cuda::elements_launch(300, 2), [&] { StoreFloatKernel<Element::F32>::run(params); }, 1),
               "");
     EXPECT_EQ(flag, 0u);
 }
@@ -186,7 +187,7 @@ TEST(StorePicturePass, RoundsToNearestAndIsOpaque) {
     uint32_t flag = 0;
     const StorePictureParams params{table_of(input, output), 3, &flag};
     ASSERT_EQ(run_pass(
-                  elements_launch(3, 1), [&] { StorePictureKernel<Element::F32>::run(params); }, 1),
+                  cuda::elements_launch(3, 1), [&] { StorePictureKernel<Element::F32>::run(params); }, 1),
               "");
     EXPECT_EQ(flag, 1u) << "one is NaN";
     EXPECT_TRUE(output.intact());
@@ -206,7 +207,7 @@ TEST(SlicePasses, SumInFloat32AndRoundOnce) {
         for (size_t c = 0; c < made.size(); ++c) made[c] = 0.25f * static_cast<float>(c) - 1;
         return made;
     }();
-    const PassLaunch launch = elements_launch(kElements, 2);
+    const cuda::PassLaunch launch = cuda::elements_launch(kElements, 2);
     for (const Frames* slice : {&first, &second}) {
         const AddSliceParams params{table_of(*slice, sums), kElements, slice == &first ? 1u : 0u};
         ASSERT_EQ(run_pass(
@@ -240,9 +241,9 @@ TEST(SlicePasses, SumInFloat32AndRoundOnce) {
 }
 
 TEST(PassLaunches, OfNothingAreEmpty) {
-    EXPECT_TRUE(rms_norm_launch(0, 3).empty());
-    EXPECT_TRUE(elements_launch(5, 0).empty());
-    EXPECT_TRUE(upsample_launch(4, 0, 1).empty());
+    EXPECT_TRUE(cuda::rms_norm_launch(0, 3).empty());
+    EXPECT_TRUE(cuda::elements_launch(5, 0).empty());
+    EXPECT_TRUE(cuda::upsample_launch(4, 0, 1).empty());
     EXPECT_TRUE(attention_launch(0, 384, 1).empty());
     EXPECT_FALSE(attention_launch(1, 384, 1).empty());
 }

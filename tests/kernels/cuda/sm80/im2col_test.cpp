@@ -19,7 +19,7 @@ uint16_t coded(size_t frame, size_t place) { return static_cast<uint16_t>(1 + fr
 /// Two output frames of q temporal taps each, the first tap of the first in the padding; checks every element.
 template <class Unit>
 void expect_rows(const Im2colCase& c) {
-    ASSERT_EQ(upsample_unit(c.channels * 2), sizeof(Unit));
+    ASSERT_EQ(cuda::upsample_unit(c.channels * 2), sizeof(Unit));
     const uint32_t columns = c.q * c.r * c.s * c.channels + c.padding_columns;
     const uint32_t per_unit = static_cast<uint32_t>(sizeof(Unit)) / 2;
     Frames input(2 * c.q, int64_t{2} * c.h * c.w * c.channels, 1);
@@ -56,9 +56,10 @@ void expect_rows(const Im2colCase& c) {
         params.frames.input[i] = slab == 0 ? nullptr : input.frame(slab);
         params.frames.output[i] = matrix.frame(slab / c.q) + size_t{2} * (slab % c.q) * c.r * c.s * c.channels;
     }
-    ASSERT_EQ(run_pass(
-                  elements_launch(params.widest() * c.pixels, slabs), [&] { Im2colKernel<Unit>::run(params); }, 1),
-              "");
+    ASSERT_EQ(
+        run_pass(
+            cuda::elements_launch(params.widest() * c.pixels, slabs), [&] { Im2colKernel<Unit>::run(params); }, 1),
+        "");
     EXPECT_TRUE(matrix.intact());
     const uint32_t tap_columns = c.r * c.s * c.channels;
     for (uint32_t slab = c.first_slab; slab < 2 * c.q; ++slab) {

@@ -3,8 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
-#include <kinetograph/kernels/cuda/sm80/pass_launch.hpp>
-#include <kinetograph/kernels/cuda/sm80/pass_params.hpp>
+#include <kinetograph/kernels/cuda/host/pass_launch.hpp>
 #include <kinetograph/kernels/host_model/launch.hpp>
 #include <random>
 
@@ -13,7 +12,7 @@
 namespace kinetograph::sm80 {
 
 /// The fault that stopped the run, or "".
-inline std::string run_pass(const PassLaunch& launch, const std::function<void()>& kernel, uint64_t seed) {
+inline std::string run_pass(const cuda::PassLaunch& launch, const std::function<void()>& kernel, uint64_t seed) {
     if (launch.empty()) return "";
     const auto outcome = host_model::run({.grid = {launch.grid[0], launch.grid[1], launch.grid[2]},
                                           .threads = launch.threads,
@@ -24,8 +23,8 @@ inline std::string run_pass(const PassLaunch& launch, const std::function<void()
     return outcome.fault.value_or("");
 }
 
-inline FrameTable table_of(const Frames& input, Frames& output) {
-    FrameTable table{};
+inline cuda::FrameTable table_of(const Frames& input, Frames& output) {
+    cuda::FrameTable table{};
     for (size_t i = 0; i < input.size(); ++i) {
         table.input[i] = input.frame(i);
         table.output[i] = output.frame(i);

@@ -6,10 +6,10 @@
 #include <cmath>
 #include <cstring>
 #include <kinetograph/compute/tensor/float_formats.hpp>
-#include <kinetograph/kernels/conv/element.hpp>
 #include <kinetograph/kernels/hip/gfx950/passes/launch_shape.hpp>
 #include <kinetograph/kernels/host_model/kernel_registry.hpp>
 #include <kinetograph/kernels/host_model/wave_launch.hpp>
+#include <kinetograph/kernels/isa/element.hpp>
 #include <random>
 #include <vector>
 

@@ -3,7 +3,7 @@
 #include <kinetograph/kernels/conv/sub_pixel.hpp>
 
 /// How the kernel doubles its input while loading it.
-namespace kinetograph::sm80 {
+namespace kinetograph::cuda {
 
 enum class Upsample : uint8_t {
     None,
@@ -18,4 +18,4 @@ inline Upsample upsample_of(const conv::ConvProblem& p) {
     return conv::is_sub_pixel(p) ? Upsample::SubPixel : Upsample::Nearest2x;
 }
 
-}  // namespace kinetograph::sm80
+}  // namespace kinetograph::cuda

@@ -1,9 +1,9 @@
 #include <kinetograph/kernels/conv/sub_pixel.hpp>
-#include <kinetograph/kernels/cuda/sm80/pack.hpp>
-#include <kinetograph/kernels/cuda/sm80/upsample.hpp>
+#include <kinetograph/kernels/cuda/host/pack.hpp>
+#include <kinetograph/kernels/cuda/host/upsample.hpp>
 #include <kinetograph/kernels/isa/convert.hpp>
 
-namespace kinetograph::sm80 {
+namespace kinetograph::cuda {
 namespace {
 
 using conv::ConvProblem;
@@ -69,4 +69,4 @@ std::vector<float> slice_filter(const ConvProblem& p, std::span<const float> fil
     return slice;
 }
 
-}  // namespace kinetograph::sm80
+}  // namespace kinetograph::cuda

@@ -1,7 +1,7 @@
-#include <kinetograph/kernels/cuda/sm80/passes.hpp>
-#include <kinetograph/kernels/cuda/sm80/tiled_plan.hpp>
+#include <kinetograph/kernels/cuda/host/passes.hpp>
+#include <kinetograph/kernels/cuda/host/tiled_plan.hpp>
 
-namespace kinetograph::sm80 {
+namespace kinetograph::cuda {
 
 conv::ConvPlan plan_tiled(const conv::ConvProblem& problem, const conv::Chip& chip, TiledConv tiled) {
     const bool norms_after = tiled.problem.norm != problem.norm;
@@ -30,4 +30,4 @@ conv::ConvPlan plan_tiled(const conv::ConvProblem& problem, const conv::Chip& ch
     return plan;
 }
 
-}  // namespace kinetograph::sm80
+}  // namespace kinetograph::cuda

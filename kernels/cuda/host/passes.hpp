@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <kinetograph/kernels/conv/operator.hpp>
-#include <kinetograph/kernels/cuda/sm80/pass_launch.hpp>
-#include <kinetograph/kernels/cuda/sm80/pass_params.hpp>
+#include <kinetograph/kernels/cuda/host/pass_launch.hpp>
 
 /// The passes of frame_passes.cu as steps of a plan.
-namespace kinetograph::sm80 {
+namespace kinetograph::cuda {
 
 /// Appends one launch of `kernel`, unless it is empty. Step: conv::ConvStep or ConvLaunch.
 template <class Step, class Params>
@@ -44,4 +43,4 @@ void append_norm(std::vector<conv::ConvStep>& steps, uint32_t kernel, const conv
 /// Predicted from memory traffic.
 double norm_seconds(const conv::ConvProblem& problem, const conv::Chip& chip);
 
-}  // namespace kinetograph::sm80
+}  // namespace kinetograph::cuda

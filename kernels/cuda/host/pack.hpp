@@ -3,7 +3,7 @@
 #include <kinetograph/kernels/conv/plan.hpp>
 
 /// Filters in ConvKernel's order, packed once when a model is loaded.
-namespace kinetograph::sm80 {
+namespace kinetograph::cuda {
 
 /// Channels of one tap along K: c_in rounded up to a chunk of 8, filled with zeros.
 constexpr int64_t padded_channels(int64_t c_in) { return (c_in + 7) / 8 * 8; }
@@ -24,4 +24,4 @@ std::vector<float> winograd_filter(const conv::ConvProblem& problem, std::span<c
 /// [k][c][q][r][s] to [k][c][r][s] of temporal tap `q`.
 std::vector<float> slice_filter(const conv::ConvProblem& problem, std::span<const float> filter, int64_t q);
 
-}  // namespace kinetograph::sm80
+}  // namespace kinetograph::cuda

@@ -3,7 +3,7 @@
 #include <kinetograph/kernels/conv/plan.hpp>
 #include <type_traits>
 
-namespace kinetograph::sm80 {
+namespace kinetograph::cuda {
 
 /// What plan_tiled() needs of a kernel that computes a problem tile by tile, here or in a newer chip's folder.
 struct TiledConv {
@@ -37,4 +37,4 @@ auto take_tile(const conv::ConvProblem& problem, const Choose& choose) {
 /// The plan for `problem`: the kernel's launches, then the norm as a pass if `tiled.problem` is without it.
 conv::ConvPlan plan_tiled(const conv::ConvProblem& problem, const conv::Chip& chip, TiledConv tiled);
 
-}  // namespace kinetograph::sm80
+}  // namespace kinetograph::cuda

@@ -1,9 +1,8 @@
 #include <cmath>
-#include <kinetograph/kernels/cuda/sm80/cost.hpp>
-#include <kinetograph/kernels/cuda/sm80/frame_passes.hpp>
-#include <kinetograph/kernels/cuda/sm80/passes.hpp>
+#include <kinetograph/kernels/cuda/host/cost.hpp>
+#include <kinetograph/kernels/cuda/host/passes.hpp>
 
-namespace kinetograph::sm80 {
+namespace kinetograph::cuda {
 
 conv::KernelName norm_kernel(const conv::ConvProblem& problem) {
     return {std::string("sm80_rms_norm_") + element_name(problem.output_dtype), "frame_passes"};
@@ -39,4 +38,4 @@ double norm_seconds(const conv::ConvProblem& problem, const conv::Chip& chip) {
     return conv::kLaunchSeconds + traffic_seconds(2 * frames * static_cast<double>(problem.output_frame_bytes()), chip);
 }
 
-}  // namespace kinetograph::sm80
+}  // namespace kinetograph::cuda
