@@ -17,7 +17,7 @@ namespace {
 /// The rooms of each floor, from the top down. kernels/host_model is kernels/isa on the CPU: one room. bench/ measures
 /// with a few of the tests' inputs.
 const std::vector<std::vector<std::string>> kFloors = {
-    {"bench"},
+    {"bench/micro"},
     {"tests"},
     {"tools/kinetograph", "tools/gfx950"},
     {"tools/decoder_step", "tools/media", "samples/viewer", "samples/decode", "samples/embed", "samples/embed_c",

@@ -12,7 +12,7 @@ from conftest import ROOT, latents_of
 import kinetograph as kg
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
-sys.path.insert(0, str(ROOT / "tools"))
+sys.path.insert(0, str(ROOT / "bench/peers"))
 import wan21_pytorch  # noqa: E402
 
 LATENTS = torch.from_numpy(latents_of(3, 4, 6))[None]

@@ -10,7 +10,7 @@ from conftest import ROOT, latents_of
 import kinetograph as kg
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
-sys.path.insert(0, str(ROOT / "tools"))
+sys.path.insert(0, str(ROOT / "bench/peers"))
 import wan21_pytorch  # noqa: E402
 from wan_wrappers import Wan22VAE, WanVAE, WanVAEWrapper  # noqa: E402
 

@@ -1,4 +1,4 @@
-"""tools/compare_families.py: what it writes beside the families that it does not measure. Nothing is decoded."""
+"""bench/peers/compare_families.py: what it writes beside the families that it does not measure. Nothing is decoded."""
 import contextlib
 import io
 import json
@@ -8,9 +8,9 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench/peers"))
 sys.dont_write_bytecode = True
-with mock.patch.dict(sys.modules, wan21_pytorch=mock.MagicMock()):
+with mock.patch.dict(sys.modules, tensor_files=mock.MagicMock(), wan21_pytorch=mock.MagicMock()):
     import compare_families
 
 EARLIER = {"families": {"taehv": {"commit": "b2d460"}, "wan2.2, fast sums": {"commit": "b2d460"}}}

@@ -1,4 +1,4 @@
-"""What tools/compare_pytorch.py makes of measurements on CUDA: which goals are met, and what is recorded."""
+"""What bench/peers/compare_pytorch.py makes of measurements on CUDA: which goals are met, and what is recorded."""
 import contextlib
 import io
 import sys
@@ -7,7 +7,7 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench/peers"))
 import compare_pytorch  # noqa: E402
 
 GIB = 2 ** 30

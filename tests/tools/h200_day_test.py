@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tools/h200_day: what it makes of parts that record, miss goals, fail, are missing or do not end."""
+"""bench/run/h200_day: what it makes of parts that record, miss goals, fail, are missing or do not end."""
 import importlib.machinery
 import importlib.util
 import json
@@ -11,9 +11,9 @@ import time
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-TOOL = ROOT / "tools/h200_day"
+TOOL = ROOT / "bench/run/h200_day"
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(ROOT / "tools"))
+sys.path.insert(0, str(ROOT / "bench/tables"))
 import record_results  # noqa: E402
 
 LOADER = importlib.machinery.SourceFileLoader("h200_day", str(TOOL))
@@ -107,8 +107,8 @@ class H200Day(unittest.TestCase):
                          'echo \'{"machine": {"device": "d"},\'\n'
                          'echo \' "decode": {"share_of_interop_and_drawing": {"median": 0.1}}}\'')
         target = self.out.with_suffix(".json")
-        subprocess.run([ROOT / "tools/record_results.py", "interop", "--rounds", "3", "--sizes", "8x8", "--seconds",
-                        "5", "--output", target, self.build / "tools/kinetograph/kinetograph"], check=True)
+        subprocess.run([ROOT / "bench/tables/record_results.py", "interop", "--rounds", "3", "--sizes", "8x8",
+                        "--seconds", "5", "--output", target, self.build / "tools/kinetograph/kinetograph"], check=True)
         record = json.loads(target.read_text())
         self.assertEqual([run["ended"] for run in record["sizes"]["8x8"]], [False, True, True])
         self.assertEqual((record["ended"], record["sizes"]["8x8"][1]["message"]), (2, "no luck"))

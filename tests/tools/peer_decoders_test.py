@@ -1,14 +1,14 @@
-"""tools/peer_decoders.py: what it keeps of a published decoder. Neither PyTorch nor the published code runs: stand-ins
-have the parts that are used."""
+"""bench/peers/peer_decoders.py: what it keeps of a published decoder. Neither PyTorch nor the published code runs:
+stand-ins have the parts that are used."""
 import sys
 import types
 import unittest
 from pathlib import Path
 from unittest import mock
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench/peers"))
 sys.dont_write_bytecode = True
-with mock.patch.dict(sys.modules, wan21_pytorch=mock.MagicMock()):
+with mock.patch.dict(sys.modules, tensor_files=mock.MagicMock(), wan21_pytorch=mock.MagicMock()):
     import peer_decoders
 
 

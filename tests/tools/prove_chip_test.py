@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""tools/prove_chip: a rehearsal on the CPU lane, and what it makes of programs that pass, skip, fail or are missing."""
+"""bench/run/prove_chip: a rehearsal on the CPU lane, and what it makes of programs that pass, skip, fail or are
+missing."""
 import itertools
 import json
 import os
@@ -9,7 +10,7 @@ import tempfile
 import time
 import unittest
 
-TOOL = pathlib.Path(__file__).resolve().parents[2] / "tools/prove_chip"
+TOOL = pathlib.Path(__file__).resolve().parents[2] / "bench/run/prove_chip"
 CONVOLUTION = {"device": "Fake B200", "commit": "0", "relative_l2": 1e-3,
                "dispatch": [{"candidate": "implicit-gemm-sm100", "open": True, "expected_error": 2e-3},
                             {"candidate": "im2col-sm100", "open": False, "expected_error": 2e-3}]}
@@ -25,7 +26,7 @@ PAGES = {"b200": ("kernels-sm100.md", "| layer | launches |"),
 def documented_layers(chip):
     """The layers for which the chip's page predicts seconds, by their first pass."""
     page, head = PAGES[chip]
-    lines = (TOOL.parents[1] / "docs" / page).read_text().splitlines()
+    lines = (TOOL.parents[2] / "docs" / page).read_text().splitlines()
     begin = next(i for i, line in enumerate(lines) if line.startswith(head)) + 2
     rows = itertools.takewhile(lambda line: line.startswith("|"), lines[begin:])
     return {row.split("|")[1].strip() for row in rows}

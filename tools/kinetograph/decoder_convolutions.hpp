@@ -15,7 +15,7 @@ struct DecoderConvolution {
     std::int64_t launches = 0;  ///< in a step
 };
 
-/// The name that tools/pytorch_layers.py uses: "96>96 3x3x3, 4x704x1280".
+/// The name that bench/peers/pytorch_layers.py uses: "96>96 3x3x3, 4x704x1280".
 std::string convolution_name(const conv::ConvProblem& problem);
 
 /// What it does in addition to sums and bias: "residual, norm beside", "one frame of 2"; empty: nothing.

@@ -38,7 +38,7 @@ TEST_F(DecodeOnCuda, WritesTheFramesOfTheCpuWithinBf16) {
     double squares = 0;
     for (std::size_t i = 0; i < found.size(); ++i) squares += std::pow(found[i] - wanted[i], 2);
     const double psnr = 10 * std::log10(4 * static_cast<double>(found.size()) / squares);
-    EXPECT_GT(psnr, 38);  // as tools/compare_pytorch.py asks of bf16
+    EXPECT_GT(psnr, 38);  // as bench/peers/compare_pytorch.py asks of bf16
     EXPECT_NE(found, wanted) << "the lane was not taken";
 }
 

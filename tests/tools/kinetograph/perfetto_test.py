@@ -40,7 +40,7 @@ def missing():
 
 def query(trace, *queries):
     """The rows of each query."""
-    ended = subprocess.run(["node", ROOT / "tools/perfetto_query.js", engine(), trace, *queries], capture_output=True,
+    ended = subprocess.run(["node", Path(__file__).with_name("perfetto_query.js"), engine(), trace, *queries], capture_output=True,
                            text=True)
     if ended.returncode != 0:
         raise AssertionError(ended.stderr)

@@ -20,7 +20,7 @@ class Yardstick : public ::testing::Test {
         if (run_program(kPython, {"-c", kLook}).exit_code != 0) GTEST_SKIP() << "python3-torch is not installed";
     }
     static ProgramResult run(const std::string& script, std::vector<std::string> arguments) {
-        arguments.insert(arguments.begin(), std::string(KINETOGRAPH_TOOLS) + "/" + script);
+        arguments.insert(arguments.begin(), (source_tree() / "bench/peers" / script).string());
         return run_program(kPython, arguments);
     }
 };
@@ -81,8 +81,7 @@ TEST_F(Yardstick, RefusesAFileBesideASize) {
 }
 
 TEST_F(Yardstick, ComparisonsMeetOrMissEachGoalOfTheirOwn) {
-    const auto result =
-        run_program(kPython, {std::string(KINETOGRAPH_TOOLS) + "/../tests/tools/compare_pytorch_test.py"});
+    const auto result = run_program(kPython, {(source_tree() / "tests/tools/compare_pytorch_test.py").string()});
     EXPECT_EQ(result.exit_code, 0) << result.messages;
     EXPECT_NE(result.messages.find("OK"), std::string::npos) << result.messages;
 }

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 """Decode a clip with PyTorch and time it, on the CPU or a GPU, for comparison with kinetograph.
 
-    /usr/bin/python3 tools/pytorch_decoder.py assets/orbit.safetensors --weights assets/demo_vae.safetensors \\
+    /usr/bin/python3 bench/peers/pytorch_decoder.py assets/orbit.safetensors --weights assets/demo_vae.safetensors \\
         --steps 3 --check assets/orbit_ref.safetensors --json pytorch.json
-    python3 tools/pytorch_decoder.py --size 1280x704 --steps 16 --weights synthetic:wan2.1 --device cuda \\
+    python3 bench/peers/pytorch_decoder.py --size 1280x704 --steps 16 --weights synthetic:wan2.1 --device cuda \\
         --precision bf16 --channels-last --repeats 3 --json pytorch.json
 
 --decoder names the implementation: `eager` executes the published one's operations one by one; the others are the
@@ -22,8 +22,8 @@ import time
 import torch
 
 from peer_decoders import PEERS, decoder_of, is_wan22, version_of
-from wan21_pytorch import (PRECISIONS, Decoder, per_channel, psnr, read_safetensors, synthetic_tensor,
-                           synthetic_weights, write_safetensors)
+from tensor_files import read_safetensors, write_safetensors
+from wan21_pytorch import PRECISIONS, Decoder, per_channel, psnr, synthetic_tensor, synthetic_weights
 
 
 def decode_whole(decode_clip, latents):
@@ -181,7 +181,7 @@ def main():
     agreed = True
     frames = frames.float().cpu()
     if options.output:
-        write_safetensors(options.output, "frames", frames, {"fps": "24"})
+        write_safetensors(options.output, {"frames": frames.float()}, {"fps": "24"})
     if options.check:
         reference, about = read_safetensors(options.check)
         ids = [int(i) for i in about["frame_ids"].split(",") if int(i) < frames.shape[1]]

@@ -2,22 +2,22 @@
 """Writes two files of tests/golden/data with PyTorch and diffusers.
 
     python3 -m pip install torch diffusers==0.42.1
-    tools/make_family_golden.py tests/golden/data
+    tests/golden/make_family_golden.py tests/golden/data
 
 families.safetensors: small clips of odd sides on narrow synthetic checkpoints. FAMILY.latents [C, T, h, w] and
 FAMILY.frames [3, T', H, W], float32, not clamped, of synthetic:FAMILY,dim=N with the widths below. wan21_dim1.pth: the
 parameters of synthetic:wan2.1,dim=1 in bf16, as torch.save writes them.
 """
-import json
 import pathlib
-import struct
 import sys
 
 import torch
 from diffusers import AutoencoderKLQwenImage
 
-from peer_decoders import autoencoder, diffusers_name
-from wan21_pytorch import synthetic_tensor, synthetic_weights
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "bench/peers"))
+from peer_decoders import autoencoder, diffusers_name  # noqa: E402
+from tensor_files import write_safetensors  # noqa: E402
+from wan21_pytorch import synthetic_tensor, synthetic_weights  # noqa: E402
 
 CASES = {  # [family] -> width, shape of the latents [C, T, h, w]
     "wan2.2": (16, (48, 3, 1, 3)),
@@ -44,20 +44,6 @@ def unclamped(decode, latents):
         torch.clamp = clamp
 
 
-def write(path, tensors):
-    header, offset = {"__metadata__": {"format": "pt"}}, 0
-    for name, tensor in tensors.items():
-        size = 4 * tensor.numel()
-        header[name] = {"dtype": "F32", "shape": list(tensor.shape), "data_offsets": [offset, offset + size]}
-        offset += size
-    text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)
-    with open(path, "wb") as file:
-        file.write(struct.pack("<Q", len(text)) + text)
-        for tensor in tensors.values():
-            file.write(tensor.contiguous().numpy().tobytes())
-
-
 def main():
     torch.set_grad_enabled(False)
     torch.set_num_threads(1)  # one thread: sums always in the same order
@@ -68,7 +54,7 @@ def main():
         tensors |= {f"{family}.latents": latents, f"{family}.frames": frames}
         print(f"{family}: dim {dim}, {tuple(shape)} to {tuple(frames.shape)}, largest {frames.abs().max():.3f}")
     folder = pathlib.Path(sys.argv[1])
-    write(folder / "families.safetensors", tensors)
+    write_safetensors(folder / "families.safetensors", tensors, {"format": "pt"})
     torch.save({name: tensor.bfloat16() for name, tensor in synthetic_weights("synthetic:wan2.1,dim=1").items()},
                folder / "wan21_dim1.pth")
 

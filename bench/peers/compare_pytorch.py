@@ -1,9 +1,10 @@
 #!/usr/bin/python3
 """Decode with PyTorch and with kinetograph, alternating on one machine, and print the ratio of their rates.
 
-    tools/compare_pytorch.py                       # the demo clip on the CPU: build/release, 4 latent frames, prints
-    tools/compare_pytorch.py --record              # and writes bench/results/decode_cpu.json
-    tools/compare_pytorch.py --lane cuda --peers fastvae vllm-omni --record --output bench/results/decode_h200.json
+    bench/peers/compare_pytorch.py                # the demo clip on the CPU: build/release, 4 latent frames, prints
+    bench/peers/compare_pytorch.py --record       # and writes bench/results/decode_cpu.json
+    bench/peers/compare_pytorch.py --lane cuda --peers fastvae vllm-omni --record
+                                   --output bench/results/decode_h200.json
 
 Exit code 1 when a picture is wrong or a goal is missed. On the CPU: bf16 at least 1.5 times, fp32 at least 1.0 times
 PyTorch's steady rate; at least 60 dB (fp32) and 38 dB (bf16) against the stored reference frames. On CUDA, at 832x480
@@ -26,10 +27,11 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from wan21_pytorch import psnr, read_safetensors, synthetic_tensor, write_safetensors
+from tensor_files import read_safetensors, write_safetensors
+from wan21_pytorch import psnr, synthetic_tensor
 
-ROOT = Path(__file__).resolve().parent.parent
-TOOLS = Path(__file__).resolve().parent
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
 CLIP, WEIGHTS = ROOT / "assets/orbit.safetensors", ROOT / "assets/demo_vae.safetensors"
 REFERENCE = ROOT / "assets/orbit_ref.safetensors"
 CPU_GOALS = {"fp32": {"ratio": 1.0, "psnr_db": 60.0}, "bf16": {"ratio": 1.5, "psnr_db": 38.0}}
@@ -61,7 +63,7 @@ def run_for_json(folder, command, environment=None):
 
 
 def run_pytorch(folder, options):
-    stats = run_for_json(folder, [sys.executable, TOOLS / "pytorch_decoder.py", folder / "latents.safetensors",
+    stats = run_for_json(folder, [sys.executable, HERE / "pytorch_decoder.py", folder / "latents.safetensors",
                                   "--weights", WEIGHTS, "--threads", options.threads, "--check", REFERENCE])
     stats["psnr_db"] = min(stats["psnr_db"].values())
     return stats
@@ -88,7 +90,7 @@ def processor():
 def compare_on_cpu(folder, options):
     """Whether all goals were met, and the record."""
     latents = read_safetensors(CLIP)[0]["latents"][:, :options.steps]
-    write_safetensors(folder / "latents.safetensors", "latents", latents, {"fps": "24"})
+    write_safetensors(folder / "latents.safetensors", {"latents": latents}, {"fps": "24"})
     rates, pictures = {}, {}
     for _ in range(options.rounds):
         for key, decode in (("pytorch", lambda: run_pytorch(folder, options)),
@@ -119,7 +121,7 @@ def compare_on_cpu(folder, options):
 
 
 def pytorch_on_cuda(folder, options, size, *flags):
-    return run_for_json(folder, [sys.executable, TOOLS / "pytorch_decoder.py", "--size", size, "--steps", options.steps,
+    return run_for_json(folder, [sys.executable, HERE / "pytorch_decoder.py", "--size", size, "--steps", options.steps,
                                  "--weights", SYNTHETIC, "--device", "cuda", "--precision", "bf16", "--repeats",
                                  options.rounds, *flags])
 
@@ -162,11 +164,11 @@ def pictures_on_cuda(folder, options):
     for name in DEMO_CLIPS:
         clips[name] = WEIGHTS, read_safetensors(ROOT / f"assets/{name}.safetensors")[0]["latents"][:, :3]
     for name, (_, latents) in clips.items():
-        write_safetensors(folder / f"{name}.safetensors", "latents", latents, {"fps": "24"})
+        write_safetensors(folder / f"{name}.safetensors", {"latents": latents}, {"fps": "24"})
 
     def pytorch(name, *flags):
         out = folder / f"{name} {' '.join(flags)} pytorch.safetensors"
-        run([sys.executable, TOOLS / "pytorch_decoder.py", folder / f"{name}.safetensors", "--weights", clips[name][0],
+        run([sys.executable, HERE / "pytorch_decoder.py", folder / f"{name}.safetensors", "--weights", clips[name][0],
              "--device", "cuda", "--output", out, *flags])
         return read_safetensors(out)[0]["frames"]
 
@@ -307,7 +309,7 @@ def main():
     if options.record:
         target = options.output or ROOT / f"bench/results/decode_{options.lane}.json"
         target.parent.mkdir(parents=True, exist_ok=True)
-        record = {"command": " ".join(["tools/compare_pytorch.py", *sys.argv[1:]]),
+        record = {"command": " ".join(["bench/peers/compare_pytorch.py", *sys.argv[1:]]),
                   "date": datetime.date.today().isoformat(), **record}
         target.write_text(json.dumps(record, indent=1) + "\n")
         print(f"wrote {target}")

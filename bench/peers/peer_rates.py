@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Times one public decoder on a GPU and prints a line of JSON for every size as soon as it is measured.
 
-    python3 tools/peer_rates.py wan2.2 diffusers --precision bf16 --sizes 832x480
+    python3 bench/peers/peer_rates.py wan2.2 diffusers --precision bf16 --sizes 832x480
 
 compare_families.py runs it and reads the lines: what was printed counts, whatever becomes of the rest. Synthetic
 latents and weights; a clip is timed between CUDA events, once with either of cuDNN's two ways to choose algorithms,
@@ -15,7 +15,8 @@ import torch
 
 from peer_decoders import TAEHV_PEERS, TAEHV_SHAPES, decoder_of, taehv_decoder_of, version_of
 from pytorch_decoder import about_device, decode_whole, size_of
-from wan21_pytorch import PRECISIONS, read_safetensors, synthetic_tensor, synthetic_weights, write_safetensors
+from tensor_files import read_safetensors, write_safetensors
+from wan21_pytorch import PRECISIONS, synthetic_tensor, synthetic_weights
 
 
 def decoder(options, precision):
@@ -40,8 +41,8 @@ def pictures(options):
     clip = read_safetensors(options.clip)[0]["latents"].to(options.device)[None]
     for precision, path in (("fp32", options.reference), (options.precision, options.frames)):
         if path:
-            write_safetensors(path, "frames", decoder(options, precision)(clip.to(PRECISIONS[precision])),
-                              {"fps": "24"})
+            frames = decoder(options, precision)(clip.to(PRECISIONS[precision])).float()
+            write_safetensors(path, {"frames": frames}, {"fps": "24"})
 
 
 def rate(decode, latents, rounds):

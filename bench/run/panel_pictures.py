@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Takes the pictures of docs/profiling.md: the panels in an application's ImGui context, with a mouse that this moves.
 
-    tools/panel_pictures.py build/release/samples/embed_overlay/embed_overlay docs
+    bench/run/panel_pictures.py build/release/samples/embed_overlay/embed_overlay docs
 
 The application is samples/embed_overlay under Xvfb. Needs the Debian packages xvfb, libxtst6 and python3-numpy.
 """
@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 WIDTH, HEIGHT = 1280, 720  # of the application's window
 PANEL = (8, 72, 1261, 536)  # x, y, width and height of a panel that is the only one shown
 COMPACT = (8, 620, 260, 94)  # of the compact HUD

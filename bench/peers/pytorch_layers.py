@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Times every kind of convolution in a step of the Wan 2.1 decoder with cuDNN through PyTorch, and the GPU's ceilings.
 
-    python3 tools/pytorch_layers.py --size 1280x704 --json layers.json
+    python3 bench/peers/pytorch_layers.py --size 1280x704 --json layers.json
 
 bf16, channels_last_3d, random data, no bias; cuDNN tries its algorithms before the timing. Launches of one layer are
 captured into a CUDA graph, over enough inputs and outputs in turn that none of them stays in the L2. The result is the

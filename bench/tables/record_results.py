@@ -1,34 +1,36 @@
 #!/usr/bin/python3
 """Records results that programs only print as text, as JSON for bench/results.
 
-    tools/record_results.py suite --name tests/engine/accel --device "NVIDIA H200, ..." --output FILE.json PROGRAM ...
+    bench/tables/record_results.py suite --name tests/engine/accel --device "NVIDIA H200, ..." --output FILE.json
+                                   PROGRAM ...
         reports of GoogleTest programs: every case that ran, with its recorded properties; with --sanitizer FILTER also
         compute-sanitizer's findings in the cases of that filter
-    tools/record_results.py graph --output bench/results/graph_compile.json build/release/bench/graph_bench
+    bench/tables/record_results.py graph --output bench/results/graph_compile.json build/release/bench/micro/graph_bench
         medians of the graph compiler's benchmark
-    tools/record_results.py profiler --output bench/results/profiler_cpu.json build/release/bench/profile_bench
-                                     build/release/bench/overlay_bench
+    bench/tables/record_results.py profiler --output bench/results/profiler_cpu.json
+                                   build/release/bench/micro/profile_bench build/release/bench/micro/overlay_bench
         the same of the profiler's: what recording a span and drawing the panels cost the CPU
-    tools/record_results.py decode --output bench/results/decode_alone_h200.json build/release/.../kinetograph
+    bench/tables/record_results.py decode --output bench/results/decode_alone_h200.json build/release/.../kinetograph
         `bench decode` at both sizes, without PyTorch beside it
-    tools/record_results.py compare --output bench/results/compare_h200.json BEFORE AFTER
+    bench/tables/record_results.py compare --output bench/results/compare_h200.json BEFORE AFTER
         two builds of the program in turn, ROUNDS times: rates and memory of `bench decode`, the host's work, hand-overs
         and the cost of drawing of `bench interop`, at both sizes
-    tools/record_results.py families --output bench/results/families_h200.json build/release/.../kinetograph
+    bench/tables/record_results.py families --output bench/results/families_h200.json build/release/.../kinetograph
         the same of every family, in the type that each is used in
-    tools/record_results.py sums --output bench/results/sums_h200.json build/release/.../kinetograph
+    bench/tables/record_results.py sums --output bench/results/sums_h200.json build/release/.../kinetograph
         exact and fast sums in each type, and with two and four latent frames a step: rates of `bench decode`, and joules
         a frame, at both sizes
-    KINETOGRAPH_CDNA_EMULATOR=CHECKOUT tools/record_results.py emulator
+    KINETOGRAPH_CDNA_EMULATOR=CHECKOUT bench/tables/record_results.py emulator
                                      --output bench/results/emulator_gfx950.json build/release
         the compiled gfx950 kernels in the instruction emulator: how many problems were executed, drawn and failed
-    tools/record_results.py interop --rounds 20 --output bench/results/interop_runs_h200.json
+    bench/tables/record_results.py interop --rounds 20 --output bench/results/interop_runs_h200.json
                                     build/release/.../kinetograph
         whether so many runs of `bench interop` with a decoder end, at both sizes, and what interop and drawing take
-    tools/record_results.py pictures --output bench/results/pictures_cpu.json build/release/.../kinetograph [BEFORE]
+    bench/tables/record_results.py pictures --output bench/results/pictures_cpu.json
+                                   build/release/.../kinetograph [BEFORE]
         exact and fast sums on the CPU: PSNR against fp32's exact sums, and processor time of a step of a demo clip in
         turn, ROUNDS times: of both sums, of exact ones whose doubled inputs a pass makes, and of BEFORE's exact ones
-    tools/record_results.py preview --output bench/results/preview_cpu.json build/release/.../kinetograph
+    bench/tables/record_results.py preview --output bench/results/preview_cpu.json build/release/.../kinetograph
         the tiny decoder of the demo clips on two threads of the CPU: rate, and processor time of a frame
 
 Programs write the other files in bench/results themselves; WRITERS lists which.
@@ -49,14 +51,14 @@ import tempfile
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 SIZES = ("832x480", "1280x704")
 
 # The sources that write a record: a recorder here and, for `suite`, the tests whose properties it keeps.
 BENCH = "tools/kinetograph/bench_command.cpp"
-SELF = "tools/record_results.py"
+SELF = "bench/tables/record_results.py"
 CONV = ["tools/kinetograph/bench_conv.cpp", BENCH]
-# Results of tools/h200_day that bench/results does not have yet are listed too.
+# Results of bench/run/h200_day that bench/results does not have yet are listed too.
 WRITERS = {
     "accel_cuda_h200.json": [SELF],
     "compare_h200.json": [SELF, "tools/kinetograph/bench_decode.cpp", BENCH],
@@ -65,8 +67,8 @@ WRITERS = {
     "compute_cuda_h200.json": [SELF, "tests/compute/cuda/convolution_test.cpp"],
     "conv_h200_1280x704.json": CONV,
     "conv_h200_832x480.json": CONV,
-    "cudnn_h200_1280x704.json": ["tools/pytorch_layers.py", "tools/pytorch_decoder.py"],
-    "cudnn_h200_832x480.json": ["tools/pytorch_layers.py", "tools/pytorch_decoder.py"],
+    "cudnn_h200_1280x704.json": ["bench/peers/pytorch_layers.py", "bench/peers/pytorch_decoder.py"],
+    "cudnn_h200_832x480.json": ["bench/peers/pytorch_layers.py", "bench/peers/pytorch_decoder.py"],
     "declared_fp16_h200_1280x704.json": CONV,
     "declared_fp16_h200_832x480.json": CONV,
     "declared_h100_1280x704.json": CONV,
@@ -75,14 +77,15 @@ WRITERS = {
     "declared_wan22_h200.json": CONV,
     "decode_1920x1088_h200.json": ["tools/kinetograph/bench_decode.cpp", BENCH],
     "decode_alone_h200.json": [SELF, "tools/kinetograph/bench_decode.cpp", BENCH],
-    "decode_cpu.json": ["tools/compare_pytorch.py"],
+    "decode_cpu.json": ["bench/peers/compare_pytorch.py"],
     **{f"decode_{sums}_{size}_{chip}.json": ["tools/kinetograph/bench_decode.cpp", BENCH]
        for sums in ("exact", "fast") for size in ("1280x704", "832x480") for chip in ("h100", "h200")},
-    "decode_h200.json": ["tools/compare_pytorch.py", "tools/pytorch_decoder.py", "tools/kinetograph/bench_decode.cpp",
-                         BENCH],
+    "decode_h200.json": ["bench/peers/compare_pytorch.py", "bench/peers/pytorch_decoder.py",
+                         "tools/kinetograph/bench_decode.cpp", BENCH],
     "decoder_sm90_h200.json": [SELF, "tests/compute/cuda/decoder_golden_test.cpp"],
     "emulator_gfx950.json": [SELF, "tests/kernels/emulator/run_problems.py"],
-    "families_beside_h200.json": ["tools/compare_families.py", "tools/peer_rates.py", "tools/pytorch_decoder.py",
+    "families_beside_h200.json": ["bench/peers/compare_families.py", "bench/peers/peer_rates.py",
+                                  "bench/peers/pytorch_decoder.py",
                                   "tools/kinetograph/bench_decode.cpp", BENCH],
     "families_h200.json": [SELF, "tools/kinetograph/bench_decode.cpp", BENCH],
     "graph_compile.json": [SELF],
@@ -96,9 +99,9 @@ WRITERS = {
     "losses_h200.json": [SELF, "tests/gpu/losses_test.cpp"],
     "pictures_cpu.json": [SELF, BENCH],
     "preview_cpu.json": [SELF, BENCH],
-    "prove_chip_b200_h200.json": ["tools/prove_chip", *CONV, "tools/kinetograph/conv_command.cpp",
+    "prove_chip_b200_h200.json": ["bench/run/prove_chip", *CONV, "tools/kinetograph/conv_command.cpp",
                                  "tools/kinetograph/bench_decode.cpp"],
-    "python_h200.json": ["tools/python_on_gpu.py", BENCH],
+    "python_h200.json": ["bench/run/python_on_gpu.py", BENCH],
     "profiler_cpu.json": [SELF],
     "profiler_h200.json": ["tools/kinetograph/bench_profiler.cpp", BENCH],
     "sanitizer_sm90_h200.json": [SELF, "tests/compute/cuda/sm90/convolution_test.cpp"],
@@ -482,7 +485,7 @@ def preview(options):
 
 
 def write(options, record):
-    record = {"commit": options.commit, "command": " ".join(["tools/record_results.py", *sys.argv[1:]]), **record}
+    record = {"commit": options.commit, "command": " ".join([SELF, *sys.argv[1:]]), **record}
     options.output.write_text(json.dumps(record, indent=1) + "\n")
 
 

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 """Decode with each family's public decoders and with kinetograph on one GPU, in one session, and say who is how fast.
 
-    tools/compare_families.py --record               # every family, to bench/results/families_beside_h200.json
-    tools/compare_families.py --families wan2.2 --peers vllm-omni --sizes 832x480 --seconds 90
-    tools/compare_families.py --families wan2.2 qwen-image --sums fast --record
+    bench/peers/compare_families.py --record               # every family, to bench/results/families_beside_h200.json
+    bench/peers/compare_families.py --families wan2.2 --peers vllm-omni --sizes 832x480 --seconds 90
+    bench/peers/compare_families.py --families wan2.2 qwen-image --sums fast --record
 
 Synthetic latents and weights, whole clips in the type that each family is used in, of Qwen-Image one latent frame; fast
 sums are recorded beside exact ones, under a name of their own; each peer (peer_decoders.py) in the
@@ -23,9 +23,12 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from compare_pytorch import ROOT, ROUNDS, TOOLS
-from record_results import commit
-from wan21_pytorch import psnr, read_safetensors, synthetic_tensor, write_safetensors
+from compare_pytorch import HERE, ROOT, ROUNDS
+from tensor_files import read_safetensors, write_safetensors
+from wan21_pytorch import psnr, synthetic_tensor
+
+sys.path.append(str(ROOT / "bench/tables"))
+from record_results import commit  # noqa: E402
 
 
 class Compared(NamedTuple):
@@ -83,7 +86,7 @@ def recorded_name(name, sums):
 def peer(session, folder, name, who, options):
     """What the peer has measured by size, with its failure, if any."""
     about, is_reference = FAMILIES[name], who == FAMILIES[name].peers[0]
-    command = [sys.executable, TOOLS / "peer_rates.py", name, who, "--precision", about.precision, "--steps",
+    command = [sys.executable, HERE / "peer_rates.py", name, who, "--precision", about.precision, "--steps",
                steps_of(name, options), "--rounds", options.rounds, "--sizes", *options.sizes, "--clip",
                "clip.safetensors", "--frames", f"{who}.safetensors",
                *(["--reference", "reference.safetensors"] if is_reference else [])]
@@ -151,8 +154,8 @@ def compare(session, name, options, keep):
     decoders = {}
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
-        write_safetensors(folder / "clip.safetensors", "latents", synthetic_tensor("latents", FAMILIES[name].clip),
-                          {"fps": "24"})
+        write_safetensors(folder / "clip.safetensors",
+                          {"latents": synthetic_tensor("latents", FAMILIES[name].clip)}, {"fps": "24"})
         for who in ("kinetograph", *(each for each in FAMILIES[name].peers if each in options.peers)):
             decoders[who] = (ours(session, folder, name, options) if who == "kinetograph" else
                              peer(session, folder, name, who, options))
@@ -194,7 +197,7 @@ def main():
     session, known = Session(options.seconds), commit([options.kinetograph])
     earlier = options.keep or options.output
     record = json.loads(earlier.read_text()) if options.keep or earlier.exists() else {"families": {}}
-    about = {"command": " ".join(["tools/compare_families.py", *sys.argv[1:]]),
+    about = {"command": " ".join(["bench/peers/compare_families.py", *sys.argv[1:]]),
              "date": datetime.date.today().isoformat()}
 
     def write(name, decoders):

@@ -4,41 +4,12 @@ One latent frame a step: every causal convolution keeps the last two frames of i
 ones (cat), pads (F.pad) and convolves. Original key names; the widths are read from the tensors' shapes. Runs with
 torch 1.13 or newer on any device, at any precision, on weights from a file or synthetic ones.
 """
-import json
 import math
-import struct
 
 import torch
 import torch.nn.functional as F
 
-DTYPES = {"F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}
 PRECISIONS = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
-
-
-def read_safetensors(path):
-    """All tensors of the file as float32, and its metadata."""
-    with open(path, "rb") as file:
-        header = json.loads(file.read(struct.unpack("<Q", file.read(8))[0]))
-        data = bytearray(file.read())
-    metadata = header.pop("__metadata__", {})
-    tensors = {}
-    for name, entry in header.items():
-        flat = torch.frombuffer(data, dtype=DTYPES[entry["dtype"]], offset=entry["data_offsets"][0],
-                                count=math.prod(entry["shape"]))
-        tensors[name] = flat.reshape(entry["shape"]).float()
-    return tensors, metadata
-
-
-def write_safetensors(path, name, tensor, metadata):
-    """One float32 tensor as a file of its own."""
-    tensor = tensor.float().cpu().contiguous()
-    header = {"__metadata__": metadata,
-              name: {"dtype": "F32", "shape": list(tensor.shape), "data_offsets": [0, 4 * tensor.numel()]}}
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    with open(path, "wb") as file:
-        file.write(struct.pack("<Q", len(text)) + text)
-        tensor.numpy().tofile(file)
 
 
 def wrapped(value):

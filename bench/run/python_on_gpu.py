@@ -2,7 +2,7 @@
 """What the installed Python package gives on a GPU, beside `kinetograph bench decode` and diffusers.
 
     python3 -m pip install WHEEL diffusers
-    tools/python_on_gpu.py --kinetograph build/release/tools/kinetograph/kinetograph --output python_h200.json
+    bench/run/python_on_gpu.py --kinetograph build/release/tools/kinetograph/kinetograph --output python_h200.json
 
 Latents and weights are synthetic, the same as the program's. A part that fails is recorded with its message, and the
 others run; the exit code is then 1.
@@ -25,9 +25,12 @@ import torch
 
 import kinetograph as kg
 from kinetograph._library import library
-from record_results import commit
-from wan21_pytorch import psnr, read_safetensors, synthetic_tensor, synthetic_weights, write_safetensors
-from wan_wrappers import WanVAE, WanVAEWrapper
+
+sys.path += [str(Path(__file__).resolve().parents[1] / folder) for folder in ("peers", "tables")]
+from record_results import commit  # noqa: E402
+from tensor_files import read_safetensors, write_safetensors  # noqa: E402
+from wan21_pytorch import psnr, synthetic_tensor, synthetic_weights  # noqa: E402
+from wan_wrappers import WanVAE, WanVAEWrapper  # noqa: E402
 
 WEIGHTS = "synthetic:wan2.1"
 STEPS = 16
@@ -91,7 +94,7 @@ def pictures(options, decoder):
     latents = latents_of(decoder, "416x240", 5)
     with tempfile.TemporaryDirectory() as folder:
         clip, out = Path(folder) / "clip.safetensors", Path(folder) / "frames.safetensors"
-        write_safetensors(clip, "latents", latents, {"fps": "24"})
+        write_safetensors(clip, {"latents": latents.float()}, {"fps": "24"})
         program(options, "decode", clip, "--weights", WEIGHTS, "--lane", "cuda", "-o", out)
         floats = read_safetensors(out)[0]["frames"].permute(1, 0, 2, 3)
         rows = program(options, "decode", clip, "--weights", WEIGHTS, "--lane", "cuda", "-o", "-").stdout
@@ -581,7 +584,7 @@ def main():
     parser.add_argument("--output", required=True, help="JSON, written after every part")
     options = parser.parse_args()
     print(kg.info())
-    record = {"command": "tools/python_on_gpu.py", "commit": commit([options.kinetograph]),
+    record = {"command": "bench/run/python_on_gpu.py", "commit": commit([options.kinetograph]),
               "device": torch.cuda.get_device_name(), "python": sys.version.split()[0], "torch": torch.__version__,
               **installed(), "parts": {}, "failed": {}}
     begin = time.perf_counter()

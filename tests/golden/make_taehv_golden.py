@@ -1,21 +1,22 @@
 #!/usr/bin/env python3
 """Writes tests/golden/data/taehv_small.safetensors: members of the TAEHV family, of small width.
 
-    python3 tools/make_taehv_golden.py tests/golden/data/taehv_small.safetensors
+    python3 tests/golden/make_taehv_golden.py tests/golden/data/taehv_small.safetensors
 
 An independent implementation in PyTorch (float32, CPU) of what madebyollin/taehv and ModelTC/LightX2V publish, which
 decodes one frame after the other. Parameters and latents are generated from names, as tests/golden/README.md says; the
 tensor of a member's frames has the name of its family.
 """
-import json
-import struct
+import pathlib
 import sys
 import typing
 
 import torch
 import torch.nn.functional as F
 
-from wan21_pytorch import synthetic_tensor
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "bench/peers"))
+from tensor_files import write_safetensors  # noqa: E402
+from wan21_pytorch import synthetic_tensor  # noqa: E402
 
 DIM = 8
 LATENT_FRAMES = 2
@@ -110,21 +111,7 @@ def main():
         channels, height, width = member.shape
         tensors[name] = decode(member, synthetic_tensor("latents", (channels, LATENT_FRAMES, height, width)))
         print(f"{name}: {tuple(tensors[name].shape)}, largest {tensors[name].abs().max():.3f}")
-    write(sys.argv[1], tensors)
-
-
-def write(path, tensors):
-    header, offset = {}, 0
-    for name, tensor in tensors.items():
-        header[name] = {"dtype": "F32", "shape": list(tensor.shape),
-                        "data_offsets": [offset, offset + 4 * tensor.numel()]}
-        offset += 4 * tensor.numel()
-    text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)
-    with open(path, "wb") as file:
-        file.write(struct.pack("<Q", len(text)) + text)
-        for tensor in tensors.values():
-            tensor.contiguous().numpy().tofile(file)
+    write_safetensors(sys.argv[1], tensors)
 
 
 if __name__ == "__main__":
