@@ -50,10 +50,10 @@ class Connection final : public ByteSource {
     Result<std::size_t> read(std::span<std::byte> bytes) override;
     const std::string& name() const override { return name_; }
 
-    /// Tells the generator how many latent frames it may have sent, of all streams together. If the socket is full the
+    /// Sends the generator how many latent frames it may have sent, of all streams together. If the socket is full the
     /// reply is dropped: a later one grants as much or more.
     void grant(std::uint64_t latent_frames);
-    /// Tells the generator why no more is read.
+    /// Sends the generator why no more is read.
     void refuse(const std::string& sentence);
     /// Ends read() at once, now and later. Any thread.
     void cancel() { alarm_.raise(); }

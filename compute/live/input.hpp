@@ -9,7 +9,7 @@ namespace kinetograph::live {
 /// A connection and the reader of its bytes.
 struct Feed {
     explicit Feed(std::unique_ptr<Connection> from) : connection(std::move(from)), reader(*connection) {}
-    /// Nothing more is read, and the generator is told why.
+    /// Nothing more is read, and the generator gets the reason.
     void refuse(const std::string& sentence) {
         broken = true;
         connection->refuse(sentence);

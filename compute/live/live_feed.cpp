@@ -51,7 +51,7 @@ void LiveFeed::attach(stream::StepLoop* loop) {
     LatentQueue::attach(nullptr);
 }
 
-/// Unless the stream is read: nothing more of it is, and the generator is told why, if there is a sentence.
+/// Unless the stream is read: nothing more of it is, and the generator gets the reason, if there is a sentence.
 void LiveFeed::hang_up(const std::string& sentence) {
     const Lock lock(live_mutex_);
     if (is_read_) return;

@@ -61,14 +61,14 @@ Result<std::unique_ptr<Session>> Session::open(const vae::Checkpoint& checkpoint
     KG_TRY(session->model_, vae::Model::create(*session->device_, checkpoint, options.model));
     session->wanted_ = vae::wanted_by(checkpoint, options.model.latents);
     session->device_->log().info("opened {}", session->description_);
-    if (options.measure_ceiling && options.recorder != nullptr) session->tell_ceiling();
+    if (options.measure_ceiling && options.recorder != nullptr) session->record_ceiling();
     if (options.watch_device && options.recorder != nullptr)
         session->watch_ = std::make_unique<accel::DeviceWatch>(session->device_, *options.recorder);
     return session;
 }
 
 /// A failure is only logged: without a ceiling the profiler shows no rooflines, but the session decodes.
-void Session::tell_ceiling() const {
+void Session::record_ceiling() const {
     auto ceiling = conv::measure_ceiling(*device_);
     if (ceiling)
         recorder_->note_ceiling(to_string(graph::Lane::Accelerator), accel::recorded_device(device_->info()), *ceiling);

@@ -46,7 +46,7 @@ struct SessionOptions {
     std::optional<ApplicationVulkan> vulkan{};  ///< frames may be images of this device
     const vulkan::Device* display = nullptr;    ///< or of this one, which outlives the session and its streams
     profile::Recorder* recorder = nullptr;      ///< of every pass; outlives the session and its streams
-    /// open() measures the device's peak rates and tells the recorder, which takes a tenth of a second.
+    /// open() measures the device's peak rates for the recorder, which takes a tenth of a second.
     bool measure_ceiling = false;
     /// Counts the device's clocks, power and memory in the recorder, four times a second on a thread of its own.
     bool watch_device = false;
@@ -96,7 +96,7 @@ class Session {
   private:
     Session() = default;
     Result<void> adopt(const ApplicationVulkan& application);
-    void tell_ceiling() const;
+    void record_ceiling() const;
     Result<std::shared_ptr<interop::Bridge>> connect(interop::FrameStorage storage) const;
     vae::StepOptions complete(vae::StepOptions options) const;
 

@@ -39,7 +39,7 @@ class LatentQueue : public LatentFeed {
     /// The next latent frame is a clip's first: as FrameSource::restart().
     void begin_anew();
     void finish();           ///< no more will come; once all are decoded the source is finished
-    void fail(Error error);  ///< the same for this reason, which readers are told after the frames before it
+    void fail(Error error);  ///< the same for this reason, which readers get after the frames before it
 
     Result<Fed> next(std::int64_t most) override;
     void taken() override;

@@ -303,22 +303,22 @@ Result<std::optional<FrameRecord>> StepLoop::with_good_status(const std::optiona
 Result<std::uint64_t> StepLoop::begin_take() const {
     const Lock lock(mutex_);
     if (cancelled_ || stop_) return fail(cancelled());
-    if (told_) return fail(*told_);
+    if (reported_) return fail(*reported_);
     return generation_;
 }
 
 /// An Error that a reader meets ends the clip: every later call returns it, even if frames are left. Nothing if that
 /// generation is over.
-Result<std::optional<FrameRecord>> StepLoop::tell(Error error, std::uint64_t generation) {
+Result<std::optional<FrameRecord>> StepLoop::fail_reader(Error error, std::uint64_t generation) {
     {
         const Lock lock(mutex_);
         if (generation != generation_) return std::nullopt;
         if (cancelled_ || stop_) return fail(cancelled());
-        if (!told_) told_ = std::move(error);
-        if (!error_) error_ = told_;
+        if (!reported_) reported_ = std::move(error);
+        if (!error_) error_ = reported_;
         feed_->refuse(*error_);
         at_end_ = true;
-        error = *told_;
+        error = *reported_;
     }
     changed_.notify_all();
     return fail(std::move(error));
@@ -328,7 +328,7 @@ template <class Take>
 Result<std::optional<FrameRecord>> StepLoop::take_by(const Take& take) {
     KG_TRY(const std::uint64_t generation, begin_take());
     Result<std::optional<FrameRecord>> record = take();
-    if (!record) return tell(std::move(record.error()), generation);
+    if (!record) return fail_reader(std::move(record.error()), generation);
     if (*record) note_lag(**record);
     return record;
 }
@@ -419,7 +419,7 @@ void StepLoop::begin_anew() {
         at_end_ = false;
         cancelled_ = false;
         error_.reset();
-        told_.reset();
+        reported_.reset();
         ++wakes_;
         is_idle_ = false;
     }

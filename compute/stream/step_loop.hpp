@@ -104,7 +104,7 @@ class StepLoop final : public FrameSource {
     void drop_complete_frames();
 
     Result<std::uint64_t> begin_take() const;
-    Result<std::optional<interop::FrameRecord>> tell(Error error, std::uint64_t generation);
+    Result<std::optional<interop::FrameRecord>> fail_reader(Error error, std::uint64_t generation);
     template <class Take>
     Result<std::optional<interop::FrameRecord>> take_by(const Take& take);
     Result<std::optional<interop::FrameRecord>> take_now();
@@ -131,11 +131,11 @@ class StepLoop final : public FrameSource {
     bool is_idle_ KG_GUARDED_BY(mutex_) = false;          ///< who steps has met everything there was
     std::uint64_t generation_ KG_GUARDED_BY(mutex_) = 0;  ///< of the ring
     bool loop_ KG_GUARDED_BY(mutex_) = false;
-    bool at_end_ KG_GUARDED_BY(mutex_) = false;         ///< no more steps, until something changes
-    bool cancelled_ KG_GUARDED_BY(mutex_) = false;      ///< until restart()
-    std::optional<Error> error_ KG_GUARDED_BY(mutex_);  ///< that ends the clip after the frames before it
-    std::optional<Error> told_ KG_GUARDED_BY(mutex_);   ///< returned to a reader: take() returns it until restart()
-    bool has_stopped_ KG_GUARDED_BY(mutex_) = false;    ///< the thread has ended
+    bool at_end_ KG_GUARDED_BY(mutex_) = false;            ///< no more steps, until something changes
+    bool cancelled_ KG_GUARDED_BY(mutex_) = false;         ///< until restart()
+    std::optional<Error> error_ KG_GUARDED_BY(mutex_);     ///< that ends the clip after the frames before it
+    std::optional<Error> reported_ KG_GUARDED_BY(mutex_);  ///< returned to a reader: take() returns it until restart()
+    bool has_stopped_ KG_GUARDED_BY(mutex_) = false;       ///< the thread has ended
     std::array<Nanoseconds, 64> arrived_ KG_GUARDED_BY(mutex_){};  ///< [step % 64] latents of the newest steps
     std::uint64_t step_taken_ KG_GUARDED_BY(mutex_) = 0;           ///< whose first frame was taken last
     Nanoseconds lag_ KG_GUARDED_BY(mutex_){};

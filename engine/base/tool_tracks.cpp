@@ -32,10 +32,10 @@ void ToolTracks::add(std::uint32_t track, std::string_view track_name, std::stri
     const auto [entry, is_new] = contexts_.try_emplace(track);
     Context& context = entry->second;
     if (is_new) {
-        context = {.id = next_context(), .next_query = 0, .told = now};
+        context = {.id = next_context(), .next_query = 0, .synced = now};
         begin_context(context.id, track_name, now);
-    } else if (now - context.told >= kSync) {
-        context.told = now;
+    } else if (now - context.synced >= kSync) {
+        context.synced = now;
         ___tracy_emit_gpu_time_sync_serial({.gpuTime = now.count(), .context = context.id});
     }
     const std::uint64_t place = ___tracy_alloc_srcloc_name(0, track_name.data(), track_name.size(), name.data(),

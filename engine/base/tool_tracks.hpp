@@ -12,7 +12,7 @@ namespace kinetograph {
 
 #ifdef KINETOGRAPH_TOOL_TRACKS
 /// One Tracy GPU context per track. Times are on the host axis, which the lanes' clocks are mapped onto: Tracy needs no
-/// calibration of its own, but is told once a second where the host axis is.
+/// calibration of its own, but gets the place of the host axis once a second.
 class ToolTracks {
   public:
     static constexpr bool kEnabled = true;
@@ -24,7 +24,7 @@ class ToolTracks {
     struct Context {
         std::uint8_t id = 0;
         std::uint16_t next_query = 0;
-        Nanoseconds told{};  ///< when Tracy was last told of the host axis
+        Nanoseconds synced{};  ///< when Tracy last got the host axis
     };
     Mutex mutex_;
     std::map<std::uint32_t, Context> contexts_ KG_GUARDED_BY(mutex_);

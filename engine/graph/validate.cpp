@@ -184,7 +184,7 @@ void check_resources(Compilation& c) {
 void check_hand_overs(Compilation& c) {
     std::vector<std::array<std::uint32_t, kMaxLanes>> user(c.frame.resources().size());  // [resource][lane] -> pass
     for (auto& lanes : user) lanes.fill(kNoIndex);
-    std::array<std::array<bool, kMaxLanes>, kMaxLanes> told{};
+    std::array<std::array<bool, kMaxLanes>, kMaxLanes> reported{};
     for (const Use& use : c.uses) {
         const Lane lane = c.lane_of(use.pass);
         auto& users = user[use.resource];
@@ -194,7 +194,7 @@ void check_hand_overs(Compilation& c) {
             if (other == lane || users[index_of(other)] == kNoIndex || !c.present(lane) || !c.present(other)) continue;
             for (const auto& [waiting, signalling] : {std::pair(lane, other), std::pair(other, lane)}) {
                 if (c.pair(waiting, signalling).can_wait || c.relayed(waiting, signalling)) continue;
-                if (std::exchange(told[index_of(waiting)][index_of(signalling)], true)) continue;
+                if (std::exchange(reported[index_of(waiting)][index_of(signalling)], true)) continue;
                 complain(c,
                          "lane {} can wait for lane {} neither directly nor through the host lane, but pass \"{}\" and "
                          "pass \"{}\" share \"{}\"",

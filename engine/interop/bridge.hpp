@@ -43,7 +43,7 @@ class Bridge {
         return choice_.timelines == Timelines::Shared ? vulkan::Sharing::Exportable : vulkan::Sharing::Private;
     }
 
-    /// On one GPU, has the accelerator's lane tell the Vulkan device of its loss (vulkan::Device::share_gpu_with).
+    /// On one GPU, has the accelerator's lane report its loss to the Vulkan device (vulkan::Device::share_gpu_with).
     /// Where timelines are shared, makes the two lanes see each other's timelines on the device. Call it before their
     /// first batches. Errors: what either driver says.
     Result<void> connect(accel::AcceleratorLane& accelerator, vulkan::VulkanLane& display);

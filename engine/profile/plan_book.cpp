@@ -14,7 +14,7 @@ struct PlanBook::Page {
     };
     graph::Fingerprint fingerprint;
     std::uint64_t executor = 0;
-    std::vector<bool> told;                       ///< [batch]
+    std::vector<bool> noted;                      ///< [batch]
     std::vector<std::vector<Declared>> accesses;  ///< [pass]
     std::shared_ptr<const PlanFacts> facts;
     Quick* quick = nullptr;
@@ -42,18 +42,18 @@ std::uint32_t index_of(const graph::Plan& plan, graph::Lane lane, std::uint32_t 
 void add_batches(const graph::Plan& plan, NameTable& names, PlanFacts& facts) {
     for (std::uint32_t i = 0; i < plan.batches.size(); ++i) {
         const graph::Batch& batch = plan.batches[i];
-        BatchFacts told{.track = names.intern(to_string(batch.lane))};
+        BatchFacts described{.track = names.intern(to_string(batch.lane))};
         for (const graph::Wait& wait : batch.waits)
-            told.waits.push_back({index_of(plan, wait.lane, wait.batch), wait.executions_ago, wait.hand_over});
+            described.waits.push_back({index_of(plan, wait.lane, wait.batch), wait.executions_ago, wait.hand_over});
         if (!batch.passes.empty()) {
-            told.first_pass = batch.passes.front();
-            told.last_pass = batch.passes.back();
+            described.first_pass = batch.passes.front();
+            described.last_pass = batch.passes.back();
         }
         for (const std::uint32_t pass : batch.passes) {
-            facts.passes[pass].track = told.track;
+            facts.passes[pass].track = described.track;
             facts.passes[pass].batch = i;
         }
-        facts.batches.push_back(std::move(told));
+        facts.batches.push_back(std::move(described));
     }
 }
 
@@ -143,7 +143,7 @@ PlanBook::Page& PlanBook::page_of(const graph::BatchRecord& batch) {
     for (const auto& page : pages_)
         if (page->fingerprint == batch.plan->fingerprint && page->executor == batch.executor) return *page;
     Page& page = add_page(facts_of(*batch.plan, names_), batch.plan->fingerprint, batch.executor);
-    page.told.resize(batch.plan->batches.size());
+    page.noted.resize(batch.plan->batches.size());
     page.accesses.resize(batch.plan->passes.size());
     return page;
 }
@@ -167,7 +167,7 @@ PlanBook::Page& PlanBook::add_page(PlanFacts facts, const graph::Fingerprint& fi
     quick.low.store(fingerprint.low, std::memory_order_release);
     quick.high.store(fingerprint.high, std::memory_order_release);
     quick.executor.store(executor, std::memory_order_release);
-    for (auto& bits : quick.told) bits.store(0, std::memory_order_release);
+    for (auto& bits : quick.noted) bits.store(0, std::memory_order_release);
     quick.last_use.store(notes_.fetch_add(1, std::memory_order_relaxed), std::memory_order_relaxed);
     if (fingerprint != graph::Fingerprint{}) quick.id.store(facts.id, std::memory_order_release);
     page->facts = std::make_shared<const PlanFacts>(std::move(facts));
@@ -185,8 +185,8 @@ PlanId PlanBook::note(const graph::BatchRecord& batch, NameId track) {
     PlanId id = kNoPlan;
     Quick* quick = find_quick(batch.plan->fingerprint, batch.executor, id);
     if (quick == nullptr || index >= kMostQuick) return note_slowly(batch, track, index);
-    const std::uint64_t told = quick->told[index / 64].load(std::memory_order_acquire);
-    if ((told >> (index % 64) & 1U) == 0 || quick->id.load(std::memory_order_relaxed) != id)
+    const std::uint64_t noted = quick->noted[index / 64].load(std::memory_order_acquire);
+    if ((noted >> (index % 64) & 1U) == 0 || quick->id.load(std::memory_order_relaxed) != id)
         return note_slowly(batch, track, index);
     // If the plan is dropped in between, its successor counts as used.
     quick->last_use.store(notes_.fetch_add(1, std::memory_order_relaxed), std::memory_order_relaxed);
@@ -197,8 +197,8 @@ PlanId PlanBook::note_slowly(const graph::BatchRecord& batch, NameId track, std:
     const Lock lock(mutex_);
     Page& page = page_of(batch);
     page.quick->last_use.store(notes_.fetch_add(1, std::memory_order_relaxed), std::memory_order_relaxed);
-    if (index == kNone || page.told[index]) return page.facts->id;
-    page.told[index] = true;
+    if (index == kNone || page.noted[index]) return page.facts->id;
+    page.noted[index] = true;
     PlanFacts facts = *page.facts;
     ++facts.batches_told;
     facts.batches[index].track = track;
@@ -213,7 +213,7 @@ PlanId PlanBook::note_slowly(const graph::BatchRecord& batch, NameId track, std:
     facts.dependencies = dependencies_of(page.accesses);
     page.facts = std::make_shared<const PlanFacts>(std::move(facts));
     if (index < kMostQuick)
-        page.quick->told[index / 64].fetch_or(std::uint64_t{1} << (index % 64), std::memory_order_release);
+        page.quick->noted[index / 64].fetch_or(std::uint64_t{1} << (index % 64), std::memory_order_release);
     return page.facts->id;
 }
 

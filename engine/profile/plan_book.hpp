@@ -141,7 +141,7 @@ class PlanBook {
         std::atomic<std::uint64_t> low{0}, high{0};  ///< the plan's fingerprint
         std::atomic<std::uint64_t> executor{0};
         std::atomic<std::uint64_t> last_use{0};
-        std::array<std::atomic<std::uint64_t>, kMostQuick / 64> told{};  ///< one bit per batch
+        std::array<std::atomic<std::uint64_t>, kMostQuick / 64> noted{};  ///< one bit per batch
     };
     Quick* find_quick(const graph::Fingerprint& fingerprint, std::uint64_t executor, PlanId& id) const;
     Page& page_of(const graph::BatchRecord& batch) KG_REQUIRES(mutex_);

@@ -11,9 +11,9 @@
 
 namespace kinetograph::vulkan {
 
-/// If the context of another API is lost while a queue on the same GPU begins to work, that queue can stand still
+/// If the context of another API is lost while a queue on the same GPU begins to work, that queue can stall
 /// without an error; NVIDIA's driver ends it after five seconds and more (Xid 109). So for kLast after such a loss a
-/// lane whose work stands still for kPatience is given up (its wait() fails), and the device's own waits end sooner.
+/// lane whose work stalls for kPatience is given up (its wait() fails), and the device's own waits end sooner.
 /// Thread-safe; calls nothing while it holds its mutex.
 class GpuLosses {
   public:
@@ -24,12 +24,12 @@ class GpuLosses {
     void note(Error loss, Nanoseconds now = host_now());
     /// The error of the newest loss that lasts at `now`.
     std::optional<Error> newest(Nanoseconds now = host_now());
-    /// The queue of `lane` stands still; kLast begins anew, for this and for the newest loss.
+    /// The queue of `lane` stalls; kLast begins anew, for this and for the newest loss.
     void give_up(graph::Lane lane, Nanoseconds now = host_now());
     /// Whether that was said within kLast, of this lane's queue or of any.
     bool gave_up(graph::Lane lane, Nanoseconds now = host_now()) { return (queues_at(now) >> lane.index() & 1U) != 0; }
     bool gave_up(Nanoseconds now = host_now()) { return queues_at(now) != 0; }
-    /// How long to wait for work that stands still: `usual`; at most kPatience after a loss, at most graph::kLook after
+    /// How long to wait for work that stalls: `usual`; at most kPatience after a loss, at most graph::kLook after
     /// a queue was given up.
     Nanoseconds patience_for(Nanoseconds usual, Nanoseconds now = host_now());
 

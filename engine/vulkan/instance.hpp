@@ -44,7 +44,7 @@ class Instance {
     /// The layers' messages, including those while the instance is destroyed; always empty if validation is off.
     const std::shared_ptr<ValidationLog>& validation() const { return validation_; }
     bool has_debug_names() const { return debug_utils_; }
-    /// A device was left with work that stands still. The instance is never destroyed then, because NVIDIA's driver
+    /// A device was left with work that stalls. The instance is never destroyed then, because NVIDIA's driver
     /// would wait for that work.
     void leave() const;
 

@@ -156,7 +156,7 @@ Result<bool> VulkanLane::wait(std::uint64_t value, Nanoseconds timeout) {
     }
 }
 
-/// An error if the lane's work stands still since another context of its GPU was lost, and not because of a point that
+/// An error if the lane's work has stalled since another context of its GPU was lost, and not because of a point that
 /// a lane of its queue waits for.
 Result<void> VulkanLane::check_goes_on() {
     const auto loss = device_.losses().newest();
@@ -174,7 +174,7 @@ Result<void> VulkanLane::check_goes_on() {
     standstill_->seen = now;
     if (!device_.losses().gave_up(lane_) && now - standstill_->since < GpuLosses::kPatience) return {};
     device_.losses().give_up(lane_);
-    return fail(ErrorCode::DeviceLost, "{}: {} stands still since {}", device_.report().name, timeline_->name(),
+    return fail(ErrorCode::DeviceLost, "{}: {} has stalled since {}", device_.report().name, timeline_->name(),
                 loss->message);
 }
 

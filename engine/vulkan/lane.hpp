@@ -39,7 +39,7 @@ class VulkanLane final : public graph::LaneBackend {
     /// then.
     Result<void> submit(const graph::BatchRecord& record) override;
     using LaneBackend::wait;
-    /// Errors: DeviceLost, also if the queue stands still after a loss on the same GPU (GpuLosses).
+    /// Errors: DeviceLost, also if the queue stalls after a loss on the same GPU (GpuLosses).
     Result<bool> wait(std::uint64_t value, Nanoseconds timeout) override;
     std::shared_ptr<graph::Timeline> timeline() const override { return timeline_; }
     graph::LaneState state() const override;

@@ -139,9 +139,9 @@ std::vector<MemoryHeap> MemoryPool::heaps() const {
     device_.instance().table().vkGetPhysicalDeviceMemoryProperties2(device_.physical(), &properties);
     std::vector<MemoryHeap> heaps;
     for (std::uint32_t heap = 0; heap < properties.memoryProperties.memoryHeapCount; ++heap) {
-        const VkMemoryHeap& told = properties.memoryProperties.memoryHeaps[heap];
-        heaps.push_back({(told.flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) != 0, told.size, budget.heapUsage[heap],
-                         budget.heapBudget[heap]});
+        const VkMemoryHeap& heap_facts = properties.memoryProperties.memoryHeaps[heap];
+        heaps.push_back({(heap_facts.flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) != 0, heap_facts.size,
+                         budget.heapUsage[heap], budget.heapBudget[heap]});
     }
     return heaps;
 }

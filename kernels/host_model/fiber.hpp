@@ -23,8 +23,8 @@ class StackPool {
     std::vector<boost::context::stack_context> idle_;
 };
 
-/// One thread of a kernel: runs `body` on its own stack whenever the scheduler resumes it. AddressSanitizer is told of
-/// every switch. `body` must return before the fiber is destroyed; to stop it early, throw an exception through it.
+/// One thread of a kernel: runs `body` on its own stack whenever the scheduler resumes it. AddressSanitizer is notified
+/// of every switch. `body` must return before the fiber is destroyed; to stop it early, throw an exception through it.
 class Fiber {
   public:
     Fiber(StackPool& stacks, std::function<void()> body);

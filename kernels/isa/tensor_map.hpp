@@ -24,7 +24,7 @@ struct TensorMapDesc {
     Element element = Element::BF16;  ///< U16, F16, BF16, F32, or any of one byte
     Swizzle swizzle = Swizzle::None;
     /// Without a swizzle: how the tensor's bytes in memory are swizzled already; nullopt where that is not known. The
-    /// driver is not told; the host model checks it against the descriptors of the products.
+    /// driver does not need it; the host model checks it against the descriptors of the products.
     std::optional<Swizzle> stored_swizzle = Swizzle::None;
     uint32_t rank = 0;                                      ///< tiled 1..5, im2col 3..5
     void* address = nullptr;                                ///< 16-byte aligned

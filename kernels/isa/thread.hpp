@@ -60,7 +60,7 @@ KG_DEVICE void limit_loads_in_flight() {
 }
 
 /// The index of this thread's warp in its CTA, uniform by construction; all 32 lanes must call it. PTX ISA, shfl.sync
-/// (which tells the compiler that it is uniform).
+/// (by which the compiler knows that it is uniform).
 KG_DEVICE uint32_t warp_index(KG_SITE_ONLY) {
 #if KG_HOST_MODEL
     return host_model::broadcast(host_model::thread_index() / kWarpLanes, 0, KG_AT("shfl.sync.idx"));

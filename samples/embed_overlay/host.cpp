@@ -169,10 +169,11 @@ std::vector<Host::Heap> Host::heaps() const {
     check(vkEnumerateDeviceExtensionProperties(graphics_.physical, nullptr, &count, nullptr));
     std::vector<VkExtensionProperties> extensions(count);
     check(vkEnumerateDeviceExtensionProperties(graphics_.physical, nullptr, &count, extensions.data()));
-    const bool tells = std::any_of(extensions.begin(), extensions.end(), [](const VkExtensionProperties& extension) {
-        return std::strcmp(extension.extensionName, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME) == 0;
-    });
-    if (!tells) return {};
+    const bool has_budgets =
+        std::any_of(extensions.begin(), extensions.end(), [](const VkExtensionProperties& extension) {
+            return std::strcmp(extension.extensionName, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME) == 0;
+        });
+    if (!has_budgets) return {};
     VkPhysicalDeviceMemoryBudgetPropertiesEXT budget{};
     budget.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT;
     VkPhysicalDeviceMemoryProperties2 memory{};

@@ -353,7 +353,7 @@ void Viewer::profile_frame(Nanoseconds began, const Stage::Shown& shown) {
     late_before_ = late;
 }
 
-/// Tells the profile when frames came onto the screen, by the first picture of each.
+/// Notes in the profile when frames came onto the screen, by the first picture of each.
 void Viewer::profile_screen() {
     profile_.set_screen_source(stage_->screen_source());
     for (const present::Target::OnScreen& picture : stage_->take_on_screen()) {

@@ -150,19 +150,19 @@ class Profiled {
                              .present = written - taken,
                              .made_by = frame.label.made_by});
         profile_.update(written);
-        if (written - told_ < std::chrono::seconds(1)) return;
-        told_ = written;
-        tell(written);
+        if (written - shown_ < std::chrono::seconds(1)) return;
+        shown_ = written;
+        show(written);
     }
     /// To be called once all spans have been collected.
     void finish() {
         profile_.finish(host_now());
-        tell(host_now());
+        show(host_now());
     }
 
   private:
     /// If the reader has gone, no further lines are written; decoding goes on.
-    void tell(Nanoseconds now) {
+    void show(Nanoseconds now) {
         if (!lines_) return;
         if (auto written = lines_->write(profile::to_json_line(profile_, now)); !written) {
             spdlog::warn("{}", written.error().message);
@@ -173,7 +173,7 @@ class Profiled {
     profile::Recorder recorder_;
     profile::Profile profile_{recorder_};
     std::optional<profile::LineSink> lines_;
-    Nanoseconds told_ = host_now();
+    Nanoseconds shown_ = host_now();
     bool is_wanted_ = false;
 };
 

@@ -34,7 +34,7 @@ GpuStream::~GpuStream() {
 bool GpuStream::wait_for_promises() const {
     const Lock lock(references_mutex_);
     for (const auto& [timeline, reference] : references_) {
-        if (reference.promised == 0 || reference.owed) continue;
+        if (reference.promised == 0 || reference.refused) continue;
         std::uint64_t before = timeline->value();
         while (!timeline->wait(reference.promised, graph::kPatience)) {
             if (!context_->is_idle(nullptr)) return true;
@@ -58,7 +58,7 @@ void GpuStream::give_up_promises() {
     context_->given_up().add([kept] {
         return kept != nullptr && std::ranges::all_of(*kept, [](const auto& entry) {
                    const auto& [timeline, reference] = entry;
-                   return reference.promised == 0 || reference.owed || timeline->value() >= reference.promised;
+                   return reference.promised == 0 || reference.refused || timeline->value() >= reference.promised;
                });
     });
 }
@@ -210,15 +210,15 @@ bool GpuStream::refer_to(const std::shared_ptr<Timeline>& timeline, std::uint64_
 void GpuStream::forget_passed() {
     std::uint64_t passed = 0;
     for (const auto& [timeline, reference] : references_)
-        if (reference.promised != 0 && !reference.owed && timeline->value() >= reference.promised)
+        if (reference.promised != 0 && !reference.refused && timeline->value() >= reference.promised)
             passed = std::max(passed, reference.newest_signal);
     std::erase_if(references_,
                   [&](const auto& entry) { return entry.first.use_count() == 1 && entry.second.newest_use <= passed; });
 }
 
-void GpuStream::owe(const std::shared_ptr<Timeline>& timeline) {
+void GpuStream::mark_refused(const std::shared_ptr<Timeline>& timeline) {
     const Lock lock(references_mutex_);
-    references_[timeline].owed = true;
+    references_[timeline].refused = true;
 }
 
 /// Signals from the host what a device that is lost was asked to signal.
@@ -228,7 +228,7 @@ void GpuStream::keep_all_promises(const Error& lost) const {
         if (reference.promised == 0) continue;
         timeline->report(lost);
         timeline->signal(reference.promised);
-        reference.owed = false;
+        reference.refused = false;
     }
 }
 
@@ -236,9 +236,9 @@ void GpuStream::keep_all_promises(const Error& lost) const {
 void GpuStream::keep_owed_promises(std::uint64_t passed) const {
     const Lock lock(references_mutex_);
     for (auto& [timeline, reference] : references_) {
-        if (!reference.owed || reference.newest_signal > passed) continue;
+        if (!reference.refused || reference.newest_signal > passed) continue;
         timeline->signal(reference.promised);
-        reference.owed = false;
+        reference.refused = false;
     }
 }
 
@@ -259,7 +259,7 @@ void GpuStream::signal(std::shared_ptr<Timeline> timeline, std::uint64_t value) 
     if (!refer_to(timeline, value)) return;
     auto enqueued = static_cast<GpuTimeline&>(*timeline).enqueue_signal(handle_, value);
     if (enqueued) return;
-    owe(timeline);
+    mark_refused(timeline);
     note(std::move(enqueued.error()), fmt::format("stream \"{}\" signalling value {}", name_, value));
     (void)status();  // the host does it now, if nothing before it runs
 }

@@ -64,7 +64,7 @@ class GpuStream final : public Stream {
     struct Reference {
         std::uint64_t newest_use = 0, newest_signal = 0;
         std::uint64_t promised = 0;  ///< the newest value that the stream was asked to signal; 0: none
-        bool owed = false;           ///< the driver has refused to signal it
+        bool refused = false;        ///< the driver has refused to signal it
     };
     struct HostWork;
 
@@ -82,7 +82,7 @@ class GpuStream final : public Stream {
     Result<void> check_launch(const Launch& launch, const GpuKernel* kernel) const;
     bool refer_to(const std::shared_ptr<Timeline>& timeline, std::uint64_t promised);
     void forget_passed() KG_REQUIRES(references_mutex_);
-    void owe(const std::shared_ptr<Timeline>& timeline);
+    void mark_refused(const std::shared_ptr<Timeline>& timeline);
     bool wait_for_promises() const;
     void give_up_promises();
     void keep_all_promises(const Error& lost) const;

@@ -4,7 +4,7 @@
 #include <kinetograph/kernels/cuda/sm100/epilogue_functions.hpp>
 
 /// Every entry point that is built for sm_100f, as one list for the .cu files' kernels, the host's table and the tests.
-/// X(name, config, epilogue function). A name tells the CTAs per MMA, the swizzle and the filters of a tile.
+/// X(name, config, epilogue function). A name states the CTAs per MMA, the swizzle and the filters of a tile.
 namespace kinetograph::sm100 {
 
 using SiluInRegisters = Silu<EpilogueForm::InRegisters>;

@@ -80,7 +80,7 @@ struct EpilogueRole {
         }
     }
 
-    /// Tells the MMA warps of the pair that this warp reads no more tensor memory.
+    /// Signals to the MMA warps of the pair that this warp reads no more tensor memory.
     KG_DEVICE static void allow_deallocation(Smem& smem, const Place<kConfig>& place) {
         isa::sync_warp();
         if (isa::lane_index() != 0) return;

@@ -250,7 +250,7 @@ class HaloEpilogueRole {
     /// Releases the sums: all of this warp's loads of them are complete.
     KG_DEVICE void hand_back(uint32_t slot) { arrive_at_leader(smem_.drained[slot]); }
 
-    /// Tells the MMA warps of the pair that this warp reads no more tensor memory.
+    /// Signals to the MMA warps of the pair that this warp reads no more tensor memory.
     KG_DEVICE void allow_deallocation() {
         isa::sync_warp();
         if (lane_ != 0) return;

@@ -11,7 +11,7 @@ namespace kinetograph::gfx950 {
 /// Output frames of one launch, and frame taps (output frames times temporal taps) of one launch.
 inline constexpr uint32_t kMaxConvFrames = 32, kMaxConvFrameTaps = 64;
 
-/// Rows, and columns, of taps that the uniform loader tells apart, a bit each.
+/// Rows, and columns, of taps that the uniform loader distinguishes, a bit each.
 inline constexpr uint32_t kMostUniformTaps = 16;
 
 /// Channels of a pixel that a tile with a norm holds.

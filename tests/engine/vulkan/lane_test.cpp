@@ -528,7 +528,7 @@ TEST_F(Lanes, AQueueThatStandsStillAfterALossOnItsGpuIsGivenUpSoon) {
     ASSERT_FALSE(waited);
     EXPECT_EQ(waited.error().code, ErrorCode::DeviceLost);
     EXPECT_EQ(waited.error().message,
-              device->report().name + ": lane graphics stands still since lane accelerator: lost");
+              device->report().name + ": lane graphics has stalled since lane accelerator: lost");
     EXPECT_FALSE(device->wait_idle());
     EXPECT_TRUE(device->losses().gave_up(graph::Lane::Graphics));
     made.reset();
