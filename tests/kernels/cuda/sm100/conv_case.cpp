@@ -63,7 +63,7 @@ void ConvNumbers::fill_inputs() {
         stored.resize(values.size() * bytes);
         for (size_t i = 0; i < values.size(); ++i) {
             store_value(p.dtype, stored.data(), i, values[i]);
-            values[i] = static_cast<float>(load_value(p.dtype, stored.data(), i));
+            values[i] = load_value(p.dtype, stored.data(), i);
         }
     };
     store(activation_values_, activation);
@@ -71,7 +71,7 @@ void ConvNumbers::fill_inputs() {
     source.resize(source_values_.size() * element_bytes(conv_.source_value));
     for (size_t i = 0; i < source_values_.size(); ++i) {
         store_value(conv_.source_value, source.data(), i, source_values_[i]);
-        source_values_[i] = static_cast<float>(load_value(conv_.source_value, source.data(), i));
+        source_values_[i] = load_value(conv_.source_value, source.data(), i);
     }
 }
 

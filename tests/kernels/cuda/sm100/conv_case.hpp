@@ -13,8 +13,11 @@
 namespace kinetograph::sm100 {
 
 using conv::ConvProblem;
-using test::load_value;
 using test::store_value;
+
+inline float load_value(Element value, const uint8_t* bytes, size_t index) {
+    return static_cast<float>(test::load_value(value, bytes, index));
+}
 
 enum class Numbers : uint8_t {
     Random,    ///< normal, rounded to the element; judged by tolerance
