@@ -26,7 +26,7 @@ PAGES = {"b200": ("kernels-sm100.md", "| layer | launches |"),
 def documented_layers(chip):
     """The layers for which the chip's page predicts seconds, by their first pass."""
     page, head = PAGES[chip]
-    lines = (TOOL.parents[1] / "docs" / page).read_text().splitlines()
+    lines = (TOOL.parents[2] / "docs" / page).read_text().splitlines()
     begin = next(i for i, line in enumerate(lines) if line.startswith(head)) + 2
     rows = itertools.takewhile(lambda line: line.startswith("|"), lines[begin:])
     return {row.split("|")[1].strip() for row in rows}

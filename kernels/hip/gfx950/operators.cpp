@@ -32,7 +32,7 @@ DepthToSpaceProblem launch_of(const conv::DepthToSpaceProblem& p, int64_t frames
     return {frames, p.height, p.width, p.channels_in, p.channels_out, p.order, p.input.element};
 }
 StoreFloatProblem launch_of(const conv::StoreFloatProblem& p, int64_t frames = 1) {
-    return {frames, p.elements, 1, p.input.element, false, p.limit, nullptr, p.output.element};
+    return {frames, p.elements, 1, p.input.element, p.limit, nullptr, p.output.element};
 }
 StorePictureProblem launch_of(const conv::StorePictureProblem& p, int64_t frames = 1) {
     return {frames, p.pixels, p.input.element};

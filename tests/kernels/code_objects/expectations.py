@@ -9,9 +9,8 @@ import re
 
 # Kernels that must exist, by the beginning of their names.
 COUNTS = {"kg_conv_bf16_": 20, "kg_conv_f16_": 20, "kg_conv_f8_": 11, "kinetograph_attention_": 20,
-          "kinetograph_rms_norm_": 6, "kinetograph_upsample_": 3, "kinetograph_copy_rows_": 3,
-          "kinetograph_im2col_": 3, "kinetograph_unpack_latent_": 6,
-          "kinetograph_add_frames_": 6, "kinetograph_join_sums_": 3, "kinetograph_store_": 12}
+          "kinetograph_rms_norm_": 6, "kinetograph_upsample_": 3, "kinetograph_im2col_": 3, "kinetograph_unpack_latent_": 6,
+          "kinetograph_join_sums_": 3, "kinetograph_store_": 9}
 
 # Instructions that store 16, 8, 4 and 2 bytes of a lane.
 X16, X8, X4, X2 = "buffer_store_dwordx4", "buffer_store_dwordx2", "buffer_store_dword", "buffer_store_short"
@@ -30,16 +29,15 @@ def holding(*stores):
 # What moves frames of any alignment stores a value a lane; RGBA8 is 4 bytes a pixel, half floats a pixel 8, their flag
 # 4.
 PASSES = (
-    ("kinetograph_(upsample_nearest2x|copy_rows|im2col)_16", streaming(X16)),
-    ("kinetograph_(upsample_nearest2x|copy_rows|im2col|depth_to_space)_4", streaming(X4)),
-    ("kinetograph_(upsample_nearest2x|copy_rows|im2col|depth_to_space)_2", streaming(X2)),
-    ("kinetograph_(unpack_latent|add_frames)_(bf16|f16|f32)", streaming(X16)),
-    ("kinetograph_(unpack_latent|add_frames)_f32_any", streaming(X4)),
-    ("kinetograph_(unpack_latent|add_frames)_(bf16|f16)_any", streaming(X2)),
+    ("kinetograph_(upsample_nearest2x|im2col)_16", streaming(X16)),
+    ("kinetograph_(upsample_nearest2x|im2col|depth_to_space)_4", streaming(X4)),
+    ("kinetograph_(upsample_nearest2x|im2col|depth_to_space)_2", streaming(X2)),
+    ("kinetograph_unpack_latent_(bf16|f16|f32)", streaming(X16)),
+    ("kinetograph_unpack_latent_f32_any", streaming(X4)),
+    ("kinetograph_unpack_latent_(bf16|f16)_any", streaming(X2)),
     ("kinetograph_store_float_(bf16|f16|f32)", streaming(X16, X8, X4)),
     ("kinetograph_store_float_(bf16|f16|f32)_any", streaming(X4, X2)),
     ("kinetograph_store_rgba8_(bf16|f16|f32)", streaming(X4)),
-    ("kinetograph_store_rgba16f_(bf16|f16|f32)", streaming(X8, X4)),
     ("kinetograph_join_sums_(bf16|f16|f32)", holding(X16)),
     ("kinetograph_attention_(values_(16|32)|join_f32)", streaming(X16)),
     ("kinetograph_attention_join_(bf16|f16)", streaming(X8)),

@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <kinetograph/kernels/hip/gfx950/four_wave_conv_launch.hpp>
 #include <kinetograph/kernels/hip/gfx950/pack.hpp>
+#include <kinetograph/tests/kernels/fp64_conv.hpp>
+#include <kinetograph/tests/kernels/stored_values.hpp>
 #include <random>
 
 #include "frames.hpp"
@@ -32,8 +34,6 @@ struct Case {
     uint32_t xcd_chunk = 0;            ///< order of workgroups, otherwise used only for large grids
     uint32_t group_m = 0;
 };
-
-double silu(double x) { return x / (1 + std::exp(-x)); }
 
 /// The data of one launch.
 class Convolution {
@@ -148,45 +148,39 @@ class Convolution {
     }
 
     /// One output value: the sum over all taps and channels, bias, SiLU, source.
-    double value(size_t t, size_t index) const {
-        const int64_t k = static_cast<int64_t>(index) % p_.filter.k, pixel = static_cast<int64_t>(index) / p_.filter.k;
-        const int64_t scale = p_.upsample ? 2 : 1;
-        double sum = 0;
-        for (int64_t q = 0; q < p_.filter.q; ++q) {
-            const int64_t frame = static_cast<int64_t>(t) + 1 - p_.filter.q + q;
-            for (int64_t r = 0; r < p_.filter.r && frame >= 0; ++r) {
-                for (int64_t s = 0; s < p_.filter.s; ++s) {
-                    const int64_t y = pixel / p_.w_out() * p_.stride.h + r * p_.dilation.h - p_.pad.top;
-                    const int64_t x = pixel % p_.w_out() * p_.stride.w + s * p_.dilation.w - p_.pad.left;
-                    if (y < 0 || x < 0 || y >= p_.h * scale || x >= p_.w * scale) continue;
-                    const int64_t at = (y / scale * p_.w + x / scale) * p_.c_in;
-                    const int64_t tap = ((q * p_.filter.r + r) * p_.filter.s + s) * p_.c_in;
-                    for (int64_t c = 0; c < p_.c_in; ++c)
-                        sum +=
-                            input_.get(size(frame), size(at + c)) * weights_.get(0, size((tap + c) * p_.filter.k + k));
-                }
-            }
+    double value(size_t t, size_t index) {
+        const size_t k = index % size(p_.filter.k);
+        if (sums_.empty()) {
+            std::vector<double> weights(size(p_.taps() * p_.c_in * p_.filter.k));
+            for (size_t i = 0; i < weights.size(); ++i) weights[i] = weights_.get(0, i);
+            sums_ =
+                test::convolve(
+                    p_, [&](size_t frame, size_t at) { return frame < case_.input_frames ? input_.get(frame, at) : 0; },
+                    weights)
+                    .sums;
         }
-        if (p_.channel_scales) sum *= scales_.get(0, size(k));
-        if (p_.bias) sum += bias_.get(0, size(k));
-        if (p_.activation == Activation::Silu) sum = silu(sum);
+        double sum = sums_[t * output_elements() + index];
+        if (p_.channel_scales) sum *= scales_.get(0, k);
+        if (p_.bias) sum += bias_.get(0, k);
+        if (p_.activation == Activation::Silu) sum = test::silu(sum);
         if (p_.residual) sum += static_cast<double>(p_.beta) * source_.get(t, index);
         return p_.activation == Activation::Relu && sum < 0 ? sum * static_cast<double>(p_.negative_slope) : sum;
     }
 
-    double normed(size_t t, size_t index) const {
+    double normed(size_t t, size_t index) {
         const size_t count = size(p_.filter.k), first = index / count * count;
         double square = 0;
         for (size_t k = 0; k < count; ++k) square += std::pow(value(t, first + k), 2);
         const double root = std::sqrt(static_cast<double>(count) / square);
         const double result = value(t, index) * root * gamma_.get(0, index % count);
-        return p_.norm_activation == Activation::Silu ? silu(result) : result;
+        return p_.norm_activation == Activation::Silu ? test::silu(result) : result;
     }
 
     Case case_;
     ConvProblem p_;
     gfx950::FourWaveConvPlan plan_;
     Frames input_, source_, output_, normed_, weights_, bias_, gamma_, scales_;
+    std::vector<double> sums_;  ///< of the taps
     std::vector<std::byte> filter_;
     std::vector<float> packed_bias_, packed_gamma_, packed_scales_;
 };

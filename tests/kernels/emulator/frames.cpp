@@ -5,7 +5,7 @@
 
 #include <cstdio>
 #include <cstring>
-#include <kinetograph/kernels/isa/amd/small_floats.hpp>
+#include <kinetograph/tests/kernels/stored_values.hpp>
 
 namespace kinetograph::emulator {
 
@@ -20,47 +20,10 @@ Frames::Frames(Element element, size_t frames, size_t elements)
     }
 }
 
-double Frames::get(size_t frame, size_t index) const {
-    uint32_t bits = 0;
-    std::memcpy(&bits, inputs_[frame] + index * element_bytes(element_), std::min(element_bytes(element_), 4U));
-    switch (element_) {
-        case Element::U32:
-            return bits;
-        case Element::F32:
-            return std::bit_cast<float>(bits);
-        case Element::BF16:
-            return isa::amd::from_bf16(bits);
-        case Element::F16:
-            return isa::amd::from_f16(bits);
-        case Element::F8E4M3:
-            return isa::amd::from_f8e4m3(bits);
-        default:
-            return 0;
-    }
-}
+double Frames::get(size_t frame, size_t index) const { return test::load_value(element_, inputs_[frame], index); }
 
 void Frames::set(size_t frame, size_t index, float value) {
-    uint32_t bits = 0;
-    switch (element_) {
-        case Element::U32:
-            bits = static_cast<uint32_t>(value);
-            break;
-        case Element::F32:
-            bits = std::bit_cast<uint32_t>(value);
-            break;
-        case Element::BF16:
-            bits = isa::amd::to_bf16(value);
-            break;
-        case Element::F16:
-            bits = isa::amd::to_f16(value);
-            break;
-        case Element::F8E4M3:
-            bits = isa::amd::to_f8e4m3(value);
-            break;
-        default:
-            break;
-    }
-    std::memcpy(outputs_[frame] + index * element_bytes(element_), &bits, std::min(element_bytes(element_), 4U));
+    test::store_value(element_, outputs_[frame], index, value);
 }
 
 Frames& Frames::fill_normal(uint32_t seed) {

@@ -1,8 +1,8 @@
 #pragma once
 
-#include <kinetograph/kernels/isa/element.hpp>
 #include <kinetograph/kernels/isa/amd/buffer.hpp>
 #include <kinetograph/kernels/isa/amd/math.hpp>
+#include <kinetograph/kernels/isa/element.hpp>
 
 /// Conversion of stored elements to float32 and back, in kernels: one at a time or sixteen bytes (a unit) at a time.
 namespace kinetograph::gfx950 {

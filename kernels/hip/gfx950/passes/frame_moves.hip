@@ -4,7 +4,6 @@ using namespace kinetograph::gfx950;
 
 #define KG_FRAME_MOVES(bytes)                                                                                        \
     KG_KERNEL(kinetograph_upsample_nearest2x_##bytes, UpsampleParams, 256, 8) { upsample_nearest2x<bytes>(params); } \
-    KG_KERNEL(kinetograph_copy_rows_##bytes, CopyRowsParams, 256, 8) { copy_rows<bytes>(params); }                   \
     KG_KERNEL(kinetograph_im2col_##bytes, Im2colParams, 256, 8) { Im2colKernel<bytes>(params).run(); }
 
 KG_FRAME_MOVES(16)

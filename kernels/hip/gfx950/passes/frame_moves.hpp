@@ -82,19 +82,6 @@ KG_DEVICE void depth_to_space(const DepthToSpaceParams& params) {
 }
 
 template <uint32_t kBytes>
-KG_DEVICE void copy_rows(const CopyRowsParams& params) {
-    const uint32_t frame = amd::workgroup_index().y;
-    const auto span = [&](uint32_t pitch) { return (params.rows - 1) * pitch + params.row_bytes; };
-    const amd::Buffer from = amd::make_buffer(params.frames.input[frame], span(params.input_pitch));
-    const amd::Buffer to = amd::make_buffer(params.frames.output[frame], span(params.output_pitch));
-    const uint32_t units = params.row_bytes / kBytes;
-    const Lanes<uint32_t> unit = lane_of_grid(), row = unit / units, in_row = unit % units * kBytes;
-    const Lanes<bool> inside = row < params.rows;
-    Unit<kBytes>::store(to, only_if(inside, row * params.output_pitch + in_row),
-                        Unit<kBytes>::load(from, only_if(inside, row * params.input_pitch + in_row)));
-}
-
-template <uint32_t kBytes>
 struct Im2colKernel {
     const Im2colParams& params;
     uint32_t tap_q = amd::workgroup_index().y;

@@ -19,11 +19,6 @@ int64_t pixel_bytes(const UpsampleProblem& problem) { return problem.channels * 
 int64_t pixel_bytes(const Im2colProblem& problem) { return problem.channels * element_bytes(problem.storage); }
 int64_t row_bytes(const Im2colProblem& problem) { return problem.columns * element_bytes(problem.storage); }
 
-int64_t unit_of(const CopyRowsProblem& problem) {
-    return unit_of(
-        std::gcd(std::gcd(problem.row_bytes, problem.alignment), std::gcd(problem.input_pitch, problem.output_pitch)));
-}
-
 Refusal refuse_axis(const char* name, const Im2colProblem::Axis& axis) {
     if (axis.size >= 1 && axis.taps >= 1 && axis.stride >= 1 && axis.dilation >= 1 && axis.pad_before >= 0 &&
         axis.pad_after >= 0 && axis.size + axis.pad_before + axis.pad_after > axis.dilation * (axis.taps - 1)) {
@@ -86,32 +81,6 @@ DepthToSpaceParams make_params(const DepthToSpaceProblem& problem, const FrameTa
             u32(problem.channels_out),
             u32(4 * problem.channels_out / problem.channels_in),
             problem.order};
-}
-
-Refusal refusal(const CopyRowsProblem& problem) {
-    const std::string pass = "copying rows";
-    if (auto refused = refuse_frames(pass, problem.frames)) return refused;
-    const int64_t bytes[] = {problem.row_bytes, problem.input_pitch, problem.output_pitch, problem.alignment};
-    for (const int64_t value : bytes) {
-        if (value < 2 || value % 2 != 0) {
-            return pass + ": rows, pitches and addresses are multiples of 2 bytes, met " + std::to_string(value);
-        }
-    }
-    if (std::min(problem.input_pitch, problem.output_pitch) < problem.row_bytes) {
-        return pass + " of " + std::to_string(problem.row_bytes) + " bytes that overlap: pitch " +
-               std::to_string(std::min(problem.input_pitch, problem.output_pitch));
-    }
-    return refuse_bytes(pass, "a frame", problem.rows * std::max(problem.input_pitch, problem.output_pitch));
-}
-
-LaunchShape launch_shape(const CopyRowsProblem& problem) {
-    const int64_t unit = unit_of(problem);
-    return shape("copy_rows", unit, problem.rows * problem.row_bytes / unit, problem.frames);
-}
-
-CopyRowsParams make_params(const CopyRowsProblem& problem, const FrameTable& frames) {
-    return {frames, static_cast<uint32_t>(problem.rows), static_cast<uint32_t>(problem.row_bytes),
-            static_cast<uint32_t>(problem.input_pitch), static_cast<uint32_t>(problem.output_pitch)};
 }
 
 Refusal refusal(const Im2colProblem& problem) {

@@ -1,8 +1,8 @@
 #pragma once
 
-#include <kinetograph/kernels/isa/element.hpp>
 #include <kinetograph/kernels/hip/gfx950/passes/frame_moves_params.hpp>
 #include <kinetograph/kernels/hip/gfx950/passes/launch_shape.hpp>
+#include <kinetograph/kernels/isa/element.hpp>
 
 namespace kinetograph::gfx950 {
 
@@ -29,18 +29,6 @@ struct DepthToSpaceProblem {
 Refusal refusal(const DepthToSpaceProblem& problem);
 LaunchShape launch_shape(const DepthToSpaceProblem& problem);
 DepthToSpaceParams make_params(const DepthToSpaceProblem& problem, const FrameTable& frames);
-
-/// Copies rows between frames of different pitch. For example, two such copies with row_bytes C * 2 and input_pitch C *
-/// 4 split the output of a time_conv of 2 C channels into two frames, if the convolution did not write them separately.
-struct CopyRowsProblem {
-    int64_t frames = 1;
-    int64_t rows = 0, row_bytes = 0;
-    int64_t input_pitch = 0, output_pitch = 0;  ///< bytes, at least row_bytes
-    int64_t alignment = 16;                     ///< bytes of all addresses: 2 or more
-};
-Refusal refusal(const CopyRowsProblem& problem);
-LaunchShape launch_shape(const CopyRowsProblem& problem);
-CopyRowsParams make_params(const CopyRowsProblem& problem, const FrameTable& frames);
 
 /// The matrix whose product with the filter [K][C_out] is a convolution; K = q * r * s * channels, channels fastest.
 struct Im2colProblem {

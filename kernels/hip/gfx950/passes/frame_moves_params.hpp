@@ -24,13 +24,6 @@ struct DepthToSpaceParams {
     conv::PixelOrder order;
 };
 
-/// Rows of `row_bytes` between frames of different pitch: joins, splits and plain copies. Grid: units, frames.
-struct CopyRowsParams {
-    FrameTable frames;  ///< addresses of the first byte to read and to write
-    uint32_t rows, row_bytes;
-    uint32_t input_pitch, output_pitch;  ///< bytes from row to row
-};
-
 /// out[d * pixels + pixel][k] = the input under tap and channel k of a convolution at that output pixel, k = ((q * R +
 /// r) * S + s) * C + c; zeros outside the image, in padding frames and in the columns after the last tap. A convolution
 /// is the product of this matrix and the filter [K][C_out]. Grid: units, temporal taps and one more for the columns

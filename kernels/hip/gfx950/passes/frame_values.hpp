@@ -47,29 +47,6 @@ KG_DEVICE void unpack_latent(const UnpackLatentParams& params) {
     }
 }
 
-template <Element kElement, uint32_t kPer>
-KG_DEVICE void add_frames(const AddFramesParams& params) {
-    constexpr uint32_t kBytes = kPer * element_bytes(kElement);
-    const uint32_t frame = amd::workgroup_index().y, bytes = params.elements * element_bytes(kElement);
-    const amd::Buffer a = amd::make_buffer(params.frames.input[frame], bytes);
-    const amd::Buffer b = amd::make_buffer(params.other[frame], bytes);
-    const amd::Buffer sum = amd::make_buffer(params.frames.output[frame], bytes);
-    const Lanes<uint32_t> offset = lane_of_grid() * kBytes;
-    if constexpr (kPer == 1) {
-        store_element<kElement>(
-            sum, offset,
-            amd::fma(load_element<kElement>(b, offset), Lanes<float>(params.beta), load_element<kElement>(a, offset)));
-    } else {
-        Lanes<float> values[kPer], others[kPer];
-        widen_unit<kElement>(amd::load_16(a, offset), values);
-        widen_unit<kElement>(amd::load_16(b, offset), others);
-        KG_UNROLL for (uint32_t e = 0; e < kPer; ++e) {
-            values[e] = amd::fma(others[e], Lanes<float>(params.beta), values[e]);
-        }
-        amd::store_16(sum, offset, narrow_unit<kElement>(values));
-    }
-}
-
 /// Four channels from `at` on, `fallback` where there are no values.
 KG_DEVICE void load_channels(const float* values, uint32_t channels, const Lanes<uint32_t>& at, float fallback,
                              Lanes<float> (&into)[4]) {
@@ -140,7 +117,7 @@ KG_DEVICE void flag_not_finite(const Params& params, const Lanes<float>& residue
     amd::store_4(flag, only_if(residue != 0.0f, Lanes<uint32_t>(0u)), Lanes<uint32_t>(1u));
 }
 
-/// Four elements per lane if a frame is a multiple of them and not planar, else one.
+/// Four elements per lane if a frame is a multiple of them, else one.
 template <Element kElement, uint32_t kPer>
 KG_DEVICE void store_float(const StoreFloatParams& params) {
     const uint32_t frame = amd::workgroup_index().y, elements = params.pixels * params.channels;
@@ -149,10 +126,8 @@ KG_DEVICE void store_float(const StoreFloatParams& params) {
     const amd::Buffer to = amd::make_buffer(params.frames.output[frame], elements * (halves ? 2 : 4));
     const Lanes<uint32_t> lane = lane_of_grid();
     if constexpr (kPer == 1) {
-        Lanes<uint32_t> source = lane;
-        if (params.planar != 0) source = lane % params.pixels * params.channels + lane / params.pixels;
         const Lanes<float> value =
-            load_element<kElement>(from, only_if(lane < elements, source * element_bytes(kElement)));
+            load_element<kElement>(from, only_if(lane < elements, lane * element_bytes(kElement)));
         flag_not_finite(params, value - value);
         if (halves)
             store_element<Element::F16>(to, lane * 2u, limited(value, params.limit));
@@ -211,22 +186,6 @@ KG_DEVICE void store_rgba8(const StorePictureParams& params) {
     load_pixel<kElement>(params, rgb);
     const amd::Buffer to = amd::make_buffer(params.frames.output[amd::workgroup_index().y], params.pixels * 4);
     amd::store_4(to, lane_of_grid() * 4u, unorm8(rgb[0]) | unorm8(rgb[1]) << 8u | unorm8(rgb[2]) << 16u | 0xff00'0000u);
-}
-
-/// [-1, 1] to [0, 1], beyond limited, NaN 0; alpha 1.
-template <Element kElement>
-KG_DEVICE void store_rgba16f(const StorePictureParams& params) {
-    Lanes<float> rgb[3];
-    load_pixel<kElement>(params, rgb);
-    KG_UNROLL for (uint32_t c = 0; c < 3; ++c) {
-        const Lanes<float> scaled = amd::fma(rgb[c], Lanes<float>(0.5f), Lanes<float>(0.5f));
-        rgb[c] = amd::min<float>(amd::select<float>(scaled > 0.0f, scaled, 0.0f), 1.0f);
-    }
-    const amd::Buffer to = amd::make_buffer(params.frames.output[amd::workgroup_index().y], params.pixels * 8);
-    Packed8 rgba;
-    rgba[0] = amd::pack_f16(rgb[0], rgb[1]);
-    rgba[1] = amd::pack_f16(rgb[2], Lanes<float>(1.0f));
-    amd::store_8(to, lane_of_grid() * 8u, rgba);
 }
 
 }  // namespace kinetograph::gfx950

@@ -34,21 +34,6 @@ UnpackLatentParams make_params(const UnpackLatentProblem& problem, const FrameTa
             problem.latent};
 }
 
-Refusal refusal(const AddFramesProblem& problem) {
-    if (auto refused = refuse_frames("adding frames", problem.frames)) return refused;
-    return refuse_bytes("adding frames", "a frame", problem.elements * element_bytes(problem.storage));
-}
-LaunchShape launch_shape(const AddFramesProblem& problem) {
-    const int64_t unit = per_unit(problem.storage);
-    return shape("add_frames", problem.storage, problem.frames, problem.elements, problem.elements % unit == 0, unit);
-}
-AddFramesParams make_params(const AddFramesProblem& problem, const FrameTable& frames,
-                            std::span<const std::byte* const> other) {
-    AddFramesParams params{frames, {}, static_cast<uint32_t>(problem.elements), problem.beta};
-    std::copy_n(other.begin(), std::min<size_t>(other.size(), kMostFrames), std::begin(params.other));
-    return params;
-}
-
 Refusal refusal(const JoinSumsProblem& problem) {
     if (auto refused = refuse_frames("joining sums", problem.frames)) return refused;
     if (problem.channels % 8 != 0)
@@ -84,13 +69,12 @@ Refusal refusal(const StoreFloatProblem& problem) {
 }
 LaunchShape launch_shape(const StoreFloatProblem& problem) {
     const int64_t elements = problem.pixels * problem.channels;
-    return shape("store_float", problem.storage, problem.frames, elements, !problem.planar && elements % 4 == 0, 4);
+    return shape("store_float", problem.storage, problem.frames, elements, elements % 4 == 0, 4);
 }
 StoreFloatParams make_params(const StoreFloatProblem& problem, const FrameTable& frames) {
     return {frames,
             static_cast<uint32_t>(problem.pixels),
             static_cast<uint32_t>(problem.channels),
-            problem.planar ? 1u : 0u,
             problem.limit,
             problem.not_finite,
             problem.output};
@@ -101,8 +85,7 @@ Refusal refusal(const StorePictureProblem& problem) {
     return refuse_bytes("storing a picture", "a frame", problem.pixels * 12);
 }
 LaunchShape launch_shape(const StorePictureProblem& problem) {
-    return shape(problem.picture == Picture::Rgba8 ? "store_rgba8" : "store_rgba16f", problem.storage, problem.frames,
-                 problem.pixels, true, 1);
+    return shape("store_rgba8", problem.storage, problem.frames, problem.pixels, true, 1);
 }
 StorePictureParams make_params(const StorePictureProblem& problem, const FrameTable& frames) {
     return {frames, static_cast<uint32_t>(problem.pixels), problem.not_finite};

@@ -1,8 +1,8 @@
 #pragma once
 
-#include <kinetograph/kernels/isa/element.hpp>
 #include <kinetograph/kernels/hip/gfx950/passes/frame_values_params.hpp>
 #include <kinetograph/kernels/hip/gfx950/passes/launch_shape.hpp>
+#include <kinetograph/kernels/isa/element.hpp>
 #include <limits>
 
 namespace kinetograph::gfx950 {
@@ -18,17 +18,6 @@ Refusal refusal(const UnpackLatentProblem& problem);
 LaunchShape launch_shape(const UnpackLatentProblem& problem);
 /// map [channels + 1, channels] float32 on the device, or null.
 UnpackLatentParams make_params(const UnpackLatentProblem& problem, const FrameTable& frames, const float* map);
-
-/// a + beta * b.
-struct AddFramesProblem {
-    int64_t frames = 1, elements = 0;
-    Element storage = Element::BF16;
-    float beta = 1;
-};
-Refusal refusal(const AddFramesProblem& problem);
-LaunchShape launch_shape(const AddFramesProblem& problem);
-AddFramesParams make_params(const AddFramesProblem& problem, const FrameTable& frames,
-                            std::span<const std::byte* const> other);
 
 /// Adds the float32 sums of the parts of a convolution's K (ConvOverrides::splits) and finishes its output:
 /// relu(silu(scale * sum + bias) + beta * source).
@@ -48,11 +37,10 @@ LaunchShape launch_shape(const JoinSumsProblem& problem);
 JoinSumsParams make_params(const JoinSumsProblem& problem, const FrameTable& frames, uint64_t part_bytes,
                            std::span<const std::byte* const> source, const float* bias, const float* scales);
 
-/// Frames to float32 or half in [-limit, limit], channel-last as they are or planar.
+/// Frames to float32 or half in [-limit, limit], channel-last as they are.
 struct StoreFloatProblem {
     int64_t frames = 1, pixels = 0, channels = 0;
     Element storage = Element::BF16;  ///< of the input
-    bool planar = false;
     float limit = std::numeric_limits<float>::infinity();
     uint32_t* not_finite = nullptr;  ///< on the device: set to 1 if an input is infinite or NaN; null: not checked
     Element output = Element::F32;   ///< F32 or F16
@@ -61,15 +49,10 @@ Refusal refusal(const StoreFloatProblem& problem);
 LaunchShape launch_shape(const StoreFloatProblem& problem);
 StoreFloatParams make_params(const StoreFloatProblem& problem, const FrameTable& frames);
 
-/// Frames of three channels in [-1, 1] as displayable pixels; alpha opaque.
-enum class Picture : uint8_t {
-    Rgba8,    ///< 0..255, to nearest, halves up; NaN 0
-    Rgba16F,  ///< half in [0, 1]; NaN 0
-};
+/// Frames of three channels in [-1, 1] as pixels of four bytes, 0..255, to nearest, halves up; NaN 0, alpha opaque.
 struct StorePictureProblem {
     int64_t frames = 1, pixels = 0;
     Element storage = Element::F32;  ///< of the input
-    Picture picture = Picture::Rgba8;
     uint32_t* not_finite = nullptr;  ///< on the device: becomes 1 if a value is infinite or NaN; null: not asked
 };
 Refusal refusal(const StorePictureProblem& problem);

@@ -2,7 +2,8 @@
 
 #include <kinetograph/kernels/hip/gfx950/passes/frame_table.hpp>
 
-/// The first and last passes of a decoder, and the sum of two frames. All compute in float32. Grid: lanes, frames.
+/// The first and last passes of a decoder, and the sum of a convolution's parts. All compute in float32. Grid: lanes,
+/// frames.
 namespace kinetograph::gfx950 {
 
 /// out[pixel][c] = sum over i of latent[i][pixel] * map[i][c] + map[channels][c].
@@ -12,14 +13,6 @@ struct UnpackLatentParams {
     uint32_t pixels, channels;
     float soft_limit = 0;           ///< limit * tanh(value / limit) is stored; 0: the value
     Element latent = Element::F32;  ///< F32, F16 or BF16
-};
-
-/// out = a + beta * b; out may be a or b.
-struct AddFramesParams {
-    FrameTable frames;               ///< .input: a
-    const void* other[kMostFrames];  ///< b
-    uint32_t elements;               ///< of a frame
-    float beta;
 };
 
 /// The float32 sums of all parts of K as a convolution's output: relu(silu(scale * sum + bias) + beta * source).
@@ -40,7 +33,6 @@ struct JoinSumsParams {
 struct StoreFloatParams {
     FrameTable frames;
     uint32_t pixels, channels;
-    uint32_t planar;  ///< 1: [channels, pixels], 0: [pixels, channels]
     float limit;
     uint32_t* not_finite = nullptr;  ///< set to 1 if an input is infinite or NaN; null: not checked
     Element output = Element::F32;   ///< F32 or F16

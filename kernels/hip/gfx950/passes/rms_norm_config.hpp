@@ -1,7 +1,7 @@
 #pragma once
 
-#include <kinetograph/kernels/isa/element.hpp>
 #include <kinetograph/kernels/hip/gfx950/passes/frame_table.hpp>
+#include <kinetograph/kernels/isa/element.hpp>
 
 /// RMS norm over the channels of each pixel: x * sqrt(C) / max(||x||, 1e-12) * gamma, then SiLU if requested.
 ///

@@ -2,80 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <kinetograph/tests/kernels/fp64_conv.hpp>
 #include <random>
-#include <utility>
 
 namespace kinetograph::sm100 {
-namespace {
-
-/// e4m3: 1 sign, 4 exponent (bias 7), 3 mantissa bits; no infinities, 448 is the largest.
-float e4m3(uint32_t code) {
-    const auto mantissa = static_cast<float>(code & 7u);
-    const int exponent = static_cast<int>(code >> 3 & 15u);
-    const float magnitude = exponent == 0 ? std::ldexp(mantissa / 8, -6) : std::ldexp(1 + mantissa / 8, exponent - 7);
-    return (code & 0x80u) != 0 ? -magnitude : magnitude;
-}
-
-/// Codes of one sign grow with their value, so the nearest is found by counting; ties go to the even code.
-uint32_t to_e4m3(float value) {
-    const float magnitude = std::min(std::abs(value), 448.0f);
-    uint32_t best = 0;
-    for (uint32_t code = 1; code < 0x7f; ++code) {
-        const float closer = std::abs(e4m3(code) - magnitude), now = std::abs(e4m3(best) - magnitude);
-        if (closer < now || (closer == now && code % 2 == 0)) best = code;
-    }
-    return value < 0 ? best | 0x80u : best;
-}
-
-double half_step(Element value) {
-    switch (value) {
-        case Element::BF16:
-            return std::ldexp(1.0, -8);  // 8 significant bits
-        case Element::F16:
-            return std::ldexp(1.0, -11);
-        default:
-            return std::ldexp(1.0, -24);
-    }
-}
-
-}  // namespace
-
-uint32_t to_bits(Element element, float value) {
-    switch (element) {
-        case Element::BF16:
-            return isa::bfloat16_bits(value);
-        case Element::F16:
-            return isa::float16_bits(value);
-        default:
-            return to_e4m3(value);
-    }
-}
-
-float from_bits(Element element, uint32_t bits) {
-    switch (element) {
-        case Element::BF16:
-            return isa::float_of(bits << 16);
-        case Element::F16:
-            return isa::from_float16(bits);
-        default:
-            return e4m3(bits);
-    }
-}
-
-float load_value(Element value, const uint8_t* bytes, size_t index) {
-    uint32_t bits = 0;
-    std::memcpy(&bits, bytes + index * element_bytes(value), std::min(element_bytes(value), 4U));
-    if (value == Element::F32) return isa::float_of(bits);
-    return value == Element::BF16 ? isa::float_of(bits << 16) : isa::from_float16(bits);
-}
-
-void store_value(Element value, uint8_t* bytes, size_t index, float number) {
-    uint32_t bits = isa::bits_of(number);
-    if (value == Element::BF16) bits = isa::bfloat16_bits(number);
-    if (value == Element::F16) bits = isa::float16_bits(number);
-    std::memcpy(bytes + index * element_bytes(value), &bits, std::min(element_bytes(value), 4U));
-}
-
 size_t Guarded::offset() const {
     const auto start = reinterpret_cast<uintptr_t>(all_.data());
     return (start + kGuard / 2 + 255) / 256 * 256 - start;
@@ -132,9 +62,8 @@ void ConvNumbers::fill_inputs() {
     const auto store = [&](std::vector<float>& values, std::vector<uint8_t>& stored) {
         stored.resize(values.size() * bytes);
         for (size_t i = 0; i < values.size(); ++i) {
-            const uint32_t bits = to_bits(p.input.element, values[i]);
-            std::memcpy(stored.data() + i * bytes, &bits, bytes);
-            values[i] = from_bits(p.input.element, bits);
+            store_value(p.input.element, stored.data(), i, values[i]);
+            values[i] = load_value(p.input.element, stored.data(), i);
         }
     };
     store(activation_values_, activation);
@@ -148,45 +77,17 @@ void ConvNumbers::fill_inputs() {
 
 void ConvNumbers::fill_expected() {
     const ConvProblem& p = conv_.shape;
-    const auto outputs = static_cast<size_t>(p.frames_out() * p.pixels_out() * p.filter.k);
-    std::vector<double> sums(outputs, 0.0), magnitudes(outputs, 0.0), slices(outputs, 0.0);
     const auto channels = static_cast<size_t>(p.c_in), filters = static_cast<size_t>(p.filter.k);
-    // [tap][c_in][c_out]: the innermost loop runs over filters.
-    std::vector<float> by_tap(filter_values_.size());
+    std::vector<double> by_tap(filter_values_.size());  // [tap][c_in][c_out]
     for (size_t k = 0; k < filters; ++k) {
         for (size_t i = 0; i < static_cast<size_t>(p.taps()) * channels; ++i) {
             by_tap[i * filters + k] = filter_values_[k * static_cast<size_t>(p.taps()) * channels + i];
         }
     }
-    for (int64_t pixel = 0; pixel < p.frames_out() * p.pixels_out(); ++pixel) {
-        const int64_t w = pixel % p.w_out(), h = pixel / p.w_out() % p.h_out();
-        const int64_t d = pixel / (p.w_out() * p.h_out()) % p.d_out(), n = pixel / (p.w_out() * p.h_out() * p.d_out());
-        double* sum = sums.data() + static_cast<size_t>(pixel) * filters;
-        double* magnitude = magnitudes.data() + static_cast<size_t>(pixel) * filters;
-        std::vector<double> before(filters, 0.0);  // the sums when the current temporal tap began
-        const auto end_slice = [&] {
-            double* slice = slices.data() + static_cast<size_t>(pixel) * filters;
-            for (size_t k = 0; k < filters; ++k) slice[k] += std::abs(sum[k] - std::exchange(before[k], sum[k]));
-        };
-        for (int64_t tap = 0; tap < p.taps(); ++tap) {
-            if (tap % (p.filter.r * p.filter.s) == 0) end_slice();
-            const int64_t in_d = d * p.stride.d - p.pad.front + tap / (p.filter.r * p.filter.s) * p.dilation.d;
-            const int64_t in_h = h * p.stride.h - p.pad.top + tap / p.filter.s % p.filter.r * p.dilation.h;
-            const int64_t in_w = w * p.stride.w - p.pad.left + tap % p.filter.s * p.dilation.w;
-            if (in_d < 0 || in_d >= p.d || in_h < 0 || in_h >= p.h || in_w < 0 || in_w >= p.w) continue;
-            const float* a = activation_values_.data() +
-                             static_cast<size_t>(((n * p.d + in_d) * p.h + in_h) * p.w + in_w) * channels;
-            const float* b = by_tap.data() + static_cast<size_t>(tap) * channels * filters;
-            for (size_t c = 0; c < channels; ++c) {
-                for (size_t k = 0; k < filters; ++k) {
-                    const double product = double{a[c]} * b[c * filters + k];
-                    sum[k] += product;
-                    magnitude[k] += std::abs(product);
-                }
-            }
-        }
-        end_slice();
-    }
+    const size_t image = static_cast<size_t>(p.h * p.w) * channels;
+    const auto [sums, magnitudes, slices] = test::convolve(
+        p, [&](size_t frame, size_t index) { return activation_values_[frame * image + index]; }, by_tap);
+    const size_t outputs = sums.size();
     expected_.resize(outputs);
     allowed_.resize(outputs);
     const double lost = static_cast<double>(p.taps() * p.c_in + 4) * std::ldexp(1.0, -24);  // of fp32 additions
@@ -198,11 +99,12 @@ void ConvNumbers::fill_expected() {
         expected_[i] = after + (conv_.source && !conv_.source_is_sum ? double{conv_.beta} * source_values_[i] : 0.0);
         const bool exact = conv_.numbers != Numbers::Random;
         allowed_[i] = exact ? 0.0
-                            : half_step(conv_.output) * std::abs(expected_[i]) * 1.001 +
+                            : test::half_step(conv_.output) * std::abs(expected_[i]) * 1.001 +
                                   lost * (scale * magnitudes[i] + std::abs(before) + std::abs(expected_[i])) + 1e-7;
-        if (!exact && conv_.rounds_slices) allowed_[i] += half_step(conv_.output) * slices[i] * 1.1;
+        if (!exact && conv_.rounds_slices) allowed_[i] += test::half_step(conv_.output) * slices[i] * 1.1;
         // The function's slope is at most 1.1 (SiLU).
-        if (!exact && conv_.rounds_before_function) allowed_[i] += half_step(conv_.output) * std::abs(before) * 1.1;
+        if (!exact && conv_.rounds_before_function)
+            allowed_[i] += test::half_step(conv_.output) * std::abs(before) * 1.1;
     }
 }
 
@@ -213,11 +115,7 @@ std::string ConvNumbers::judge(const Guarded& output) const {
     for (size_t i = 0; i < expected_.size(); ++i) {
         const double found = load_value(conv_.output, output.data(), i);
         double expected = expected_[i];
-        if (conv_.numbers != Numbers::Random) {
-            uint8_t rounded[4] = {};
-            store_value(conv_.output, rounded, 0, static_cast<float>(expected));
-            expected = load_value(conv_.output, rounded, 0);
-        }
+        if (conv_.numbers != Numbers::Random) expected = test::rounded(conv_.output, expected);
         if (!(std::abs(found - expected) <= allowed_[i])) {
             return "pixel " + std::to_string(i / filters) + " channel " + std::to_string(i % filters) + " is " +
                    std::to_string(found) + ", expected " + std::to_string(expected) + " within " +

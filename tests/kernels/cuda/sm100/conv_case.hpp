@@ -5,7 +5,7 @@
 #include <cstring>
 #include <functional>
 #include <kinetograph/kernels/conv/problem.hpp>
-#include <kinetograph/kernels/isa/convert.hpp>
+#include <kinetograph/tests/kernels/stored_values.hpp>
 #include <string>
 #include <vector>
 
@@ -13,6 +13,11 @@
 namespace kinetograph::sm100 {
 
 using conv::ConvProblem;
+using test::store_value;
+
+inline float load_value(Element value, const uint8_t* bytes, size_t index) {
+    return static_cast<float>(test::load_value(value, bytes, index));
+}
 
 enum class Numbers : uint8_t {
     Random,    ///< normal, rounded to the element; judged by tolerance
@@ -77,11 +82,5 @@ class ConvNumbers {
     std::vector<float> activation_values_, filter_values_, source_values_;
     std::vector<double> expected_, allowed_;
 };
-
-/// Storage formats; rounding to nearest even.
-uint32_t to_bits(Element element, float value);
-float from_bits(Element element, uint32_t bits);
-float load_value(Element value, const uint8_t* bytes, size_t index);
-void store_value(Element value, uint8_t* bytes, size_t index, float number);
 
 }  // namespace kinetograph::sm100

@@ -5,48 +5,21 @@
 #include <cstring>
 #include <kinetograph/kernels/cuda/host/pack.hpp>
 #include <kinetograph/kernels/cuda/host/upsample.hpp>
-#include <kinetograph/kernels/isa/convert.hpp>
+#include <kinetograph/tests/kernels/fp64_conv.hpp>
 #include <numeric>
 #include <random>
 
 namespace kinetograph::sm80 {
+
+using test::half_step;
+using test::rounded;
+using test::silu;
+
 namespace {
-
-/// Largest relative error of one rounding: 8, 11 and 24 significant bits.
-double half_step(Element value) {
-    return std::ldexp(1.0, value == Element::BF16 ? -8 : value == Element::F16 ? -11 : -24);
-}
-
-double rounded(Element value, double number) {
-    uint8_t bytes[4] = {};
-    store_value(value, bytes, 0, number);
-    return load_value(value, bytes, 0);
-}
-
-double silu(double x) { return x / (1 + std::exp(-x)); }
 
 size_t at(int64_t index) { return static_cast<size_t>(index); }
 
 }  // namespace
-
-double load_value(Element value, const uint8_t* bytes, size_t index) {
-    if (value == Element::F32) {
-        float single = 0;
-        std::memcpy(&single, bytes + index * sizeof(single), sizeof(single));
-        return single;
-    }
-    uint16_t bits = 0;
-    std::memcpy(&bits, bytes + index * sizeof(bits), sizeof(bits));
-    return value == Element::BF16 ? isa::float_of(uint32_t{bits} << 16) : isa::from_float16(bits);
-}
-
-void store_value(Element value, uint8_t* bytes, size_t index, double number) {
-    const auto single = static_cast<float>(number);
-    uint32_t bits = isa::bits_of(single);
-    if (value == Element::BF16) bits = isa::bfloat16_bits(single);
-    if (value == Element::F16) bits = isa::float16_bits(single);
-    std::memcpy(bytes + index * element_bytes(value), &bits, std::min(element_bytes(value), 4U));
-}
 
 ConvProblem ConvCase::problem() const {
     ConvProblem p = shape;
@@ -153,11 +126,8 @@ void ConvNumbers::draw() {
     }
 }
 
-/// The convolution in fp64, straight from its definition on the (upsampled) image; nothing is folded here.
 void ConvNumbers::sum() {
     const ConvProblem& p = problem_;
-    if (p.empty()) return;
-    const Element stored = p.input.element;
     const auto filters = at(p.filter.k), channels = at(p.c_in);
     // There the folded sums are rounded, not these.
     const bool folds = cuda::upsample_of(p) == cuda::Upsample::SubPixel || conv_.winograd != Winograd::None;
@@ -166,37 +136,14 @@ void ConvNumbers::sum() {
         for (size_t c = 0; c < channels; ++c) {
             for (size_t tap = 0; tap < at(p.taps()); ++tap) {
                 const double given = filter_[(k * channels + c) * at(p.taps()) + tap];
-                by_tap[(tap * channels + c) * filters + k] = folds ? given : rounded(stored, given);
+                by_tap[(tap * channels + c) * filters + k] = folds ? given : rounded(p.input.element, given);
             }
         }
     }
-    const int64_t scale = p.upsample ? 2 : 1;
-    sums_.assign(at(p.frames_out()) * out_elements_, 0.0);
-    magnitudes_.assign(sums_.size(), 0.0);
-    for (int64_t pixel = 0; pixel < p.frames_out() * p.h_out() * p.w_out(); ++pixel) {
-        const int64_t x = pixel % p.w_out(), y = pixel / p.w_out() % p.h_out();
-        const int64_t t = pixel / (p.w_out() * p.h_out()) % p.d_out(), n = pixel / (p.w_out() * p.h_out() * p.d_out());
-        for (int64_t tap = 0; tap < p.taps(); ++tap) {
-            const int64_t in_t = t * p.stride.d - p.pad.front + tap / (p.filter.r * p.filter.s) * p.dilation.d;
-            const int64_t in_y = y * p.stride.h - p.pad.top + tap / p.filter.s % p.filter.r * p.dilation.h;
-            const int64_t in_x = x * p.stride.w - p.pad.left + tap % p.filter.s * p.dilation.w;
-            if (in_t < 0 || in_t >= p.d || in_y < 0 || in_y >= p.h_seen() || in_x < 0 || in_x >= p.w_seen()) {
-                continue;
-            }
-            const uint8_t* frame = input.frame(at(n * p.d + in_t));
-            const size_t place = at((in_y / scale * p.w + in_x / scale) * p.c_in);
-            for (size_t c = 0; c < channels; ++c) {
-                const double value = load_value(stored, frame, place + c);
-                const double* const row = by_tap.data() + (at(tap) * channels + c) * filters;
-                double* const sums = sums_.data() + at(pixel) * filters;
-                double* const magnitudes = magnitudes_.data() + at(pixel) * filters;
-                for (size_t k = 0; k < filters; ++k) {
-                    sums[k] += value * row[k];
-                    magnitudes[k] += std::abs(value * row[k]);
-                }
-            }
-        }
-    }
+    test::ConvSums all = test::convolve(
+        p, [&](size_t frame, size_t index) { return load_value(p.input.element, input.frame(frame), index); }, by_tap);
+    sums_ = std::move(all.sums);
+    magnitudes_ = std::move(all.magnitudes);
 }
 
 /// In place of the sums' magnitudes those of F(2,3) along time, of which one output frame is

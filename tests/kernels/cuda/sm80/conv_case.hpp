@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <kinetograph/kernels/cuda/sm80/plan.hpp>
+#include <kinetograph/tests/kernels/stored_values.hpp>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,8 @@ enum class Numbers : uint8_t {
 
 using conv::ConvProblem;
 using conv::Norm;
+using test::load_value;
+using test::store_value;
 
 /// Along which axes F(2,3) transforms inputs and filters, which are rounded then.
 enum class Winograd : uint8_t {
@@ -127,9 +130,5 @@ class ConvNumbers {
     size_t out_elements_ = 0;  ///< of one frame
     bool exact_ = false;
 };
-
-/// One element of a frame of that type.
-double load_value(Element value, const uint8_t* bytes, size_t index);
-void store_value(Element value, uint8_t* bytes, size_t index, double number);
 
 }  // namespace kinetograph::sm80

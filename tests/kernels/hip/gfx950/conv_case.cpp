@@ -3,67 +3,34 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <kinetograph/kernels/isa/amd/small_floats.hpp>
+#include <kinetograph/tests/kernels/fp64_conv.hpp>
+#include <kinetograph/tests/kernels/stored_values.hpp>
 #include <numeric>
 #include <random>
 
 namespace kinetograph::gfx950 {
 namespace {
 
-using isa::amd::from_bf16;
-using isa::amd::from_f16;
-using isa::amd::from_f8e4m3;
-using isa::amd::to_bf16;
-using isa::amd::to_f16;
-using isa::amd::to_f8e4m3;
+using test::silu;
+
+float rounded(Element element, double value) { return static_cast<float>(test::rounded(element, value)); }
 
 constexpr uint16_t kPoison = 0xffff;  // NaN in bf16 and in fp16
 constexpr size_t kGuard = 64;         // values after a frame that must not change
 
-uint32_t encode(Element element, float value) {
-    switch (element) {
-        case Element::BF16:
-            return to_bf16(value);
-        case Element::F16:
-            return to_f16(value);
-        case Element::F8E4M3:
-            return to_f8e4m3(value);
-        default:
-            return 0;
-    }
-}
-
-float decode(Element element, uint32_t bits) {
-    switch (element) {
-        case Element::BF16:
-            return from_bf16(bits);
-        case Element::F16:
-            return from_f16(bits);
-        case Element::F8E4M3:
-            return from_f8e4m3(bits);
-        default:
-            return 0;
-    }
-}
-
-float rounded(Element element, float value) { return decode(element, encode(element, value)); }
-
 /// The output's type: fp16 for fp16, otherwise bf16.
+Element output_element(Element element) { return element == Element::F16 ? Element::F16 : Element::BF16; }
 uint16_t encode_output(Element element, double value) {
-    const auto single = static_cast<float>(value);
-    return static_cast<uint16_t>(element == Element::F16 ? to_f16(single) : to_bf16(single));
+    return static_cast<uint16_t>(test::bits_of(output_element(element), value));
 }
-float decode_output(Element element, uint16_t bits) {
-    return element == Element::F16 ? from_f16(bits) : from_bf16(bits);
-}
+double decode_output(Element element, uint16_t bits) { return test::number_of(output_element(element), bits); }
 
 /// Value `index` of an output frame.
 double output_value(const ConvProblem& problem, const std::vector<uint16_t>& frame, size_t index) {
-    if (problem.output.element != Element::F32) return decode_output(problem.input.element, frame[index]);
-    return std::bit_cast<float>(frame[2 * index] | static_cast<uint32_t>(frame[2 * index + 1]) << 16);
+    return test::load_value(
+        problem.output.element == Element::F32 ? Element::F32 : output_element(problem.input.element), frame.data(),
+        index);
 }
-
-double silu(double x) { return x / (1 + std::exp(-x)); }
 
 }  // namespace
 
@@ -118,8 +85,7 @@ void ConvRun::make_data() {
                 const int64_t code = frame * 7919 + pixel / p.w * 131 + pixel % p.w * 17 + c;
                 values[i] = rounded(p.input.element, static_cast<float>(code % 251 + 1) / 16.0f);
             }
-            const uint32_t bits = encode(p.input.element, values[i]);
-            std::memcpy(images_[frame].data() + i * bytes, &bits, bytes);
+            test::store_value(p.input.element, images_[frame].data(), i, values[i]);
         }
     }
     const int64_t depth = p.filter.q * p.filter.r * p.filter.s * p.c_in;
@@ -207,99 +173,60 @@ void ConvRun::add_parts(const std::vector<uint16_t>& parts) {
     }
 }
 
-float ConvRun::input(int64_t frame, int64_t y, int64_t x, int64_t c) const {
+const std::vector<double>& ConvRun::wanted() const {
+    if (!wanted_.empty()) return wanted_;
     const ConvProblem& p = case_.problem;
-    return inputs_[frame][(y * p.w + x) * p.c_in + c];
+    const std::vector<double> weights(weights_.begin(), weights_.end());
+    const auto value = [&](size_t frame, size_t index) {
+        return frame < inputs_.size() ? double{inputs_[frame][index]} : 0.0;
+    };
+    wanted_ = test::convolve(p, value, weights).sums;
+    for (size_t i = 0; i < wanted_.size(); ++i) {
+        const size_t k = i % static_cast<size_t>(p.filter.k), elements = wanted_.size() / p.frames_out();
+        double& sum = wanted_[i];
+        if (p.channel_scales) sum *= scales_[k];
+        if (p.bias) sum += bias_[k];
+        if (p.activation == Activation::Silu) sum = silu(sum);
+        if (p.residual) sum += p.beta * decode_output(p.input.element, source_[i / elements][i % elements]);
+        if (p.activation == Activation::Relu && sum < 0) sum *= p.negative_slope;
+    }
+    return wanted_;
 }
 
-std::vector<double> ConvRun::value_row(int64_t frame, int64_t y, int64_t x) const {
-    const ConvProblem& p = case_.problem;
-    const int64_t scale = p.upsample ? 2 : 1;
-    std::vector<double> sums(p.filter.k);
-    for (int64_t q = 0; q < p.filter.q; ++q) {
-        const int64_t t = frame + 1 - p.filter.q + q;
-        if (t < 0 || t >= case_.input_frames) continue;
-        for (int64_t r = 0; r < p.filter.r; ++r) {
-            const int64_t in_y = y * p.stride.h + r * p.dilation.h - p.pad.top;
-            if (in_y < 0 || in_y >= p.h * scale) continue;
-            for (int64_t s = 0; s < p.filter.s; ++s) {
-                const int64_t in_x = x * p.stride.w + s * p.dilation.w - p.pad.left;
-                if (in_x < 0 || in_x >= p.w * scale) continue;
-                const float* weights = weights_.data() + ((q * p.filter.r + r) * p.filter.s + s) * p.c_in * p.filter.k;
-                for (int64_t c = 0; c < p.c_in; ++c, weights += p.filter.k) {
-                    const double value = input(t, in_y / scale, in_x / scale, c);
-                    double* const sum = sums.data();
-                    for (int64_t k = 0; k < p.filter.k; ++k) sum[k] += value * static_cast<double>(weights[k]);
-                }
-            }
-        }
-    }
-    for (int64_t k = 0; k < p.filter.k; ++k) {
-        if (p.channel_scales) sums[k] *= scales_[k];
-        if (p.bias) sums[k] += bias_[k];
-        if (p.activation == Activation::Silu) sums[k] = silu(sums[k]);
-        if (p.residual) {
-            sums[k] += p.beta * decode_output(p.input.element, source_[frame][(y * p.w_out() + x) * p.filter.k + k]);
-        }
-        if (p.activation == Activation::Relu && sums[k] < 0) sums[k] *= p.negative_slope;
-    }
-    return sums;
-}
-
-double ConvRun::exact_sum() const {
-    const ConvProblem& p = case_.problem;
-    double sum = 0;
-    for (int64_t t = 0; t < p.frames_out(); ++t) {
-        for (int64_t pixel = 0; pixel < p.h_out() * p.w_out(); ++pixel) {
-            const auto row = value_row(t, pixel / p.w_out(), pixel % p.w_out());
-            sum = std::accumulate(row.begin(), row.end(), sum);
-        }
-    }
-    return sum;
-}
+double ConvRun::exact_sum() const { return std::accumulate(wanted().begin(), wanted().end(), 0.0); }
 
 std::string ConvRun::compare() const {
     const ConvProblem& p = case_.problem;
-    const int64_t h = p.h_out(), w = p.w_out();
-    if (wanted_.empty()) {
-        wanted_.resize(p.frames_out());
-        wanted_norm_.resize(p.norm != Norm::None ? p.frames_out() : 0);
-        for (int64_t t = 0; t < p.frames_out(); ++t) {
-            for (int64_t pixel = 0; pixel < h * w; ++pixel) {
-                const auto row = value_row(t, pixel / w, pixel % w);
-                wanted_[t].insert(wanted_[t].end(), row.begin(), row.end());
-                if (p.norm == Norm::None) continue;
-                std::vector<double> values(row.size());
-                double squares = 0;
-                for (size_t k = 0; k < row.size(); ++k) {
-                    values[k] = decode_output(p.input.element, encode_output(p.input.element, row[k]));
-                    squares += values[k] * values[k];
-                }
-                for (size_t k = 0; k < row.size(); ++k) {
-                    const double value = values[k] * std::sqrt(static_cast<double>(p.filter.k)) /
-                                         std::max(std::sqrt(squares), 1e-12) * gamma_[k];
-                    wanted_norm_[t].push_back(p.norm_activation == Activation::Silu ? silu(value) : value);
-                }
+    if (wanted_norm_.empty() && p.norm != Norm::None) {
+        const auto channels = static_cast<size_t>(p.filter.k);
+        wanted_norm_ = wanted();
+        for (double& value : wanted_norm_) value = rounded(output_element(p.input.element), value);
+        for (size_t first = 0; first < wanted_norm_.size(); first += channels) {
+            double squares = 0;
+            for (size_t k = 0; k < channels; ++k) squares += std::pow(wanted_norm_[first + k], 2);
+            const double scale = std::sqrt(static_cast<double>(channels)) / std::max(std::sqrt(squares), 1e-12);
+            for (size_t k = 0; k < channels; ++k) {
+                const double value = wanted_norm_[first + k] * scale * gamma_[k];
+                wanted_norm_[first + k] = p.norm_activation == Activation::Silu ? silu(value) : value;
             }
         }
     }
-    std::string wrong = p.norm != Norm::Instead ? compare_frames(output_, wanted_, "output") : "";
+    std::string wrong = p.norm != Norm::Instead ? compare_frames(output_, wanted(), "output") : "";
     return wrong.empty() && p.norm != Norm::None ? compare_frames(normed_, wanted_norm_, "normed") : wrong;
 }
 
-std::string ConvRun::compare_frames(const std::vector<Frame>& got, const std::vector<std::vector<double>>& want,
+std::string ConvRun::compare_frames(const std::vector<Frame>& got, const std::vector<double>& want,
                                     const char* what) const {
     const ConvProblem& p = case_.problem;
     const bool exact = case_.data != Data::Random && p.activation != Activation::Silu && p.norm == Norm::None;
     const bool rounds = exact && p.output.element != Element::F32;
     double error = 0, norm = 0, largest = 0, worst = -1;
     std::string worst_place;
+    const auto elements = static_cast<size_t>(p.h_out() * p.w_out() * p.filter.k);
     for (size_t t = 0; t < got.size(); ++t) {
-        for (size_t i = 0; i < want[t].size(); ++i) {
-            const double value = output_value(p, got[t], i);
-            const double wanted =
-                rounds ? static_cast<double>(decode_output(p.input.element, encode_output(p.input.element, want[t][i])))
-                       : want[t][i];
+        for (size_t i = 0; i < elements; ++i) {
+            const double value = output_value(p, got[t], i), exactly = want[t * elements + i];
+            const double wanted = rounds ? rounded(output_element(p.input.element), exactly) : exactly;
             const double difference = std::isfinite(value) ? std::abs(value - wanted) : INFINITY;
             error += difference * difference;
             norm += wanted * wanted;

@@ -62,12 +62,10 @@ class ConvRun {
   private:
     using Frame = std::vector<uint16_t>;
     void make_data();
-    std::vector<double> value_row(int64_t frame, int64_t y, int64_t x) const;
-    std::string compare_frames(const std::vector<Frame>& got, const std::vector<std::vector<double>>& want,
-                               const char* name) const;
+    const std::vector<double>& wanted() const;  ///< [frame][pixel][c_out], unrounded
+    std::string compare_frames(const std::vector<Frame>& got, const std::vector<double>& want, const char* name) const;
     /// Adds the sums of the parts of K into output_.
     void add_parts(const std::vector<uint16_t>& parts);
-    float input(int64_t frame, int64_t y, int64_t x, int64_t c) const;
 
     ConvCase case_;
     FourWaveConvPlan plan_;
@@ -78,7 +76,7 @@ class ConvRun {
     std::vector<std::byte> filter_;
     std::vector<float> packed_bias_, packed_gamma_, packed_scales_;
     std::vector<Frame> source_, output_, normed_;
-    mutable std::vector<std::vector<double>> wanted_, wanted_norm_;  ///< made by the first comparison
+    mutable std::vector<double> wanted_, wanted_norm_;  ///< made by the first comparison
 };
 
 }  // namespace kinetograph::gfx950

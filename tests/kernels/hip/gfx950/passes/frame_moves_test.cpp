@@ -41,55 +41,6 @@ TEST(UpsampleGfx950, TakesTheLargestUnitThatDividesAPixel) {
     EXPECT_EQ(*refusal(UpsampleProblem{1, 70000, 4, 8}), "upsampling of 70000 rows: a grid has 1 to 65535");
 }
 
-/// A time_conv's 2 C channels as two frames.
-TEST(CopyRowsGfx950, SplitsTheHalvesOfPixelsIntoTwoFrames) {
-    for (const int64_t channels : {1, 3, 8, 14, 96}) {
-        const Element storage = Element::BF16;
-        const auto c = static_cast<size_t>(channels);
-        TestFrames both(storage, 2, 35 * 2 * c), frames(storage, 4, 35 * c);
-        both.fill(2);
-        const CopyRowsProblem problem{2, 35, channels * 2, channels * 4, channels * 2, c % 8 == 0 ? 16 : 2};
-        ASSERT_EQ(refusal(problem).value_or(""), "");
-        for (size_t half = 0; half < 2; ++half) {
-            std::vector<const std::byte*> from = both.inputs();
-            for (const std::byte*& frame : from) frame += half * c * 2;
-            const std::vector<std::byte*> to{frames.frame(half), frames.frame(2 + half)};
-            for (uint64_t seed = 0; seed < kSchedules; ++seed) {
-                const auto outcome =
-                    run_in_model(launch_shape(problem), make_params(problem, frame_table(from, to)), seed);
-                ASSERT_EQ(outcome.fault.value_or(""), "");
-            }
-        }
-        frames.expect_guards();
-        for (size_t f = 0; f < 4; ++f) {
-            for (size_t e = 0; e < 35 * c; ++e) {
-                ASSERT_EQ(frames.get(f, e), both.get(f / 2, (e / c * 2 + f % 2) * c + e % c)) << channels;
-            }
-        }
-    }
-}
-
-TEST(CopyRowsGfx950, LeavesWhatLiesBetweenTheRows) {
-    TestFrames input(Element::F32, 1, 40), output(Element::F32, 1, 60);
-    input.fill(3);
-    const CopyRowsProblem problem{1, 5, 16, 32, 48};
-    expect_pass(
-        launch_shape(problem), make_params(problem, frame_table(input.inputs(), output.outputs())),
-        [&] { output.poison(); },
-        [&] {
-            for (size_t e = 0; e < 60; ++e) {
-                if (e % 12 < 4) {
-                    EXPECT_EQ(output.get(0, e), input.get(0, e / 12 * 8 + e % 12));
-                } else {
-                    EXPECT_TRUE(std::isnan(output.get(0, e))) << e;
-                }
-            }
-        });
-    EXPECT_EQ(*refusal(CopyRowsProblem{1, 5, 16, 8, 48}), "copying rows of 16 bytes that overlap: pitch 8");
-    EXPECT_EQ(*refusal(CopyRowsProblem{1, 5, 15, 16, 48}),
-              "copying rows: rows, pitches and addresses are multiples of 2 bytes, met 15");
-}
-
 void expect_im2col(const Im2colProblem& problem) {
     SCOPED_TRACE(launch_shape(problem).kernel);
     ASSERT_EQ(refusal(problem).value_or(""), "");

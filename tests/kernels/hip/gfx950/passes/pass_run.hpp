@@ -5,11 +5,11 @@
 
 #include <cmath>
 #include <cstring>
-#include <kinetograph/compute/tensor/float_formats.hpp>
 #include <kinetograph/kernels/hip/gfx950/passes/launch_shape.hpp>
 #include <kinetograph/kernels/host_model/kernel_registry.hpp>
 #include <kinetograph/kernels/host_model/wave_launch.hpp>
 #include <kinetograph/kernels/isa/element.hpp>
+#include <kinetograph/tests/kernels/stored_values.hpp>
 #include <random>
 #include <vector>
 
@@ -46,20 +46,10 @@ class TestFrames {
         for (auto& frame : memory_) std::memset(frame.data(), 0xff, frame.size() * sizeof(Block));
     }
     float get(size_t frame_index, size_t element) const {
-        const std::byte* const at = frame(frame_index) + element * element_bytes(storage_);
-        float value = 0;
-        uint16_t bits = 0;
-        std::memcpy(storage_ == Element::F32 ? static_cast<void*>(&value) : &bits, at,
-                    std::min(element_bytes(storage_), 4U));
-        return storage_ == Element::F32    ? value
-               : storage_ == Element::BF16 ? tensor::from_bf16(bits)
-                                           : tensor::from_f16(bits);
+        return static_cast<float>(test::load_value(storage_, frame(frame_index), element));
     }
     void set(size_t frame_index, size_t element, float value) {
-        std::byte* const at = frame(frame_index) + element * element_bytes(storage_);
-        const uint16_t bits = storage_ == Element::F16 ? tensor::to_f16(value) : tensor::to_bf16(value);
-        std::memcpy(at, storage_ == Element::F32 ? static_cast<const void*>(&value) : &bits,
-                    std::min(element_bytes(storage_), 4U));
+        test::store_value(storage_, frame(frame_index), element, value);
     }
     /// Normal numbers with this deviation.
     void fill(uint64_t seed, float deviation = 1) {
