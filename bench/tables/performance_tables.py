@@ -28,7 +28,7 @@ def command_of(record):
     """What was run, by the path that the program has today."""
     program, *arguments = record["command"].split(" ")
     moved = next((path for path in (ROOT / "bench").glob("*/*") if path.stem == Path(program).stem), None)
-    if moved and not (ROOT / program).exists():
+    if moved and (program.startswith("build/") or not (ROOT / program).exists()):
         program = f"build/release/{moved.relative_to(ROOT).with_suffix('')}" if moved.suffix == ".cpp" else \
             str(moved.relative_to(ROOT))
     return " ".join([program, *arguments])

@@ -32,8 +32,8 @@ struct ViewerOptions {
     std::string preview{};
     vae::CheckpointChoices checkpoint{};
     vae::ModelOptions model;
-    vae::LatentsChoices choices{};    ///< of files of latents; the rate also of live ones
-    std::string lane = "cpu";         ///< where it decodes, as accel::open() takes it
+    vae::LatentsChoices choices{};  ///< of files of latents; the rate also of live ones
+    std::string lane = "cpu";       ///< where it decodes, as accel::open() takes it
     /// That device, open already; after its loss `lane` is opened. Null: opened with the first clip.
     std::shared_ptr<accel::Device> accelerator{};
     std::uint64_t memory_budget = 0;  ///< most bytes of that device's memory; 0: no limit

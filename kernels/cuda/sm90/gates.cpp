@@ -32,7 +32,8 @@ constexpr Gate<Subject> kTemporalTaps{"temporal taps that one launch has room fo
                                       }};
 
 constexpr Gate<Subject> kSameOutput{
-    "an output of the input's type", [](const Subject& s) { return s.problem.output.element == s.problem.input.element; },
+    "an output of the input's type",
+    [](const Subject& s) { return s.problem.output.element == s.problem.input.element; },
     [](const Subject& s) { return std::string(conv::element_spelling(s.problem.output.element)); }};
 constexpr Gate<Subject> kOutputChannels{"output channels a multiple of 8",
                                         [](const Subject& s) { return s.problem.filter.k % 8 == 0; },

@@ -390,11 +390,11 @@ TEST_F(LatentsTest, RefusesOtherTypes) {
               "latents are I32, wanted a floating-point type");
     folder_.write("clip.safetensors",
                   test::safetensors_bytes(R"({"latents":{"dtype":"F4","shape":[1,1,1,2],"data_offsets":[0,1]}})", "a"));
-    EXPECT_EQ(refusal(Latents::open(path_)), R"("latents" are "F4", wanted a floating-point type)");
+    EXPECT_EQ(refusal(Latents::open(path_)), R"(tensor "latents" is "F4", which cannot be read: save it as float32)");
     folder_.write("clip.safetensors",
                   test::safetensors_bytes(R"({"a\nb":{"dtype":"F4","shape":[1,1,1,2],"data_offsets":[0,1]}})", "a"));
     EXPECT_EQ(refusal(Latents::open(path_, {}, {.tensor = "a\nb"})),
-              R"("a\x0ab" are "F4", wanted a floating-point type)");
+              R"(tensor "a\x0ab" is "F4", which cannot be read: save it as float32)");
     const std::vector<double> doubles{1.5, -2};
     EXPECT_EQ(
         open(test::StoredTensor::of("latents", DType::F64, {1, 1, 1, 2}, std::span<const double>(doubles)))->values,

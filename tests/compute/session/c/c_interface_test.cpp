@@ -202,7 +202,7 @@ TEST_F(CInterface, OpensATensorOfABatchAtARateAndSaysWhatItAssumed) {
     ASSERT_NO_FATAL_FAILURE(open());
     const auto values = latents_of(2);
     const std::string path = ::testing::TempDir() + "c_batch_" + std::to_string(::getpid()) + ".safetensors";
-    std::string header = R"({"other":{"dtype":"F32","shape":[16,2,1,2],"data_offsets":[0,256]},)"
+    std::string header = R"({"other":{"dtype":"F32","shape":[1,2,16,1,2],"data_offsets":[0,256]},)"
                          R"("mine":{"dtype":"F32","shape":[2,1,16,1,2],"data_offsets":[0,256]}})";
     header.replace(header.rfind("[0,256]"), 7, "[256,512]");
     header.resize((header.size() + 7) / 8 * 8, ' ');
