@@ -62,6 +62,7 @@ CONV = ["tools/kinetograph/bench_conv.cpp", BENCH]
 WRITERS = {
     "accel_cuda_h200.json": [SELF],
     "compare_h200.json": [SELF, "tools/kinetograph/bench_decode.cpp", BENCH],
+    "compare_house_h200.json": [SELF, "tools/kinetograph/bench_decode.cpp", BENCH],
     "compare_loop_h200.json": [SELF, "tools/kinetograph/bench_decode.cpp", BENCH],
     "compute_sm90_h200.json": [SELF, "tests/compute/cuda/sm90/convolution_test.cpp"],
     "compute_cuda_h200.json": [SELF, "tests/compute/cuda/convolution_test.cpp"],
@@ -231,21 +232,28 @@ def decode(options):
 
 # Figures that are kept of `bench decode`, and of `bench interop` with a decoder.
 DECODE_FIGURES = ("seconds_per_step", "fps_steady", "peak_device_bytes", "seconds_first_frame_after_load")
+FAST_FIGURES = ("seconds_per_step_of_fast_sums", "fps_steady_of_fast_sums", "peak_device_bytes_of_fast_sums",
+                "seconds_first_frame_after_load_of_fast_sums")
 INTEROP_FIGURES = ("seconds_hand_over_one_by_one", "seconds_hand_over_batched")
 PRESENTED_FIGURES = ("seconds_host", "seconds_host_decoder")
 
 
-def measure_for_comparison(program, size):
+def measure_for_comparison(program, size, decode_only):
     """One round of a program: commit and machine of its report, and its figures."""
     of_both = ["--lane", "cuda", "--weights", "synthetic:wan2.1", "--size", size]
-    decoded = run_for_json([program, "bench", "decode", *of_both, "--no-passes", "--rounds", "3", "--json"], "")
+    decode_of = [program, "bench", "decode", *of_both, "--no-passes", "--rounds", "3"]
+    decoded = run_for_json([*decode_of, "--json"], "")
+    about, figures = {key: decoded[key] for key in ("commit", "machine")}, {key: decoded[key] for key in DECODE_FIGURES}
+    if decode_only:
+        fast = run_for_json([*decode_of, "--sums", "fast", "--json"], "")
+        return about, {**figures, **{of_fast: fast[key] for of_fast, key in zip(FAST_FIGURES, DECODE_FIGURES)}}
     drawn = run_for_json([program, "bench", "interop", *of_both, "--decode-steps", "40", "--json"], "")
-    figures = {**{key: decoded[key] for key in DECODE_FIGURES}, **{key: drawn[key] for key in INTEROP_FIGURES},
+    figures = {**figures, **{key: drawn[key] for key in INTEROP_FIGURES},
                **{key: drawn["decode"][key]["median"] for key in PRESENTED_FIGURES},
                "seconds_per_drawn_step": drawn["decode"]["seconds_per_step"]["median"]}
     # The part of a step with drawing and interop that a step of `bench decode` does not take.
     figures["share_of_interop_and_drawing"] = 1 - figures["seconds_per_step"] / figures["seconds_per_drawn_step"]
-    return {key: decoded[key] for key in ("commit", "machine")}, figures
+    return about, figures
 
 
 def compare(options):
@@ -256,7 +264,7 @@ def compare(options):
         rounds = {which: [] for which in programs}
         for i in range(options.rounds):
             for which in sorted(programs, reverse=i % 2 == 0):
-                about[which], figures = measure_for_comparison(programs[which], size)
+                about[which], figures = measure_for_comparison(programs[which], size, options.decode_only)
                 rounds[which].append(figures)
         sizes[size] = {key: compared(*([figures[key] for figures in rounds[which]] for which in programs))
                        for key in rounds["before"][0]}
@@ -501,6 +509,8 @@ def main():
     parser.add_argument("--sanitizer", metavar="FILTER", help="of a suite: cases to run under compute-sanitizer too")
     parser.add_argument("--rounds", type=int, default=3,
                         help="of pictures, preview, compare and interop: times that each runs")
+    parser.add_argument("--decode-only", action="store_true",
+                        help="of compare: exact and fast sums, without drawing, which needs Vulkan")
     parser.add_argument("--lane", default="cuda", help="of interop")
     parser.add_argument("--weights", default="synthetic:wan2.1", help="of interop")
     parser.add_argument("--sizes", nargs="+", default=SIZES, metavar="WIDTHxHEIGHT", help="of interop")
