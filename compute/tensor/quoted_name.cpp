@@ -1,6 +1,6 @@
 #include <kinetograph/compute/tensor/quoted_name.hpp>
 
-#include <fmt/core.h>
+#include <fmt/ranges.h>
 
 namespace kinetograph::tensor {
 
@@ -16,6 +16,12 @@ std::string quoted_name(std::string_view name) {
         }
     }
     return text + (name.size() > kLongest ? "...\"" : "\"");
+}
+
+std::string first_ten(std::span<const std::string> items) {
+    constexpr std::size_t kMost = 10;
+    if (items.size() <= kMost) return fmt::format("{}", fmt::join(items, ", "));
+    return fmt::format("{} and {} more", fmt::join(items.first(kMost), ", "), items.size() - kMost);
 }
 
 }  // namespace kinetograph::tensor

@@ -189,11 +189,11 @@ Result<void> Checkpoint::State::bind_tensors() {
     }
     if (!wrong_shapes.empty()) {
         return fail(ErrorCode::InvalidArgument, "{}: tensors of the wrong shape for dim {}, z_dim {}: {}", name,
-                    widths.dim, widths.z_dim, first_ten(wrong_shapes));
+                    widths.dim, widths.z_dim, tensor::first_ten(wrong_shapes));
     }
     if (!wrong_types.empty()) {
         return fail(ErrorCode::InvalidArgument, "{}: tensors of a dtype that is not floating-point: {}", name,
-                    first_ten(wrong_types));
+                    tensor::first_ten(wrong_types));
     }
     dtype = entries.front().stored->dtype;
     return {};

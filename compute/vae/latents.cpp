@@ -1,7 +1,6 @@
 #include <kinetograph/compute/formats/tensor_source.hpp>
 #include <kinetograph/compute/tensor/quoted_name.hpp>
 #include <kinetograph/compute/vae/latents.hpp>
-#include <kinetograph/compute/vae/recognition.hpp>
 
 #include <fmt/ranges.h>
 #include <xxhash.h>
@@ -188,7 +187,7 @@ std::string names_of(const formats::TensorSource& file) {
     for (const NamedTensor& tensor : file.tensors()) names.push_back(tensor::quoted_name(tensor.name));
     for (const auto& [name, type] : file.unreadable())
         names.push_back(fmt::format("{} ({}, which cannot be read)", tensor::quoted_name(name), type));
-    return names.empty() ? "nothing" : first_ten(names);
+    return names.empty() ? "nothing" : tensor::first_ten(names);
 }
 
 using Found = std::vector<const NamedTensor*>;

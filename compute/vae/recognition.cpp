@@ -198,7 +198,7 @@ std::string strangers_beside(const formats::TensorSource& file, const KeyScheme&
     for (const tensor::NamedTensor& tensor : file.tensors())
         if (tensor.name.starts_with(scheme.prefix + "decoder.") && !known.contains(tensor.name))
             others.push_back(tensor::quoted_name(tensor.name) + " " + tensor::to_string(tensor.view.shape));
-    return others.empty() ? "" : "; in their place there are " + first_ten(others);
+    return others.empty() ? "" : "; in their place there are " + tensor::first_ten(others);
 }
 
 /// The family's scheme under which the whole decoder is in `file`.
@@ -211,7 +211,7 @@ Result<Recognised> whole_decoder(const formats::TensorSource& file, std::span<co
     const std::vector<std::string> missing = missing_keys(file, parameters, best.front());
     if (!missing.empty()) {
         return fail(ErrorCode::NotFound, "{}: {} of the {} decoder's {} tensors are missing: {}{}", file.name(),
-                    missing.size(), family.title, parameters.size(), first_ten(missing),
+                    missing.size(), family.title, parameters.size(), tensor::first_ten(missing),
                     strangers_beside(file, best.front(), parameters));
     }
     if (best.size() > 1) {
@@ -300,12 +300,6 @@ std::string without_wrappers(std::string_view name) {
 
 std::string KeyScheme::key(std::string_view original) const {
     return prefix + (naming == KeyNaming::Original ? std::string(original) : family->diffusers_name(original));
-}
-
-std::string first_ten(std::span<const std::string> items) {
-    constexpr std::size_t kMost = 10;
-    if (items.size() <= kMost) return fmt::format("{}", fmt::join(items, ", "));
-    return fmt::format("{} and {} more", fmt::join(items.first(kMost), ", "), items.size() - kMost);
 }
 
 std::pair<std::string, std::optional<std::string>> split_prefix(std::string_view spec) {

@@ -52,7 +52,4 @@ formats::TensorSource without_wrappers(formats::TensorSource file);
 /// gguf, which has four dimensions, merge the first two of a 3-D convolution's five.
 bool is_of_shape(const tensor::Shape& stored, const tensor::Shape& wanted);
 
-/// "a, b, c and 4 more": at most ten of `items`.
-std::string first_ten(std::span<const std::string> items);
-
 }  // namespace kinetograph::vae

@@ -1,11 +1,13 @@
+#include <kinetograph/compute/tensor/quoted_name.hpp>
+
 #include <gtest/gtest.h>
 
-#include <kinetograph/compute/vae/recognition.hpp>
+#include <vector>
 
-namespace kinetograph::vae {
+namespace kinetograph::tensor {
 namespace {
 
-TEST(Recognition, ListsTenThingsAndCountsTheRest) {
+TEST(FirstTen, ListsTenThingsAndCountsTheRest) {
     const std::vector<std::string> items = {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"};
     EXPECT_EQ(first_ten(std::span(items).first(2)), "a, b");
     EXPECT_EQ(first_ten(std::span(items).first(10)), "a, b, c, d, e, f, g, h, i, j");
@@ -13,4 +15,4 @@ TEST(Recognition, ListsTenThingsAndCountsTheRest) {
 }
 
 }  // namespace
-}  // namespace kinetograph::vae
+}  // namespace kinetograph::tensor
