@@ -35,6 +35,8 @@ struct StepList {
     std::vector<nn::Extent> extents{};    ///< [nn::Value], of the picture
     std::vector<conv::Storage> stored{};  ///< [nn::Value]
     Summed summed{};
+    bool one_step = false;              ///< NetworkDesc::one_step
+    std::int64_t frames_of_latent = 1;  ///< that each latent frame but a clip's first makes
 
     /// The items of the passes from `begin` on, and before `end`, of values of these extents: the picture's, or a
     /// band's. `in_parts`: the network's end runs in heads and tails.
@@ -43,9 +45,6 @@ struct StepList {
     StepItems items() const { return items(0, passes.size(), extents, !one_step); }
     /// The pass's convolution on `frames` frames, before a time shuffle, with all that is fused into it.
     conv::ConvProblem problem_of(const nn::ConvPass& pass, std::int64_t frames, std::span<const nn::Extent> of) const;
-
-    bool one_step = false;              ///< NetworkDesc::one_step
-    std::int64_t frames_of_latent = 1;  ///< that each latent frame but a clip's first makes
 };
 
 /// `method_of`: the method that the dispatch takes for a convolution; empty if none. Errors: those of nn::fuse.

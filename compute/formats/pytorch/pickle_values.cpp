@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 namespace kinetograph::formats::torch_file {
 
@@ -17,8 +18,8 @@ struct Known {
     Value value;
 };
 
-const std::array<Known, 24>& known_names() {
-    static const std::array<Known, 24> names{{
+std::span<const Known> known_names() {
+    static const auto names = std::to_array<Known>({
         {"torch._utils", "_rebuild_tensor_v2", Function::RebuildTensor},
         {"torch._utils", "_rebuild_tensor_v3", Function::RebuildTyped},
         {"torch._utils", "_rebuild_parameter", Function::RebuildParameter},
@@ -42,7 +43,7 @@ const std::array<Known, 24>& known_names() {
         {"torch", "BoolStorage", StorageType{DType::Bool}},
         {"torch", "Float8_e4m3fnStorage", StorageType{DType::F8E4M3}},
         {"torch", "Float8_e5m2Storage", StorageType{DType::F8E5M2}},
-    }};
+    });
     return names;
 }
 
@@ -62,8 +63,8 @@ std::optional<std::vector<std::int64_t>> numbers(const Value& value) {
 }  // namespace
 
 std::optional<Value> known_value(std::string_view module, std::string_view name) {
-    const auto& names = known_names();
-    const auto* found =
+    const auto names = known_names();
+    const auto found =
         std::ranges::find_if(names, [&](const Known& known) { return known.module == module && known.name == name; });
     return found == names.end() ? std::nullopt : std::optional(found->value);
 }

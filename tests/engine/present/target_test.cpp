@@ -343,7 +343,8 @@ TEST(WindowCreation, AScaledWindowGrowsWithTheDisplaysScaleAsFarAsTheDisplayHasR
         EXPECT_EQ((*window)->content_scale(), static_cast<float>(dots) / 96);
         return std::to_string((*window)->width()) + "x" + std::to_string((*window)->height());
     };
-    if (size_at(96, {}).starts_with("this display cannot show Vulkan")) GTEST_SKIP();
+    if (const std::string size = size_at(96, {}); size.starts_with("this display cannot show Vulkan"))
+        GTEST_SKIP() << size;
     EXPECT_EQ(size_at(144, {.width = 640, .height = 360, .is_scaled = true}), "960x540");
     EXPECT_EQ(size_at(96, {.is_scaled = true}), "1280x720");
     EXPECT_EQ(size_at(192, {.is_scaled = true}), "1600x900") << "of 1600x1200";
