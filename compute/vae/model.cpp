@@ -327,7 +327,7 @@ Result<StepPlans> Model::compile(const StackSize& size, const CallLimits& limits
         for (std::int64_t i = 0; i < out.frames; ++i)
             places.push_back(frame.import_buffer(
                 fmt::format("frame {}", i), {frame_bytes, 256, graph::MemoryDomain::Accelerator}, {0, 0, frame_bytes}));
-        KG_CHECK(declare_step(frame, network_, size, kind, {parameters_, *operators_, find}, latents,
+        KG_CHECK(declare_step(frame, network_, size, kind, {{.parameters = &parameters_}, *operators_, find}, latents,
                               {.format = FrameFormat::Float32, .places = places}));
         KG_TRY(auto plan, graph::compile(frame, {.topology = graph::LaneTopology::without_vulkan()}));
         made.transients = std::max(made.transients, plan.arena_bytes[graph::MemoryDomain::Accelerator.index()]);
@@ -353,10 +353,11 @@ StackMemory Model::memory_locked(const StepPlans& plans) const {
 
 Result<std::vector<graph::Buffer>> Model::declare(graph::FrameGraph& graph, const StackSize& size, StepKind kind,
                                                   const FindKept& find_kept, const InputBuffer& latents,
-                                                  const StepOutput& output, const Placement& placement) {
+                                                  const StepOutput& output, Placement placement) {
     const Lock lock(mutex_);
-    KG_TRY(auto declared, declare_step(graph, network_, size, kind, {parameters_, *operators_, find_kept, placement},
-                                       latents, output));
+    placement.parameters = &parameters_;
+    KG_TRY(auto declared,
+           declare_step(graph, network_, size, kind, {placement, *operators_, find_kept}, latents, output));
     KG_CHECK(parameters_.pack());  // all is packed already, except for a trace, whose passes are different
     return declared;
 }

@@ -81,7 +81,7 @@ class Model {
     /// Adds the passes of one step to `graph`. Errors: those of declare_step().
     Result<std::vector<graph::Buffer>> declare(graph::FrameGraph& graph, const StackSize& size, StepKind kind,
                                                const FindKept& find_kept, const InputBuffer& latents,
-                                               const StepOutput& output, const Placement& placement = {});
+                                               const StepOutput& output, Placement placement = {});
 
     accel::Device& device() const { return device_; }
     const NetworkDesc& network() const { return network_; }

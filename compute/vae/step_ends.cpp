@@ -33,7 +33,8 @@ Result<Tensor> read_input(const StepContext& step, const InputBuffer& input, con
     const std::uint64_t frame_bytes =
         static_cast<std::uint64_t>(out.pixels() * out.channels) * tensor::bytes_per_element(input.dtype);
     KG_CHECK(check_bytes(step, input.buffer, static_cast<std::uint64_t>(out.frames) * frame_bytes));
-    KG_TRY(const auto* map, step.parameters.latent_map(network.scale, network.shift, nn::input_map(network.network)));
+    KG_TRY(const auto* map,
+           step.placement.parameters->latent_map(network.scale, network.shift, nn::input_map(network.network)));
     KG_TRY_IN(name, auto op,
               step.operators.get(conv::UnpackLatentProblem{out.pixels(), out.channels, input.dtype, out.stored,
                                                            nn::input_limit(network.network)}));
@@ -134,8 +135,8 @@ Result<void> write_trace(const StepContext& step, const Tensor& x, PictureRows r
                          TraceRequest& trace) {
     if (!trace.memory) {
         trace.values = static_cast<std::size_t>(whole.elements());
-        KG_TRY(trace.memory,
-               step.parameters.device().allocate_pinned("trace " + trace.module, trace.values * sizeof(float)));
+        KG_TRY(trace.memory, step.placement.parameters->device().allocate_pinned("trace " + trace.module,
+                                                                                 trace.values * sizeof(float)));
     }
     KG_TRY(auto op, step.operators.get(conv::StoreFloatProblem{x.pixels() * x.channels, x.stored, Element::F32}));
     struct Data {

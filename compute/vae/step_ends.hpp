@@ -11,7 +11,6 @@ struct StepContext {
     graph::FrameGraph& frame;
     const NetworkDesc& network;
     const Placement& placement;
-    Parameters& parameters;
     const nn::Operators& operators;
     std::string band{};  ///< what the names of a band's passes end in
 

@@ -21,7 +21,6 @@ class StepDeclaration {
           list_(list),
           size_(size),
           placement_(resources.placement),
-          parameters_(resources.parameters),
           operators_(resources.operators),
           find_kept_(resources.find_kept),
           trace_(trace),
@@ -124,8 +123,8 @@ class StepDeclaration {
                 d.in = read(pass, x);
                 d.out = create(pass, name, tensor_of(extents_[norm.norm.output], list_.stored[norm.norm.output]));
             },
-            [op, gamma = value_or_note(parameters_.gamma(norm.norm.norm->key))](const Data& d,
-                                                                                accel::PassContext& lane) {
+            [op, gamma = value_or_note(placement_.parameters->gamma(norm.norm.norm->key))](const Data& d,
+                                                                                           accel::PassContext& lane) {
                 const auto input = read_only(addresses(lane, d.in));
                 const auto output = addresses(lane, d.out);
                 report(lane, op->enqueue(lane.stream(), lane.pass_name(),
@@ -277,7 +276,8 @@ class StepDeclaration {
         if (attention.norm) problem.norm_activation = attention.norm->activation;
         const Operator op = bind(problem, name);
         if (op == nullptr) return;
-        const float* gamma = attention.norm ? value_or_note(parameters_.gamma(attention.norm->norm->key)) : nullptr;
+        const float* gamma =
+            attention.norm ? value_or_note(placement_.parameters->gamma(attention.norm->norm->key)) : nullptr;
         struct Data {
             Tensor in, out, normed;
             graph::Buffer workspace;
@@ -403,8 +403,7 @@ class StepDeclaration {
     // ---- what they share -------------------------------------------------------------------------------------------
 
     StepContext context() const {
-        return {frame_,      network_,   placement_,
-                parameters_, operators_, band_ ? fmt::format(".band{}", band_->index) : ""};
+        return {frame_, network_, placement_, operators_, band_ ? fmt::format(".band{}", band_->index) : ""};
     }
 
     Tensor create(graph::PassBuilder& pass, const std::string& name, const Tensor& tensor) const {
@@ -481,7 +480,7 @@ class StepDeclaration {
                                          const std::string& norm_key) {
         conv::ConvProblem whole = problem;
         whole.h = whole_height;
-        auto found = parameters_.convolution(conv, problem, whole, channels, norm_key);
+        auto found = placement_.parameters->convolution(conv, problem, whole, channels, norm_key);
         if (found) return *found;
         note(std::move(found.error()), "");
         return nullptr;
@@ -504,7 +503,6 @@ class StepDeclaration {
     const StepList& list_;
     const StackSize& size_;
     const Placement placement_;
-    Parameters& parameters_;
     const nn::Operators& operators_;
     const FindKept& find_kept_;
     TraceRequest* trace_;
@@ -539,9 +537,10 @@ std::uint64_t input_bytes(const NetworkDesc& network, const StackSize& size, std
 Result<std::vector<graph::Buffer>> declare_step(graph::FrameGraph& frame, const NetworkDesc& network,
                                                 const StackSize& size, StepKind kind, const StepResources& resources,
                                                 const InputBuffer& input, const StepOutput& output) {
-    KG_TRY(const StepList list,
-           list_step(network, {size.height, size.width}, kind,
-                     [&](const conv::ConvProblem& problem) { return resources.parameters.method_of(problem); }));
+    const auto method_of = [&](const conv::ConvProblem& problem) {
+        return resources.placement.parameters->method_of(problem);
+    };
+    KG_TRY(const StepList list, list_step(network, {size.height, size.width}, kind, method_of));
     return StepDeclaration(frame, network, list, size, resources, output.trace).run(input, output);
 }
 

@@ -59,10 +59,9 @@ using FindKept = std::function<graph::Physical(const std::string& key, std::uint
 
 /// What the passes of a step are made of; all of it outlives the graph.
 struct StepResources {
-    Parameters& parameters;
+    Placement placement;
     const nn::Operators& operators;
     const FindKept& find_kept;
-    Placement placement{};
 };
 
 /// Contents of the graph that a step takes: [frames, c_in, h, w].

@@ -7,7 +7,8 @@ namespace kinetograph::accel {
 
 /// What a back end's folder gives, by backend() in its device.hpp.
 struct Backend {
-    std::string_view name;  ///< "cuda": the first word of its devices' names, and their DeviceInfo::kind
+    /// A literal, "cuda": the first word of its devices' names, and their DeviceInfo::kind.
+    std::string_view name;
     /// Its devices, as open() would describe them. Errors: NotFound (what is missing), what the driver says.
     Result<std::vector<DeviceInfo>> (*inspect)() = nullptr;
     /// Errors: as inspect(); OutOfRange (no device of that ordinal).
@@ -25,7 +26,5 @@ struct Backend {
 std::span<const Backend> backends();
 /// Null if there is none of that name.
 const Backend* find_backend(std::string_view name);
-/// The place in backends() of what has that name, which is its kg_device_kind.
-std::uint32_t backend_place(std::string_view name);
 
 }  // namespace kinetograph::accel

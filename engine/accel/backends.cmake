@@ -1,6 +1,6 @@
 # The back ends of accelerators: the CPU, then the others in the order in which `auto` tries them. A new one is its folder
-# and its line, at the end of the list: kg_device_kind counts them. The folder's CMakeLists.txt defines the library
-# accel_<folder>, its device.hpp declares accel::<folder>::backend() (backend.hpp).
+# and its line. The folder's CMakeLists.txt defines the library accel_<folder>, its device.hpp declares
+# accel::<folder>::backend() (backend.hpp).
 set(KINETOGRAPH_BACKENDS
     engine/accel/cpu
     engine/accel/cuda

@@ -67,10 +67,6 @@ const Backend* find_backend(std::string_view name) {
     return found == backends().end() ? nullptr : &*found;
 }
 
-std::uint32_t backend_place(std::string_view name) {
-    return static_cast<std::uint32_t>(find_backend(name) - backends().data());
-}
-
 std::string Availability::name() const { return fmt::format("{}:{}", kind, ordinal); }
 
 Result<std::unique_ptr<Device>> open(std::string_view device, const DeviceHooks& hooks) {

@@ -14,7 +14,6 @@ VERSION = 1  # KG_VERSION: 0.1
 OK, TIMEOUT, END = 0, 1, 2
 UNSUPPORTED, BUSY = -4, -10
 FOREVER = 2**64 - 1
-DEVICE_KINDS = ("cpu", "cuda", "hip")
 PRECISIONS = {"bf16": 0, "fp16": 1, "fp32": 2}
 HOST, DEVICE = 0, 1
 RGBA8, RGB32F, RGB16F = 0, 1, 5
@@ -78,9 +77,9 @@ class InstanceDesc(_Sized):
 
 
 class DeviceInfo(_Sized):
-    _fields_ = [("size", c_uint32), ("kind", c_uint32), ("ordinal", c_uint32), ("available", c_uint32),
-                ("name", c_char_p), ("product", c_char_p), ("situation", c_char_p), ("memory_bytes", c_uint64),
-                ("uuid", c_uint8 * 16)]
+    _fields_ = [("size", c_uint32), ("ordinal", c_uint32), ("available", c_uint32), ("unused", c_uint32),
+                ("kind", c_char_p), ("name", c_char_p), ("product", c_char_p), ("situation", c_char_p),
+                ("memory_bytes", c_uint64), ("uuid", c_uint8 * 16)]
 
 
 class WeightsDesc(_Sized):
@@ -103,9 +102,9 @@ class ModelDesc(_Sized):
 
 
 class ModelInfo(_Sized):
-    _fields_ = [("size", c_uint32), ("device_kind", c_uint32), ("device_ordinal", c_uint32), ("channels", c_uint32),
-                ("spatial_scale", c_uint32), ("frames_of_a_step", c_uint32), ("description", c_char_p),
-                ("device_product", c_char_p)]
+    _fields_ = [("size", c_uint32), ("device_ordinal", c_uint32), ("channels", c_uint32), ("spatial_scale", c_uint32),
+                ("frames_of_a_step", c_uint32), ("unused", c_uint32), ("device_kind", c_char_p),
+                ("description", c_char_p), ("device_product", c_char_p)]
 
 
 class Moment(ctypes.Structure):
@@ -142,9 +141,10 @@ class ClipInfo(_Sized):
 
 
 #: The structures by their names in kinetograph.h.
-STRUCTURES = {"kg_instance_desc": InstanceDesc, "kg_device_info": DeviceInfo, "kg_weights_desc": WeightsDesc, "kg_weights_info": WeightsInfo,
-              "kg_model_desc": ModelDesc, "kg_model_info": ModelInfo, "kg_moment": Moment, "kg_clip_desc": ClipDesc,
-              "kg_latents": Latents, "kg_frame": FrameRecord, "kg_clip_info": ClipInfo}
+STRUCTURES = {"kg_instance_desc": InstanceDesc, "kg_device_info": DeviceInfo, "kg_weights_desc": WeightsDesc,
+              "kg_weights_info": WeightsInfo, "kg_model_desc": ModelDesc, "kg_model_info": ModelInfo,
+              "kg_moment": Moment, "kg_clip_desc": ClipDesc, "kg_latents": Latents, "kg_frame": FrameRecord,
+              "kg_clip_info": ClipInfo}
 
 EachDevice = ctypes.CFUNCTYPE(None, c_void_p, POINTER(DeviceInfo))
 

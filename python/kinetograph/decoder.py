@@ -56,7 +56,7 @@ class Decoder:
         self._statistics = _statistics(source)
         info = _library.ModelInfo()
         check(library.kg_model_describe(made, byref(info)))
-        self.device_pair: tuple[str, int] = (_library.DEVICE_KINDS[info.device_kind], info.device_ordinal)
+        self.device_pair: tuple[str, int] = (info.device_kind.decode(), info.device_ordinal)
         #: Channels of latents; pixels of a frame per latent pixel, each way; frames per latent frame after the first.
         self.channels: int = info.channels
         self.spatial_scale: int = info.spatial_scale

@@ -32,9 +32,9 @@ Result<HostAllocator> allocator_of(const kg_instance_desc& desc) {
 kg_device_info info_of(const accel::Availability& found, const std::string& name) {
     kg_device_info info{};
     info.size = sizeof(info);
-    info.kind = accel::backend_place(found.kind);
     info.ordinal = found.ordinal;
     info.available = found.device ? 1 : 0;
+    info.kind = found.kind.data();
     info.name = name.c_str();
     info.product = found.device ? found.device->name.c_str() : "";
     info.situation = found.situation.c_str();

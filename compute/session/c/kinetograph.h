@@ -117,13 +117,12 @@ KG_API kg_result kg_stop_destroy(kg_stop* stop);
 
 /* ---- Devices that decode ----------------------------------------------------------------------------------------- */
 
-typedef enum kg_device_kind { KG_DEVICE_CPU = 0, KG_DEVICE_CUDA = 1, KG_DEVICE_HIP = 2 } kg_device_kind;
-
 typedef struct kg_device_info {
     uint32_t size;
-    uint32_t kind;
     uint32_t ordinal;      /* among the devices of its kind */
     uint32_t available;    /* 0: there is none of this kind, `situation` says why */
+    uint32_t unused;
+    const char* kind;      /* the API that serves it: "cpu", "cuda", "hip"; libraries may have more */
     const char* name;      /* what kg_model_desc.device takes: "cuda:1" */
     const char* product;   /* "NVIDIA H200"; "" if not available */
     const char* situation; /* what serves it, or what is missing, in a sentence */
@@ -269,11 +268,12 @@ typedef struct kg_model_desc {
 
 typedef struct kg_model_info {
     uint32_t size;
-    uint32_t device_kind;
     uint32_t device_ordinal;
     uint32_t channels;          /* of latents */
     uint32_t spatial_scale;     /* pixels of a frame for one pixel of a latent, in each direction */
     uint32_t frames_of_a_step;  /* the most frames that one latent frame becomes; a clip's first becomes one frame */
+    uint32_t unused;
+    const char* device_kind;    /* kg_device_info.kind */
     const char* description;    /* "vae.safetensors · bf16 · NVIDIA H200" */
     const char* device_product; /* "NVIDIA H200" */
 } kg_model_info;

@@ -109,11 +109,11 @@ kg_weights_info info_of(const vae::Checkpoint& checkpoint) {
 kg_model_info info_of(const Model& model) {
     const vae::StepFrames of_a_pixel = model.frames_of({1, 1});
     kg_model_info info{};
-    info.device_kind = accel::backend_place(model.session->device().info().kind);
     info.device_ordinal = model.ordinal;
     info.channels = static_cast<std::uint32_t>(model.session->model()->channels());
     info.spatial_scale = static_cast<std::uint32_t>(of_a_pixel.height);
     info.frames_of_a_step = static_cast<std::uint32_t>(of_a_pixel.most);
+    info.device_kind = model.session->device().info().kind.data();
     info.description = model.session->description().c_str();
     info.device_product = model.session->device().info().name.c_str();
     return info;

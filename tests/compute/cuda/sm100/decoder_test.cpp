@@ -123,7 +123,7 @@ Passes declared(accel::Device& device, const NetworkDesc& network, const StackSi
     graph::FrameGraph frame;
     const graph::Buffer latents =
         frame.import_buffer("latents", {input_bytes(network, size, 1), 16, graph::MemoryDomain::Accelerator}, {});
-    const auto made = declare_step(frame, network, size, kind, {parameters, *operators, find}, latents,
+    const auto made = declare_step(frame, network, size, kind, {{.parameters = &parameters}, *operators, find}, latents,
                                    StepOutput{FrameFormat::Float32});
     EXPECT_TRUE(made) << made.error().message;
     Passes passes;

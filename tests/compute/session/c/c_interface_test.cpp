@@ -40,7 +40,7 @@ TEST_F(CInterface, DescribesWeightsModelAndClip) {
     EXPECT_EQ(weights.latents_std[15], 1.0F);
     auto model = sized<kg_model_info>();
     ASSERT_EQ(kg_model_describe(model_.get(), &model), KG_OK);
-    EXPECT_EQ(model.device_kind, KG_DEVICE_CPU);
+    EXPECT_STREQ(model.device_kind, "cpu");
     EXPECT_EQ(model.spatial_scale, 8U);
     EXPECT_EQ(model.frames_of_a_step, 4U);
     EXPECT_EQ(std::string(model.description).rfind("synthetic:wan2.1,dim=2 · fp32 · ", 0), 0U) << model.description;
