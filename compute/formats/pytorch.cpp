@@ -5,6 +5,7 @@
 #include <kinetograph/compute/formats/pytorch/archive.hpp>
 #include <kinetograph/compute/formats/pytorch/unpickler.hpp>
 #include <kinetograph/compute/formats/tensor_source.hpp>
+#include <kinetograph/compute/tensor/copy_in_order.hpp>
 #include <kinetograph/compute/tensor/file_contents.hpp>
 #include <kinetograph/compute/tensor/quoted_name.hpp>
 #include <kinetograph/engine/base/host_memory.hpp>
@@ -92,7 +93,8 @@ class Tensors {
         std::byte* to = copy->bytes().data();
         for (const Scattered& each : scattered_) {
             tensor::TensorView& view = tensors_[each.index].view;
-            KG_CHECK(copy_in_order(*each.tensor, view, to, options.limits));
+            KG_CHECK(tensor::copy_in_order(view.data, view.shape, each.tensor->strides,
+                                           tensor::bytes_per_element(view.dtype), to, file_, options.limits));
             view.data = std::exchange(to, to + view.bytes);
         }
         owners.push_back(copy);
@@ -141,22 +143,6 @@ class Tensors {
             dense *= tensor.shape[axis];
         }
         return true;
-    }
-
-    /// `view` begins with the tensor's first element in its storage.
-    Result<void> copy_in_order(const PickledTensor& tensor, const tensor::TensorView& view, std::byte* to,
-                               const CallLimits& limits) const {
-        constexpr std::uint64_t kPiece = 16U << 20U;  // a multiple of every element's size
-        const std::uint64_t size = tensor::bytes_per_element(view.dtype);
-        std::vector<std::int64_t> at(tensor.shape.size());
-        for (std::uint64_t i = 0; i < view.bytes; i += size) {
-            if (i % kPiece == 0) KG_CHECK(limits.check(file_));
-            std::int64_t from = 0;
-            for (std::size_t axis = 0; axis < at.size(); ++axis) from += at[axis] * tensor.strides[axis];
-            std::memcpy(to + i, view.data + static_cast<std::uint64_t>(from) * size, size);
-            for (std::size_t axis = at.size(); axis-- > 0 && ++at[axis] == tensor.shape[axis];) at[axis] = 0;
-        }
-        return {};
     }
 
     struct Scattered {

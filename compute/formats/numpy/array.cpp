@@ -1,4 +1,5 @@
 #include <kinetograph/compute/formats/numpy/array.hpp>
+#include <kinetograph/compute/tensor/copy_in_order.hpp>
 #include <kinetograph/compute/tensor/quoted_name.hpp>
 #include <kinetograph/engine/base/host_memory.hpp>
 
@@ -97,29 +98,17 @@ std::optional<DType> dtype_of(std::string_view descr) {
     return found == kKnown.end() ? std::nullopt : std::optional(found->dtype);
 }
 
-/// The elements at `from` in C order and little-endian at `to`.
-Result<void> put_in_order(const Header& header, std::size_t size, bool swaps, std::byte* to, const std::string& file,
-                          const CallLimits& limits) {
-    constexpr std::uint64_t kBetweenLooks = 1U << 20U;
+/// In elements, by axis.
+std::vector<std::int64_t> strides_of(const Header& header) {
     const std::size_t axes = header.shape.size();
-    std::vector<std::uint64_t> strides(axes);
-    std::uint64_t stride = 1;
+    std::vector<std::int64_t> strides(axes);
+    std::int64_t stride = 1;
     for (std::size_t i = 0; i < axes; ++i) {
         const std::size_t axis = header.fortran_order ? i : axes - 1 - i;
         strides[axis] = stride;
-        stride *= static_cast<std::uint64_t>(header.shape[axis]);
+        stride *= header.shape[axis];
     }
-    std::vector<std::int64_t> at(axes);
-    for (std::uint64_t i = 0; i < stride; ++i) {
-        if (i % kBetweenLooks == 0) KG_CHECK(limits.check(file));
-        std::uint64_t from = 0;
-        for (std::size_t axis = 0; axis < axes; ++axis) from += static_cast<std::uint64_t>(at[axis]) * strides[axis];
-        std::byte* const element = to + i * size;
-        std::memcpy(element, header.data.data() + from * size, size);
-        if (swaps) std::reverse(element, element + size);
-        for (std::size_t axis = axes; axis-- > 0 && ++at[axis] == header.shape[axis];) at[axis] = 0;
-    }
-    return {};
+    return strides;
 }
 
 }  // namespace
@@ -151,8 +140,11 @@ Result<tensor::NamedTensor> read_array(std::span<const std::byte> contents, std:
         return fail(ErrorCode::OutOfMemory, "{}: {} bytes to put elements in order, {} bytes of memory are free", file,
                     bytes, free);
     const auto copy = std::make_shared<const HostPages>(std::move(*pages));
-    KG_CHECK(put_in_order(*header, size, swaps, copy->bytes().data(), file, options.limits));
-    array.view.data = copy->bytes().data();
+    const std::span<std::byte> ordered = copy->bytes();
+    KG_CHECK(tensor::copy_in_order(header->data.data(), header->shape, strides_of(*header), size, ordered.data(), file,
+                                   options.limits));
+    for (std::uint64_t i = 0; swaps && i < bytes; i += size) std::reverse(&ordered[i], &ordered[i] + size);
+    array.view.data = ordered.data();
     owners.push_back(copy);
     return array;
 }
