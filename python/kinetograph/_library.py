@@ -115,7 +115,7 @@ class Moment(ctypes.Structure):
 class ClipDesc(_Sized):
     _fields_ = [("size", c_uint32), ("storage", c_uint32), ("format", c_uint32), ("slots", c_uint32),
                 ("loop", c_uint32), ("batch_item", c_uint32), ("fps", c_double), ("stop", c_void_p),
-                ("tensor", c_char_p)]
+                ("tensor", c_char_p), ("axes", c_char_p)]
 
 
 class Latents(_Sized):

@@ -92,18 +92,20 @@ class Decoder:
 
     def open(self, path: str | os.PathLike[str], *, dtype: str = "uint8", layout: str = "HWC",
              device: Any = None, timeout: float | None = None, fps: float | None = None, tensor: str | None = None,
-             batch_item: int | None = None) -> Stream:
+             batch_item: int | None = None, axes: str | None = None) -> Stream:
         """The frames of a latents file, decoded ahead of its reader.
 
         timeout     seconds that opening may take
         fps         frames a second; None: the file's, else that of the family's videos
         tensor      the one with the latents; None: by the usual names, or the only one that fits
         batch_item  of a batch, the clip to decode, from 0
+        axes        their order in the tensor, "BTChw"; None: that which has the decoder's channels
         """
         if batch_item is not None and not 0 <= batch_item < 1 << 31:
             raise InvalidArgument(f"batch_item is the number of a clip, from 0, and not {batch_item!r}")
         chosen = {"tensor": None if tensor is None else tensor.encode(),
-                  "batch_item": 0 if batch_item is None else batch_item + 1}
+                  "batch_item": 0 if batch_item is None else batch_item + 1,
+                  "axes": None if axes is None else axes.encode()}
         return Stream(self, dtype, layout, 1, _rate(fps), self._frames_on_device(device), os.fspath(path), timeout,
                       chosen)
 

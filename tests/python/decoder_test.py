@@ -120,6 +120,10 @@ def test_a_file_of_latents_is_read_as_tools_write_it(decoder, tmp_path):
     with decoder.open(path, batch_item=1, fps=30) as stream:
         assert (numpy.stack([numpy.array(frame) for frame in stream]) == wanted).all()
         assert stream.stats()["fps"] == 30
+    with decoder.open(path, batch_item=1, axes="BTChw") as stream:
+        assert (numpy.array(next(iter(stream))) == wanted[0]).all()
+    with pytest.raises(kg.InvalidArgument, match='axes "BTCxy": wanted the letters C, h and w'):
+        decoder.open(path, batch_item=1, axes="BTCxy")
     with pytest.raises(kg.InvalidArgument, match="are a batch of 2"):
         decoder.open(path)
     with pytest.raises(kg.NotFound, match='no tensor "other" in it, but "samples", "mask"'):

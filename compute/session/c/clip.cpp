@@ -96,6 +96,7 @@ Result<ClipOptions> ClipOptions::of(const kg_clip_desc& desc) {
     KG_TRY_IN("kg_clip_desc.stop", options.stream.limits, limits_of(desc.stop));
     if (desc.fps > 0.0) options.stream.fps = desc.fps;
     if (desc.tensor != nullptr) options.stream.latents.tensor = desc.tensor;
+    if (desc.axes != nullptr) options.stream.latents.axes = desc.axes;
     if (desc.batch_item > 0) options.stream.latents.batch_item = desc.batch_item - 1;
     return options;
 }

@@ -341,6 +341,7 @@ typedef struct kg_clip_desc {
     double fps;          /* 0.01 to 1000, for kg_frame.presentation_ns; 0: the file's, else the family's */
     kg_stop* stop;       /* of kg_clip_create and kg_clip_open; NULL: none */
     const char* tensor;  /* of a file, the one with the latents; NULL: by the usual names, or the only one that fits */
+    const char* axes;    /* their order in it, "BTChw"; NULL: that which has the checkpoint's channels */
 } kg_clip_desc;
 
 /* A clip whose latents the application pushes: frames of latent_height x latent_width latent pixels. Errors:

@@ -223,6 +223,10 @@ TEST_F(CInterface, OpensATensorOfABatchAtARateAndSaysWhatItAssumed) {
     EXPECT_SENTENCE(kg_clip_open(model_.get(), path.c_str(), &desc, &opened), KG_ERROR_INVALID_ARGUMENT,
                     "batch item 2: latents [2, 1, 16, 1, 2] are a batch of 2");
     desc.batch_item = 2;
+    desc.axes = "BhwCT";
+    EXPECT_SENTENCE(kg_clip_open(model_.get(), path.c_str(), &desc, &opened), KG_ERROR_INVALID_ARGUMENT,
+                    "[B, h, w, C, T]");
+    desc.axes = nullptr;
     desc.fps = 30;
     log_.clear();
     ASSERT_EQ(kg_clip_open(model_.get(), path.c_str(), &desc, &opened), KG_OK) << kg_last_error();
