@@ -60,11 +60,12 @@ kinetograph_install_headers(
     engine/accel/open.hpp
     engine/base/replacing_file.hpp
     engine/graph/host_lane.hpp
+    engine/interop/shared_buffer.hpp
     engine/profile/report.hpp
     engine/profile/statistics.hpp
     engine/profile/trace.hpp)
 if(KINETOGRAPH_HAS_VULKAN)
-    kinetograph_install_headers(engine/vulkan/graph_memory.hpp)
+    kinetograph_install_headers(engine/vulkan/device.hpp engine/vulkan/graph_memory.hpp)
 endif()
 if(KINETOGRAPH_BUILD_VIEWER)
     kinetograph_install_headers(

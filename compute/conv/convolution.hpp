@@ -1,6 +1,7 @@
 // Convolution: a ConvProblem bound to a device and its parameters, which can be enqueued any number of times.
 #pragma once
 
+#include <kinetograph/compute/conv/sums.hpp>
 #include <kinetograph/compute/conv/weights.hpp>
 #include <kinetograph/compute/tensor/tensor.hpp>
 #include <kinetograph/engine/accel/accelerator.hpp>
@@ -12,13 +13,6 @@
 #include <string>
 
 namespace kinetograph::conv {
-
-/// Which summation methods dispatch may choose.
-enum class Sums : std::uint8_t {
-    Exact,  ///< products of the operands as given, summed in float32 and rounded once; the bits of a frame do not
-            ///< depend on how many frames a call computes
-    Fast,   ///< also Winograd's, whose error is about a quarter larger (Rounding::Operands)
-};
 
 /// When parameters are packed and uploaded.
 enum class Packing : std::uint8_t {

@@ -1,6 +1,7 @@
 // Family: everything specific to one kind of VAE. Each is one source of this folder, which the build picks up.
 #pragma once
 
+#include <kinetograph/compute/families/latent_statistics.hpp>
 #include <kinetograph/compute/nn/network.hpp>
 
 #include <optional>
@@ -10,11 +11,6 @@
 #include <vector>
 
 namespace kinetograph::families {
-
-/// One value per latent channel: z * std + mean undoes the normalisation of latents.
-struct LatentStatistics {
-    std::vector<float> mean, std;
-};
 
 /// The sizes that a checkpoint's shapes determine.
 struct Widths {

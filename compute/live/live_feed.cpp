@@ -1,6 +1,7 @@
 #include <kinetograph/compute/live/live_feed.hpp>
 
 #include <kinetograph/compute/tensor/quoted_name.hpp>
+#include <kinetograph/compute/vae/model.hpp>
 #include <kinetograph/engine/base/exceptions.hpp>
 
 #include <pthread.h>

@@ -1,5 +1,6 @@
 #include <kinetograph/compute/session/previewed_session.hpp>
 
+#include <kinetograph/compute/vae/checkpoint.hpp>
 #include <kinetograph/engine/base/exceptions.hpp>
 
 #include <algorithm>

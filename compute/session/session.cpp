@@ -3,10 +3,10 @@
 #include <kinetograph/compute/conv/ceiling.hpp>
 #include <kinetograph/compute/nn/operators.hpp>
 #include <kinetograph/compute/stream/step_loop.hpp>
+#include <kinetograph/compute/vae/model.hpp>
+#include <kinetograph/engine/accel/device_watch.hpp>
 #include <kinetograph/engine/accel/open.hpp>
 #include <kinetograph/engine/interop/bridge.hpp>
-#include <kinetograph/engine/vulkan/device.hpp>
-#include <kinetograph/engine/vulkan/instance.hpp>
 
 namespace kinetograph::session {
 
@@ -42,6 +42,8 @@ Result<std::unique_ptr<accel::Device>> open_device(const std::string& name, cons
     return fail(std::move(device.error()), "lane " + name);
 }
 
+Session::~Session() = default;
+
 Result<std::unique_ptr<Session>> Session::open(const std::string& weights, const SessionOptions& options) {
     KG_TRY(const auto checkpoint,
            vae::Checkpoint::open(weights, {options.hooks.host, options.limits}, options.checkpoint));
@@ -54,7 +56,9 @@ Result<std::unique_ptr<Session>> Session::open(const vae::Checkpoint& checkpoint
     std::unique_ptr<Session> session(new Session);
     session->recorder_ = options.recorder;
     if (options.display != nullptr) session->display_ = {std::shared_ptr<void>(), options.display};  // the caller's
-    if (options.vulkan) KG_CHECK(session->adopt(*options.vulkan));
+    if (options.vulkan) {
+        KG_TRY(session->display_, vulkan::adopt_display(*options.vulkan));
+    }
     session->device_ = options.accelerator;
     const accel::MemoryBudget& budget = options.hooks.budget;
     if (!session->device_) {
@@ -88,17 +92,10 @@ void Session::record_ceiling() const {
         device_->log().warn("no rooflines: {}", ceiling.error().message);
 }
 
-Result<void> Session::adopt(const ApplicationVulkan& application) {
-    instance_ = vulkan::Instance::adopt(application.instance, application.get_instance_proc_addr);
-    KG_TRY(display_, vulkan::Device::adopt(*instance_, application.device));
-    return {};
-}
-
 /// Makes the bridge of one stream: what lies between two devices belongs to one graph at a time. It keeps both devices.
 Result<std::shared_ptr<interop::Bridge>> Session::connect(interop::FrameStorage storage) const {
     struct Connected {
-        std::shared_ptr<const vulkan::Instance> instance;
-        std::shared_ptr<const vulkan::Device> display;
+        std::shared_ptr<const vulkan::Display> display;
         std::shared_ptr<accel::Device> device;
         std::unique_ptr<interop::Bridge> bridge;
     };
@@ -107,7 +104,7 @@ Result<std::shared_ptr<interop::Bridge>> Session::connect(interop::FrameStorage 
     if (storage == interop::FrameStorage::Image && bridge->choice().topology == interop::Topology::Headless)
         return fail(ErrorCode::Unsupported, "{}",
                     display_ ? bridge->choice().reason : "frames as images: the session was opened without Vulkan");
-    auto connected = std::make_shared<Connected>(Connected{instance_, display_, device_, std::move(bridge)});
+    auto connected = std::make_shared<Connected>(Connected{display_, device_, std::move(bridge)});
     return std::shared_ptr<interop::Bridge>(connected, connected->bridge.get());
 }
 

@@ -2,36 +2,31 @@
 #pragma once
 
 #include <kinetograph/compute/stream/latent_queue.hpp>
-#include <kinetograph/compute/vae/model.hpp>
+#include <kinetograph/compute/vae/model_options.hpp>
 #include <kinetograph/compute/vae/step_options.hpp>
-#include <kinetograph/engine/accel/device_watch.hpp>
+#include <kinetograph/engine/accel/accelerator.hpp>
 #include <kinetograph/engine/vulkan/adopted_device.hpp>
-#ifndef KINETOGRAPH_WITHOUT_VULKAN
-#include <kinetograph/engine/vulkan/device.hpp>
-#include <kinetograph/engine/vulkan/instance.hpp>
-#endif
 
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
 
+namespace kinetograph::accel {
+class DeviceWatch;
+}
 namespace kinetograph::interop {
 class Bridge;
 }
+namespace kinetograph::vae {
+class Checkpoint;
+class Model;
+}  // namespace kinetograph::vae
 namespace kinetograph::vulkan {
-class Device;
-class Instance;
-}  // namespace kinetograph::vulkan
+class Display;
+}
 
 namespace kinetograph::session {
-
-/// An application's own Vulkan. The application stays the owner; all of it outlives the session and its streams.
-struct ApplicationVulkan {
-    VkInstance instance = nullptr;  ///< made for Vulkan 1.3 or newer
-    PFN_vkGetInstanceProcAddr get_instance_proc_addr = nullptr;
-    vulkan::AdoptedDevice device;
-};
 
 struct SessionOptions {
     /// The device that decodes, as accel::open takes it: "cpu", "cuda", "hip:1"; "auto": a GPU for which this build has
@@ -42,10 +37,12 @@ struct SessionOptions {
     /// allocator, but takes a budget that is given here.
     accel::DeviceHooks hooks{};
     vae::ModelOptions model{};
-    vae::CheckpointChoices checkpoint{};        ///< of open() by a name
-    std::optional<ApplicationVulkan> vulkan{};  ///< frames may be images of this device
-    const vulkan::Device* display = nullptr;    ///< or of this one, which outlives the session and its streams
-    profile::Recorder* recorder = nullptr;      ///< of every pass; outlives the session and its streams
+    vae::CheckpointChoices checkpoint{};  ///< of open() by a name
+    /// Frames may be images of this device: the application stays its owner, and all of it outlives the session and its
+    /// streams.
+    std::optional<vulkan::ApplicationVulkan> vulkan{};
+    const vulkan::Display* display = nullptr;  ///< or of this one, which outlives the session and its streams
+    profile::Recorder* recorder = nullptr;     ///< of every pass; outlives the session and its streams
     /// open() measures the device's peak rates for the recorder, which takes a tenth of a second.
     bool measure_ceiling = false;
     /// Counts the device's clocks, power and memory in the recorder, four times a second on a thread of its own.
@@ -71,7 +68,7 @@ class Session {
     static Result<std::unique_ptr<Session>> open(const vae::Checkpoint& checkpoint, const SessionOptions& options = {});
     Session(const Session&) = delete;
     Session& operator=(const Session&) = delete;
-    ~Session() = default;
+    ~Session();
 
     /// Decodes a clip ahead of its reader, on a thread of its own; the device's log gets the notes about a file.
     /// Without a recorder of their own, streams have the session's. Errors: those of vae::Latents::open;
@@ -95,14 +92,12 @@ class Session {
 
   private:
     Session() = default;
-    Result<void> adopt(const ApplicationVulkan& application);
     void record_ceiling() const;
     Result<std::shared_ptr<interop::Bridge>> connect(interop::FrameStorage storage) const;
     vae::StepOptions complete(vae::StepOptions options) const;
 
     std::string description_;
-    std::shared_ptr<const vulkan::Instance> instance_;  ///< of the application's device
-    std::shared_ptr<const vulkan::Device> display_;     ///< null without Vulkan
+    std::shared_ptr<const vulkan::Display> display_;  ///< null without Vulkan
     std::shared_ptr<accel::Device> device_;
     std::shared_ptr<vae::Model> model_;
     vae::LatentsWanted wanted_;

@@ -1,11 +1,5 @@
 #include <kinetograph/compute/stream/frame_output.hpp>
 
-#include <kinetograph/engine/vulkan/api.hpp>
-#include <kinetograph/engine/vulkan/device.hpp>
-#include <kinetograph/engine/vulkan/graph_memory.hpp>
-#include <kinetograph/engine/vulkan/memory_pool.hpp>
-#include <kinetograph/engine/vulkan/vk_result.hpp>
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -49,20 +43,6 @@ std::uint64_t shown(const interop::Bridge& bridge, const vae::StepFrames& frames
     return count * frame_bytes(frames, options.format);
 }
 
-struct CopyData {
-    std::vector<graph::Buffer> pixels;
-    std::vector<graph::Image> images;
-};
-
-void copy_to_image(const vulkan::BufferRange& from, const vulkan::Image& image, vulkan::PassContext& context) {
-    VkBufferImageCopy region{};
-    region.bufferOffset = from.offset;
-    region.imageSubresource = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 0, 1};
-    region.imageExtent = {image.desc().width, image.desc().height, 1};
-    context.table().vkCmdCopyBufferToImage(context.commands(), from.buffer, image.handle(),
-                                           VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL, 1, &region);
-}
-
 }  // namespace
 
 Result<std::unique_ptr<FrameOutput>> FrameOutput::create(interop::Bridge& bridge, const vae::StepFrames& frames,
@@ -86,11 +66,7 @@ FrameOutput::~FrameOutput() = default;
 /// Checked before anything is allocated: drivers move memory to the host rather than refuse it.
 Result<void> FrameOutput::check_shown(std::uint32_t slots) const {
     if (shown_bytes_ == 0 || bridge_.display() == nullptr) return {};
-    const vulkan::Device& display = *bridge_.display();
-    const std::uint64_t free = display.memory().bytes_free(vulkan::MemoryUse::DeviceLocal);
-    if (shown_bytes_ <= free) return {};
-    return fail(ErrorCode::OutOfMemory, "{}: {} frames need {}, {} are free", display.report().name, slots,
-                vulkan::human_bytes(shown_bytes_), vulkan::human_bytes(free));
+    return bridge_.display()->check_free(shown_bytes_, fmt::format("{} frames", slots));
 }
 
 /// The ring, then the lane and the memory of copies; a flag for each slot, because each may hold a frame of another
@@ -118,7 +94,7 @@ Result<void> FrameOutput::make(const vae::StepFrames& frames, const vae::StepOpt
 }
 
 Result<void> FrameOutput::make_image_copies(std::int64_t frames, profile::Recorder* recorder) {
-    KG_TRY(copying_, vulkan::VulkanLane::create(*bridge_.display(), copy_lane_, recorder, bridge_.lane_sharing()));
+    KG_TRY(copying_, bridge_.display()->create_lane(copy_lane_, recorder, bridge_.lane_sharing()));
     KG_TRY(copier_, graph::Executor::create({.lanes = {copying_.get()},
                                              .memory = {},
                                              .compile = {.topology = bridge_.lane_topology()},
@@ -205,19 +181,9 @@ void FrameOutput::declare(ImageCopies& copies) {
             pixels_[i]->physical()));
         copies.images.push_back(ring_->import_image(copies.frame, slots_[i]));
     }
-    const CopyData& copied = copies.frame.add_pass<CopyData>(
-        "frames to images", copy_lane_,
-        [&](graph::PassBuilder& pass, CopyData& data) {
-            for (std::size_t i = 0; i < slots_.size(); ++i) {
-                data.pixels.push_back(pass.read(copies.pixels[i], graph::Access::TransferRead));
-                data.images.push_back(pass.write(copies.images[i], graph::Access::TransferWrite));
-            }
-        },
-        [](const CopyData& data, vulkan::PassContext& context) {
-            for (std::size_t i = 0; i < data.images.size(); ++i)
-                copy_to_image(context.range(data.pixels[i]), context.image(data.images[i]), context);
-        });
-    for (const graph::Image image : copied.images) ring_->declare_handover(copies.frame, image, copy_lane_);
+    for (const graph::Image image :
+         bridge_.display()->copy_to_images(copies.frame, copy_lane_, copies.pixels, copies.images))
+        ring_->declare_handover(copies.frame, image, copy_lane_);
 }
 
 Result<graph::Point> FrameOutput::copy_to_images(const graph::Point& written) {
@@ -226,7 +192,7 @@ Result<graph::Point> FrameOutput::copy_to_images(const graph::Point& written) {
     if (added) declare(copies);
     for (std::size_t i = 0; i < slots_.size(); ++i) {
         copies.frame.rebind(copies.pixels[i], pixels_[i]->physical(), written);
-        copies.frame.rebind(copies.images[i], vulkan::physical_of(*slots_[i].image), reusable(i));
+        copies.frame.rebind(copies.images[i], ring_->physical_of(slots_[i]), reusable(i));
     }
     KG_CHECK(copier_->execute(copies.frame));
     copied_ = copier_->ready(copies.images.back());

@@ -5,7 +5,6 @@
 #include <kinetograph/compute/vae/stack_memory.hpp>
 #include <kinetograph/compute/vae/step_options.hpp>
 #include <kinetograph/engine/interop/frame_ring.hpp>
-#include <kinetograph/engine/vulkan/lane.hpp>
 
 #include <map>
 #include <memory>
@@ -41,7 +40,7 @@ class FrameOutput {
     interop::FrameRing& ring() { return *ring_; }
     const interop::FrameRing& ring() const { return *ring_; }
     /// The Vulkan lane of the copies to images; null without such.
-    vulkan::VulkanLane* copying() { return copying_.get(); }
+    vulkan::DisplayLane* copying() { return copying_.get(); }
 
     /// Holds slots for the next step, kept from call to call until there are enough. False if `timeout` passes first.
     bool acquire(std::size_t frames, Nanoseconds timeout);
@@ -104,7 +103,7 @@ class FrameOutput {
     const std::uint64_t shown_bytes_;
     graph::MemoryDomain domain_ = graph::MemoryDomain::Shared;
     std::unique_ptr<interop::FrameRing> ring_;
-    std::unique_ptr<vulkan::VulkanLane> copying_;                 ///< null unless slots are images
+    std::unique_ptr<vulkan::DisplayLane> copying_;                ///< null unless slots are images
     std::vector<std::unique_ptr<interop::SharedBuffer>> pixels_;  ///< of a step, before they are copied to images
     std::map<std::size_t, ImageCopies> image_copies_;             ///< [frames of a step]
     std::unique_ptr<graph::Executor> copier_;                     ///< of the copies to images

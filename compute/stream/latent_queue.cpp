@@ -1,5 +1,6 @@
 #include <kinetograph/compute/stream/latent_queue.hpp>
 #include <kinetograph/compute/stream/step_loop.hpp>
+#include <kinetograph/compute/vae/model.hpp>
 
 #include <algorithm>
 #include <cstring>

@@ -3,12 +3,16 @@
 
 #include <kinetograph/compute/stream/frame_source.hpp>
 #include <kinetograph/compute/stream/latent_feed.hpp>
-#include <kinetograph/compute/vae/model.hpp>
+#include <kinetograph/compute/vae/step_shape.hpp>
 #include <kinetograph/engine/base/thread_safety.hpp>
 
 #include <deque>
 #include <span>
 #include <vector>
+
+namespace kinetograph::vae {
+class Model;
+}
 
 namespace kinetograph::stream {
 

@@ -1,7 +1,6 @@
 #include <kinetograph/compute/stream/step_loop.hpp>
 
 #include <kinetograph/engine/base/exceptions.hpp>
-#include <kinetograph/engine/vulkan/device.hpp>
 
 #include <pthread.h>
 
@@ -128,7 +127,7 @@ StepLoop::~StepLoop() {
     if (feed_) feed_->attach(nullptr);
     if (thread_.joinable()) thread_.join();
     if (!stepper_) return;
-    const vulkan::Device* display = bridge_->display();
+    const vulkan::Display* display = bridge_->display();
     const bool stands_still = display != nullptr && display->losses().gave_up();  // what it reads it may read for ever
     const auto is_read = [&](const interop::TimelinePoint& read) { return is_over(read, graph::kPatience); };
     if (stands_still || !std::ranges::all_of(stepper_->ring().reusable(), is_read)) {

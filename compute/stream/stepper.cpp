@@ -1,7 +1,6 @@
 #include <kinetograph/compute/stream/stepper.hpp>
 
 #include <kinetograph/engine/graph/bounded_wait.hpp>
-#include <kinetograph/engine/vulkan/device.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -16,10 +15,8 @@ graph::Physical physical_of(const LatentFrame& latent) {
 }
 
 /// On a queue that also draws, a copy that waits for the decoder would delay later pictures.
-vae::Copies copies_on(const vulkan::Device* display, graph::Lane lane) {
-    const bool draws =
-        display != nullptr && display->queue(lane).handle == display->queue(graph::Lane::Graphics).handle;
-    return draws ? vae::Copies::OnceDecoded : vae::Copies::Ahead;
+vae::Copies copies_on(const vulkan::Display* display, graph::Lane lane) {
+    return display != nullptr && display->draws_on(lane) ? vae::Copies::OnceDecoded : vae::Copies::Ahead;
 }
 
 vae::StepOptions complete(vae::StepOptions options, const interop::Bridge& bridge) {
@@ -138,7 +135,7 @@ Result<void> Stepper::wait_until_decoded(const vae::EnqueuedStep& step) {
     for (bool reached = false; !reached;) {
         KG_TRY(reached, runner_->lane().wait(done, kPoll));
         if (reached || !gives_up_ || !gives_up_()) continue;
-        last_ = {VK_NULL_HANDLE, runner_->lane().timeline(), done};
+        last_ = {nullptr, runner_->lane().timeline(), done};
         return fail(ErrorCode::Cancelled, "a step was cancelled before its frames were copied");
     }
     return {};
@@ -194,7 +191,7 @@ Result<void> Stepper::enqueue(const LatentFrame& latent) {
 }
 
 Result<void> Stepper::publish(const vae::EnqueuedStep& step, const graph::Point& point) {
-    interop::TimelinePoint ready{VK_NULL_HANDLE, point.timeline, point.value};
+    interop::TimelinePoint ready{nullptr, point.timeline, point.value};
     // Frames in host memory are waited for on the timeline of their own device: no other API has to see it.
     if (ring().desc().storage != interop::FrameStorage::Host) {
         KG_TRY(ready, bridge_.export_point(point));

@@ -4,7 +4,7 @@
 #include <kinetograph/compute/families/family.hpp>
 #include <kinetograph/compute/formats/tensor_source.hpp>
 #include <kinetograph/compute/tensor/safetensors.hpp>
-#include <kinetograph/compute/vae/note.hpp>
+#include <kinetograph/compute/vae/model_options.hpp>
 
 #include <functional>
 #include <memory>
@@ -13,12 +13,6 @@
 namespace kinetograph::vae {
 
 enum class KeyNaming : std::uint8_t { Original, Diffusers };
-
-/// What the person who opens a checkpoint says about it.
-struct CheckpointChoices {
-    std::string family{};      ///< "lighttaew2.1"; empty: by its tensors, class, name and widths
-    std::string statistics{};  ///< of its latents, as chosen_statistics() takes them; empty: the file's, the family's
-};
 
 /// A decoder's parameters: read-only, names are the family's own ("decoder.upsamples.3.time_conv.weight"). Copies share
 /// them.

@@ -1,8 +1,8 @@
 // Latents: a clip's latent frames, checked when they are read.
 #pragma once
 
-#include <kinetograph/compute/families/family.hpp>
-#include <kinetograph/compute/tensor/safetensors.hpp>
+#include <kinetograph/compute/families/latent_statistics.hpp>
+#include <kinetograph/compute/tensor/file_contents.hpp>
 #include <kinetograph/compute/vae/note.hpp>
 
 #include <optional>

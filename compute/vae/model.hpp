@@ -2,7 +2,7 @@
 #pragma once
 
 #include <kinetograph/compute/vae/checkpoint.hpp>
-#include <kinetograph/compute/vae/latents.hpp>
+#include <kinetograph/compute/vae/model_options.hpp>
 #include <kinetograph/compute/vae/stack_memory.hpp>
 #include <kinetograph/compute/vae/step_graph.hpp>
 #include <kinetograph/engine/base/thread_safety.hpp>
@@ -12,18 +12,6 @@
 #include <string>
 
 namespace kinetograph::vae {
-
-enum class Precision : std::uint8_t { Fp32, Bf16, Fp16 };
-std::string_view to_string(Precision precision);
-
-struct ModelOptions {
-    Precision precision = Precision::Bf16;
-    conv::Sums sums = conv::Sums::Exact;
-    /// A method of convolution to take wherever it is open, even if another ranks higher. Empty: none.
-    std::string preferred_backend{};
-    LatentScale latents = LatentScale::Auto;  ///< Raw: nothing is applied to what the decoder is given
-    bool clamp = true;                        ///< frames clamped to [-1, 1]
-};
 
 /// Steps of one size: what a clip of it runs, and the memory that it takes besides the model's.
 struct StepPlans {

@@ -1,7 +1,6 @@
 #include <kinetograph/engine/interop/bridge.hpp>
 
-#include <kinetograph/engine/vulkan/api.hpp>
-#include <kinetograph/engine/vulkan/device.hpp>
+#include <kinetograph/engine/base/host_pages.hpp>
 
 #include <unistd.h>
 
@@ -20,13 +19,13 @@ std::string* place_of(const TopologyChoice& choice, RuledOut& ruled_out) {
 
 }  // namespace
 
-Result<std::unique_ptr<Bridge>> Bridge::create(accel::Device& accelerator, const vulkan::Device* display,
+Result<std::unique_ptr<Bridge>> Bridge::create(accel::Device& accelerator, const vulkan::Display* display,
                                                const BridgeOptions& options) {
     const vulkan::DeviceReport* report = display != nullptr ? &display->report() : nullptr;
     RuledOut ruled_out;
     for (;;) {
         TopologyChoice choice = choose_topology(accelerator.info(), report, options.closest, ruled_out);
-        auto page = SharedBuffer::create(accelerator, display, choice, "a page to try", vulkan::kPageBytes);
+        auto page = SharedBuffer::create(accelerator, display, choice, "a page to try", kHostPageBytes);
         if (page)
             return std::unique_ptr<Bridge>(
                 new Bridge(accelerator, choice.topology == Topology::Headless ? nullptr : display, choice));
@@ -36,7 +35,7 @@ Result<std::unique_ptr<Bridge>> Bridge::create(accel::Device& accelerator, const
     }
 }
 
-Bridge::Bridge(accel::Device& accelerator, const vulkan::Device* display, TopologyChoice choice)
+Bridge::Bridge(accel::Device& accelerator, const vulkan::Display* display, TopologyChoice choice)
     : accelerator_(accelerator),
       display_(display),
       choice_(std::move(choice)),
@@ -44,12 +43,11 @@ Bridge::Bridge(accel::Device& accelerator, const vulkan::Device* display, Topolo
 
 Bridge::~Bridge() { close(); }
 
-Result<std::shared_ptr<accel::Timeline>> Bridge::import_timeline(
-    const std::shared_ptr<vulkan::TimelineSemaphore>& semaphore) const {
-    KG_TRY(const auto fd, vulkan::export_timeline_fd(*display_, semaphore->handle(), semaphore->name()));
-    auto timeline = accelerator_.import_timeline(fd, semaphore);
+Result<std::shared_ptr<accel::Timeline>> Bridge::import_timeline(const vulkan::SemaphoreTimeline& exported) const {
+    KG_TRY(const auto fd, display_->export_timeline(exported));
+    auto timeline = accelerator_.import_timeline(fd, exported.timeline);
     if (!timeline) ::close(fd);
-    KG_CHECK_IN(semaphore->name(), timeline);
+    KG_CHECK_IN(exported.timeline->name(), timeline);
     return timeline;
 }
 
@@ -63,12 +61,12 @@ bool Bridge::is_connected(const graph::Timeline& timeline) {
 Result<void> Bridge::share_timeline(accel::AcceleratorLane& lane) {
     const auto timeline = lane.timeline();
     if (is_connected(*timeline)) return {};
-    KG_TRY(auto semaphore,
-           vulkan::TimelineSemaphore::create(*display_, timeline->name() + ", exported", vulkan::Sharing::Exportable));
-    KG_TRY(auto imported, import_timeline(semaphore));
+    KG_TRY(const auto exported,
+           display_->create_timeline(timeline->name() + ", exported", vulkan::Sharing::Exportable));
+    KG_TRY(auto imported, import_timeline(exported));
     timeline->add_view(std::move(imported));
-    timeline->add_view(semaphore);
-    connected_.push_back({timeline, semaphore->handle(), true});
+    timeline->add_view(exported.timeline);
+    connected_.push_back({timeline, exported.semaphore, true});
     return {};
 }
 
@@ -77,14 +75,14 @@ void Bridge::share_gpu_with(accel::AcceleratorLane& lane) const {
         display_->share_gpu_with(*lane.timeline());
 }
 
-Result<void> Bridge::connect(accel::AcceleratorLane& accelerator, vulkan::VulkanLane& display) {
+Result<void> Bridge::connect(accel::AcceleratorLane& accelerator, vulkan::DisplayLane& display) {
     share_gpu_with(accelerator);
     const Lock lock(mutex_);
     const bool is_new = !is_connected(*display.timeline());
-    if (is_new) connected_.push_back({display.timeline(), display.semaphore(), false});
+    if (is_new) connected_.push_back({display.timeline(), display.own().semaphore, false});
     if (choice_.timelines != Timelines::Shared) return {};
     if (is_new) {
-        KG_TRY(auto of_display, import_timeline(display.exported_timeline()));
+        KG_TRY(auto of_display, import_timeline(display.exported()));
         display.timeline()->add_view(std::move(of_display));
     }
     return share_timeline(accelerator);
@@ -101,15 +99,15 @@ Result<void> Bridge::connect(accel::AcceleratorLane& accelerator) {
 /// another API (ten milliseconds on an H200).
 Result<TimelinePoint> Bridge::export_point(const graph::Point& point) {
     if (point.value == 0 || point.timeline == nullptr) return TimelinePoint{};
-    if (display_ == nullptr) return TimelinePoint{VK_NULL_HANDLE, point.timeline, point.value};
+    if (display_ == nullptr) return TimelinePoint{nullptr, point.timeline, point.value};
     const Lock lock(mutex_);
     for (const Connected& known : connected_)
         if (known.timeline.lock() == point.timeline)
             return TimelinePoint{known.semaphore, known.is_accelerators ? point.timeline : nullptr, point.value};
     if (!relay_) {
-        KG_TRY(auto target, vulkan::TimelineSemaphore::create(*display_, "points of lanes"));
-        relay_semaphore_ = target->handle();
-        relay_ = std::make_unique<graph::Relay>(std::move(target));
+        KG_TRY(auto target, display_->create_timeline("points of lanes", vulkan::Sharing::Private));
+        relay_semaphore_ = target.semaphore;
+        relay_ = std::make_unique<graph::Relay>(std::move(target.timeline));
     }
     return TimelinePoint{relay_semaphore_, nullptr, relay_->promise({&point, 1})};
 }
@@ -117,7 +115,7 @@ Result<TimelinePoint> Bridge::export_point(const graph::Point& point) {
 graph::Point Bridge::import_point(const TimelinePoint& point) const {
     if (point.is_past()) return {};
     std::shared_ptr<graph::Timeline> semaphore;
-    if (point.semaphore != VK_NULL_HANDLE) semaphore = vulkan::TimelineSemaphore::borrow(*display_, point.semaphore);
+    if (point.semaphore != nullptr) semaphore = display_->borrow_timeline(point.semaphore);
     auto timeline =
         std::make_shared<ApplicationTimeline>(point.timeline != nullptr ? point.timeline : semaphore, closing_);
     if (point.timeline) timeline->add_view(point.timeline);
@@ -127,9 +125,8 @@ graph::Point Bridge::import_point(const TimelinePoint& point) const {
 
 /// The timeline through which the host reads the point and waits for it.
 std::shared_ptr<graph::Timeline> Bridge::timeline_of(const TimelinePoint& point) const {
-    if (point.semaphore == VK_NULL_HANDLE || point.timeline != nullptr) return point.timeline;
-    return std::make_shared<ApplicationTimeline>(vulkan::TimelineSemaphore::borrow(*display_, point.semaphore),
-                                                 closing_);
+    if (point.semaphore == nullptr || point.timeline != nullptr) return point.timeline;
+    return std::make_shared<ApplicationTimeline>(display_->borrow_timeline(point.semaphore), closing_);
 }
 
 bool Bridge::has_reached(const TimelinePoint& point) {

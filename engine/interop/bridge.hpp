@@ -6,7 +6,6 @@
 #include <kinetograph/engine/interop/shared_memory.hpp>
 #include <kinetograph/engine/interop/timeline_point.hpp>
 #include <kinetograph/engine/interop/topology.hpp>
-#include <kinetograph/engine/vulkan/lane.hpp>
 
 #include <atomic>
 #include <vector>
@@ -23,7 +22,7 @@ class Bridge {
     /// `display` is null where there is no Vulkan; it may be a device that a host application owns. Both outlive the
     /// bridge. What the two devices report is tried on a page of memory; a coupling that fails is ruled out, and
     /// choice() is the next best one and says why. Errors: OutOfMemory.
-    static Result<std::unique_ptr<Bridge>> create(accel::Device& accelerator, const vulkan::Device* display,
+    static Result<std::unique_ptr<Bridge>> create(accel::Device& accelerator, const vulkan::Display* display,
                                                   const BridgeOptions& options = {});
     Bridge(const Bridge&) = delete;
     Bridge& operator=(const Bridge&) = delete;
@@ -34,7 +33,7 @@ class Bridge {
 
     const TopologyChoice& choice() const { return choice_; }
     accel::Device& accelerator() const { return accelerator_; }
-    const vulkan::Device* display() const { return display_; }  ///< null when headless
+    const vulkan::Display* display() const { return display_; }  ///< null when headless
     SharedMemory& memory() { return memory_; }
     /// For graph::CompileOptions.
     graph::LaneTopology lane_topology() const { return interop::lane_topology(accelerator_.info(), choice_); }
@@ -43,10 +42,10 @@ class Bridge {
         return choice_.timelines == Timelines::Shared ? vulkan::Sharing::Exportable : vulkan::Sharing::Private;
     }
 
-    /// On one GPU, has the accelerator's lane report its loss to the Vulkan device (vulkan::Device::share_gpu_with).
+    /// On one GPU, has the accelerator's lane report its loss to the Vulkan device (vulkan::Display::share_gpu_with).
     /// Where timelines are shared, makes the two lanes see each other's timelines on the device. Call it before their
     /// first batches. Errors: what either driver says.
-    Result<void> connect(accel::AcceleratorLane& accelerator, vulkan::VulkanLane& display);
+    Result<void> connect(accel::AcceleratorLane& accelerator, vulkan::DisplayLane& display);
 
     /// The same for a lane that no Vulkan lane of the graph waits for: where timelines are shared, makes its progress
     /// visible to Vulkan on the device, for export_point(). Call it before the lane's first batch. Errors: what either
@@ -68,25 +67,24 @@ class Bridge {
     /// A connected lane's timeline, and the semaphore in which an application sees it.
     struct Connected {
         std::weak_ptr<graph::Timeline> timeline;
-        VkSemaphore semaphore = VK_NULL_HANDLE;
+        VkSemaphore semaphore = nullptr;
         bool is_accelerators = false;
     };
-    Bridge(accel::Device& accelerator, const vulkan::Device* display, TopologyChoice choice);
+    Bridge(accel::Device& accelerator, const vulkan::Display* display, TopologyChoice choice);
     void share_gpu_with(accel::AcceleratorLane& lane) const;
     Result<void> share_timeline(accel::AcceleratorLane& lane) KG_REQUIRES(mutex_);
     bool is_connected(const graph::Timeline& timeline) KG_REQUIRES(mutex_);
-    Result<std::shared_ptr<accel::Timeline>> import_timeline(
-        const std::shared_ptr<vulkan::TimelineSemaphore>& semaphore) const;
+    Result<std::shared_ptr<accel::Timeline>> import_timeline(const vulkan::SemaphoreTimeline& exported) const;
     std::shared_ptr<graph::Timeline> timeline_of(const TimelinePoint& point) const;
 
     accel::Device& accelerator_;
-    const vulkan::Device* display_;
+    const vulkan::Display* display_;
     TopologyChoice choice_;
     SharedMemory memory_;
     std::shared_ptr<std::atomic<bool>> closing_ = std::make_shared<std::atomic<bool>>(false);
     Mutex mutex_;
     std::vector<Connected> connected_ KG_GUARDED_BY(mutex_);
-    VkSemaphore relay_semaphore_ KG_GUARDED_BY(mutex_) = VK_NULL_HANDLE;
+    VkSemaphore relay_semaphore_ KG_GUARDED_BY(mutex_) = nullptr;
     /// Signals points of lanes whose timelines the application cannot see; made when first needed.
     std::unique_ptr<graph::Relay> relay_ KG_GUARDED_BY(mutex_);
 };

@@ -6,10 +6,6 @@
 #include <kinetograph/engine/interop/frame_storage.hpp>
 #include <kinetograph/engine/interop/timeline_point.hpp>
 #include <kinetograph/engine/profile/plan_book.hpp>
-#ifndef KINETOGRAPH_WITHOUT_VULKAN
-#include <kinetograph/engine/interop/shared_buffer.hpp>
-#include <kinetograph/engine/vulkan/image.hpp>
-#endif
 
 #include <span>
 
@@ -45,9 +41,9 @@ struct FrameLabel {
 /// of rows, or rows in the host's memory; contents may be read once `ready` is reached, on the device or on the host.
 struct FrameRecord {
     const vulkan::Image* image = nullptr;  ///< with its view; null in a ring of buffers
-    /// The image's layout from `ready` on. The reader may leave the image in any layout: the next writer discards the
-    /// contents.
-    VkImageLayout layout{};
+    /// The image's VkImageLayout from `ready` on. The reader may leave the image in any layout: the next writer
+    /// discards the contents.
+    std::uint32_t layout = 0;
     const SharedBuffer* buffer = nullptr;  ///< with its device address; null in a ring of images
     std::span<const std::byte> host;       ///< the rows; none in a ring of images or buffers
     std::uint64_t row_bytes = 0;           ///< distance between rows of the buffer or of the host's memory

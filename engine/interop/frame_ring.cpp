@@ -1,17 +1,10 @@
 #include <kinetograph/engine/interop/frame_ring.hpp>
 
-#include <kinetograph/engine/vulkan/device.hpp>
-#include <kinetograph/engine/vulkan/graph_memory.hpp>
-
 #include <algorithm>
 #include <cassert>
 
 namespace kinetograph::interop {
 namespace {
-
-struct HandOver {
-    graph::Image image;
-};
 
 std::uint32_t take_front(std::vector<std::uint32_t>& order) {
     const std::uint32_t slot = order.front();
@@ -37,10 +30,7 @@ Result<std::unique_ptr<FrameRing>> FrameRing::create(Bridge& bridge, const Frame
     for (std::uint32_t i = 0; i < desc.slots; ++i) {
         const std::string name = fmt::format("frame slot {}", i);
         if (images) {
-            KG_TRY(auto image,
-                   vulkan::Image::create(*bridge.display(), name,
-                                         {.width = desc.width, .height = desc.height, .format = desc.format}));
-            ring->slots_[i].image = std::move(image);
+            KG_TRY(ring->slots_[i].image, bridge.display()->create_image(name, ring->image_desc()));
         } else if (desc.storage == FrameRingDesc::Storage::Host) {
             KG_TRY(ring->slots_[i].host, bridge.accelerator().allocate_pinned(name, ring->frame_bytes()));
         } else {
@@ -62,7 +52,7 @@ std::optional<FrameRing::Slot> FrameRing::acquire(Nanoseconds timeout) {
     Storage& storage = slots_[index];
     storage.state = State::Writing;
     // The reader may have left the image in any layout, and its contents are not needed.
-    if (storage.image) storage.image->set_layout(VK_IMAGE_LAYOUT_UNDEFINED);
+    if (storage.image) bridge_.display()->discard(*storage.image);
     return Slot{
         index, generation_, storage.image.get(), storage.buffer.get(), storage.host.get(), std::move(storage.until)};
 }
@@ -76,8 +66,7 @@ void FrameRing::abandon(const Slot& slot) {
 }
 
 graph::Image FrameRing::import_image(graph::FrameGraph& frame, const Slot& slot) const {
-    return frame.import_image("frame", slot.image->desc(), vulkan::physical_of(*slot.image),
-                              bridge_.import_point(slot.reusable));
+    return frame.import_image("frame", image_desc(), physical_of(slot), bridge_.import_point(slot.reusable));
 }
 
 graph::Buffer FrameRing::import_buffer(graph::FrameGraph& frame, const Slot& slot) const {
@@ -86,14 +75,8 @@ graph::Buffer FrameRing::import_buffer(graph::FrameGraph& frame, const Slot& slo
 }
 
 void FrameRing::declare_handover(graph::FrameGraph& frame, graph::Image written, graph::Lane lane) const {
-    frame.add_pass<HandOver>(
-        "hand over", lane,
-        [&](graph::PassBuilder& pass, HandOver& data) {
-            data.image = pass.read(
-                written, lane == graph::Lane::Transfer ? graph::Access::TransferRead : graph::Access::SampledRead);
-            pass.has_side_effect();
-        },
-        [](const HandOver&, vulkan::PassContext&) {});  // the pass exists for its layout change
+    bridge_.display()->hand_over(
+        frame, lane, written, lane == graph::Lane::Transfer ? graph::Access::TransferRead : graph::Access::SampledRead);
 }
 
 void FrameRing::publish(const Slot& slot, const FrameLabel& label, const TimelinePoint& ready) {
@@ -107,7 +90,7 @@ void FrameRing::publish(const Slot& slot, const FrameLabel& label, const Timelin
             storage.state = State::Waiting;
             storage.until = ready;
             storage.label = label;
-            if (storage.image) storage.layout = storage.image->layout();  // the layout after everything recorded so far
+            if (storage.image) storage.layout = bridge_.display()->layout_of(*storage.image);
             waiting_.push_back(slot.index);
             ++published_count_;
         } else {

@@ -6,7 +6,6 @@
 #include <kinetograph/engine/interop/bridge.hpp>
 #include <kinetograph/engine/interop/frame_record.hpp>
 #include <kinetograph/engine/interop/shared_buffer.hpp>
-#include <kinetograph/engine/vulkan/image.hpp>
 
 #include <optional>
 
@@ -67,6 +66,13 @@ class FrameRing {
     /// Gives a slot back unwritten. Nothing that touches it may have been submitted.
     void abandon(const Slot& slot);
 
+    /// How a frame graph refers to a slot's image.
+    graph::ImageDesc image_desc() const {
+        return {.width = desc_.width, .height = desc_.height, .format = desc_.format};
+    }
+    graph::Physical physical_of(const Slot& slot) const {
+        return {reinterpret_cast<std::uintptr_t>(slot.image), 0, frame_bytes()};
+    }
     /// Imports the slot into a frame graph, ready from `reusable` on: call one of these, declare a pass that writes it,
     /// then publish().
     graph::Image import_image(graph::FrameGraph& frame, const Slot& slot) const;
@@ -102,14 +108,14 @@ class FrameRing {
   private:
     enum class State : std::uint8_t { Free, Writing, Waiting, Held };
     struct Storage {
-        std::unique_ptr<vulkan::Image> image;
+        std::shared_ptr<vulkan::Image> image;
         std::unique_ptr<SharedBuffer> buffer;
         std::unique_ptr<accel::Memory> host;
         State state = State::Free;
         std::uint64_t serial = 0;
         TimelinePoint until;  ///< Free: when it is reusable; Waiting and Held: when it is ready
         FrameLabel label;
-        VkImageLayout layout = VK_IMAGE_LAYOUT_UNDEFINED;
+        std::uint32_t layout = 0;
     };
     /// Slots in order, oldest first; never more than there are slots.
     using Order = std::vector<std::uint32_t>;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <kinetograph/engine/interop/topology.hpp>
-#include <kinetograph/engine/vulkan/buffer.hpp>
+#include <kinetograph/engine/vulkan/display.hpp>
 
 #include <memory>
 
@@ -13,7 +13,7 @@ class SharedBuffer {
   public:
     /// `display` is null in the headless topology only; both devices outlive the buffer. Contents are undefined.
     /// Errors: OutOfMemory, Unsupported (a driver that declines what `choice` relies on), each naming `name`.
-    static Result<std::unique_ptr<SharedBuffer>> create(accel::Device& accelerator, const vulkan::Device* display,
+    static Result<std::unique_ptr<SharedBuffer>> create(accel::Device& accelerator, const vulkan::Display* display,
                                                         const TopologyChoice& choice, std::string_view name,
                                                         std::uint64_t bytes);
     SharedBuffer(const SharedBuffer&) = delete;
@@ -25,7 +25,8 @@ class SharedBuffer {
     /// For the host; null in the shared topology, and headless unless the accelerator is the CPU.
     std::byte* host_address() const;
     /// For Vulkan; null when headless.
-    const vulkan::Buffer* buffer() const { return buffer_.get(); }
+    const vulkan::Buffer* buffer() const { return shown_.buffer.get(); }
+    VkBuffer handle() const { return shown_.handle; }
     /// For a frame graph, in MemoryDomain::Shared. `bytes` from `offset` on.
     graph::Physical physical(std::uint64_t offset, std::uint64_t bytes) const;
     graph::Physical physical() const { return physical(0, bytes_); }
@@ -36,7 +37,7 @@ class SharedBuffer {
     // The topology decides whether the accelerator's memory or the Vulkan buffer owns the bytes. The owner is destroyed
     // last, hence this order of members.
     std::unique_ptr<accel::Memory> owner_memory_;
-    std::unique_ptr<vulkan::Buffer> buffer_;
+    vulkan::DisplayBuffer shown_;
     std::unique_ptr<accel::Memory> mapping_;
     accel::Memory* memory_ = nullptr;
 };

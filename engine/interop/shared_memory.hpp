@@ -12,7 +12,7 @@ namespace kinetograph::interop {
 class SharedMemory final : public graph::MemoryBackend {
   public:
     /// `display` is null in the headless topology only; both devices outlive this.
-    SharedMemory(accel::Device& accelerator, const vulkan::Device* display, TopologyChoice choice)
+    SharedMemory(accel::Device& accelerator, const vulkan::Display* display, TopologyChoice choice)
         : accelerator_(accelerator), display_(display), choice_(std::move(choice)) {}
     ~SharedMemory() override;
 
@@ -25,7 +25,7 @@ class SharedMemory final : public graph::MemoryBackend {
 
   private:
     accel::Device& accelerator_;
-    const vulkan::Device* display_;
+    const vulkan::Display* display_;
     TopologyChoice choice_;
     std::shared_ptr<SharedBuffer> arena_;  ///< plans realised on a smaller one keep that alive
 };

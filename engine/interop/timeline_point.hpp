@@ -3,9 +3,6 @@
 
 #include <kinetograph/engine/graph/timeline.hpp>
 #include <kinetograph/engine/vulkan/handles.hpp>
-#ifndef KINETOGRAPH_WITHOUT_VULKAN
-#include <kinetograph/engine/vulkan/timeline.hpp>
-#endif
 
 #include <atomic>
 #include <memory>

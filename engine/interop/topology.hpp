@@ -3,7 +3,7 @@
 
 #include <kinetograph/engine/accel/accelerator.hpp>
 #include <kinetograph/engine/graph/plan.hpp>
-#include <kinetograph/engine/vulkan/inspect.hpp>
+#include <kinetograph/engine/vulkan/device_report.hpp>
 
 #include <span>
 #include <string>

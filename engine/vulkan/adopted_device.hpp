@@ -1,4 +1,4 @@
-// A device that a host application made and continues to own, as it passes it to Device::adopt.
+// A Vulkan device by its handles: an application's, as it passes it to Device::adopt, or the library's own.
 #pragma once
 
 #include <kinetograph/engine/vulkan/handles.hpp>
@@ -24,6 +24,13 @@ struct AdoptedDevice {
     AdoptedQueue transfer;
     const void* create_chain = nullptr;   ///< VkDeviceCreateInfo::pNext, to check features; null: they are not checked
     std::vector<std::string> extensions;  ///< the extensions that the host enabled
+};
+
+/// With its instance.
+struct ApplicationVulkan {
+    VkInstance instance = nullptr;  ///< made for Vulkan 1.3 or newer
+    PFN_vkGetInstanceProcAddr get_instance_proc_addr = nullptr;
+    AdoptedDevice device;
 };
 
 }  // namespace kinetograph::vulkan

@@ -1,5 +1,6 @@
 #include <kinetograph/engine/vulkan/buffer.hpp>
 
+#include <kinetograph/engine/base/host_pages.hpp>
 #include <kinetograph/engine/vulkan/api.hpp>
 #include <kinetograph/engine/vulkan/device.hpp>
 #include <kinetograph/engine/vulkan/vk_result.hpp>
@@ -42,8 +43,6 @@ Result<VkBuffer> create_handle(const Device& device, std::string_view name, VkDe
     return handle;
 }
 
-VkDeviceSize round_to_pages(VkDeviceSize bytes) { return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes; }
-
 bool has(VkExternalMemoryFeatureFlags features, VkExternalMemoryFeatureFlagBits bit) { return (features & bit) != 0; }
 
 }  // namespace
@@ -73,7 +72,7 @@ Result<std::unique_ptr<Buffer>> Buffer::create(const Device& device, std::string
     const bool alone = dedicated.requiresDedicatedAllocation == VK_TRUE ||
                        has(features, VK_EXTERNAL_MEMORY_FEATURE_DEDICATED_ONLY_BIT);
     VkMemoryRequirements needs = requirements.memoryRequirements;
-    if (options.whole_pages) needs.size = round_to_pages(needs.size) + kPageBytes;
+    if (options.whole_pages) needs.size = whole_host_pages(needs.size) + kHostPageBytes;
     KG_TRY(buffer->allocation_, device.memory().allocate({.name = name,
                                                           .requirements = needs,
                                                           .use = options.memory,
@@ -82,7 +81,7 @@ Result<std::unique_ptr<Buffer>> Buffer::create(const Device& device, std::string
                                                           .buffer = buffer->handle_}));
     if (options.whole_pages) {
         const auto start = reinterpret_cast<std::uintptr_t>(buffer->allocation_.mapped());
-        buffer->skipped_ = round_to_pages(start) - start;
+        buffer->skipped_ = whole_host_pages(start) - start;
         if (start == 0 || (buffer->allocation_.offset() + buffer->skipped_) % needs.alignment != 0)
             return fail(ErrorCode::Unsupported, "{}: buffer \"{}\" cannot begin on a page of mapped memory",
                         device.report().name, name);
@@ -93,10 +92,10 @@ Result<std::unique_ptr<Buffer>> Buffer::create(const Device& device, std::string
 
 Result<std::unique_ptr<Buffer>> Buffer::import_host(const Device& device, std::string_view name,
                                                     std::span<std::byte> pages) {
-    if (pages.empty() || reinterpret_cast<std::uintptr_t>(pages.data()) % kPageBytes != 0 ||
-        pages.size() % kPageBytes != 0)
+    if (pages.empty() || reinterpret_cast<std::uintptr_t>(pages.data()) % kHostPageBytes != 0 ||
+        pages.size() % kHostPageBytes != 0)
         return fail(ErrorCode::InvalidArgument, "\"{}\": {} bytes at {} are not whole pages of {} bytes", name,
-                    pages.size(), static_cast<const void*>(pages.data()), kPageBytes);
+                    pages.size(), static_cast<const void*>(pages.data()), kHostPageBytes);
     const VkExternalMemoryHandleTypeFlagBits handle_type = VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT;
     const auto features = external_features(device, kGraphBufferUsage, handle_type);
     if (!has(features, VK_EXTERNAL_MEMORY_FEATURE_IMPORTABLE_BIT))

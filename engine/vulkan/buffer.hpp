@@ -22,9 +22,6 @@ struct BufferOptions {
                                ///< registration with another API
 };
 
-/// The host's page size, to which memory for other APIs is rounded.
-inline constexpr VkDeviceSize kPageBytes = 4096;
-
 /// Destroy it only after the device has finished using it.
 class Buffer {
   public:
@@ -32,7 +29,7 @@ class Buffer {
     static Result<std::unique_ptr<Buffer>> create(const Device& device, std::string_view name, VkDeviceSize bytes,
                                                   const BufferOptions& options = {});
     /// A buffer over host pages, such as pinned memory of an accelerator, which must outlive it; mapped() is their
-    /// start. Start and size are multiples of kPageBytes. Errors: Unsupported (no VK_EXT_external_memory_host, or a
+    /// start. Start and size are multiples of kHostPageBytes. Errors: Unsupported (no VK_EXT_external_memory_host, or a
     /// driver that declines), InvalidArgument (alignment).
     static Result<std::unique_ptr<Buffer>> import_host(const Device& device, std::string_view name,
                                                        std::span<std::byte> pages);

@@ -2,10 +2,8 @@
 #pragma once
 
 #include <kinetograph/engine/base/thread_safety.hpp>
-#include <kinetograph/engine/graph/executor.hpp>
 #include <kinetograph/engine/graph/patience.hpp>
-#include <kinetograph/engine/vulkan/adopted_device.hpp>
-#include <kinetograph/engine/vulkan/gpu_losses.hpp>
+#include <kinetograph/engine/vulkan/display.hpp>
 #include <kinetograph/engine/vulkan/inspect.hpp>
 
 #include <deque>
@@ -35,7 +33,7 @@ struct Queue {
     std::mutex* mutex = nullptr;             ///< held around every call that uses the queue
 };
 
-class Device {
+class Device final : public Display {
   public:
     /// Picks the best usable device. Errors: NotFound or Unsupported, with every device and why it was declined.
     static Result<std::unique_ptr<Device>> create(const Instance& instance, const DeviceOptions& options = {});
@@ -47,13 +45,35 @@ class Device {
     /// Waits until its queues are idle, for at most kPatience per queue: on an adopted device, whose queues run the
     /// host's batches too, only if semaphores were retired or objects kept. What a queue may still use then is never
     /// released.
-    ~Device();
+    ~Device() override;
+
+    const Device& device() const override { return *this; }
+    ApplicationVulkan handles() const override;
+    bool draws_on(graph::Lane lane) const override;
+    Result<void> check_free(std::uint64_t bytes, std::string_view what) const override;
+    Result<SemaphoreTimeline> create_timeline(std::string name, Sharing sharing) const override;
+    std::shared_ptr<graph::Timeline> borrow_timeline(VkSemaphore semaphore) const override;
+    Result<int> export_timeline(const SemaphoreTimeline& timeline) const override;
+    Result<DisplayBuffer> export_buffer(std::string_view name, std::uint64_t bytes,
+                                        ExportedMemory& exported) const override;
+    Result<DisplayBuffer> map_buffer(std::string_view name, std::uint64_t bytes) const override;
+    Result<DisplayBuffer> import_pages(std::string_view name, std::span<std::byte> pages) const override;
+    Result<std::shared_ptr<Image>> create_image(std::string_view name, const graph::ImageDesc& desc) const override;
+    ImageHandles handles_of(const Image& image) const override;
+    std::uint32_t layout_of(const Image& image) const override;
+    void discard(Image& image) const override;
+    Result<std::unique_ptr<DisplayLane>> create_lane(graph::Lane lane, profile::Recorder* recorder,
+                                                     Sharing sharing) const override;
+    std::vector<graph::Image> copy_to_images(graph::FrameGraph& frame, graph::Lane lane,
+                                             std::span<const graph::Buffer> pixels,
+                                             std::span<const graph::Image> images) const override;
+    void hand_over(graph::FrameGraph& frame, graph::Lane lane, graph::Image image, graph::Access access) const override;
 
     VkDevice handle() const { return handle_; }
     VkPhysicalDevice physical() const { return report_.handle; }
     const Instance& instance() const { return instance_; }
     const VolkDeviceTable& table() const { return *table_; }
-    const DeviceReport& report() const { return report_; }
+    const DeviceReport& report() const override { return report_; }
     const VkPhysicalDeviceLimits& limits() const { return limits_; }
     /// The lane's queue. Only for the three Vulkan lanes.
     const Queue& queue(graph::Lane lane) const;
@@ -83,13 +103,9 @@ class Device {
     /// a batch has waited for again after the batch's last signal.
     void retire(VkSemaphore semaphore) const;
     static constexpr std::size_t kRetired = 64;
-    /// Keeps objects that abandoned work may still use until the queues are idle at the device's end.
-    void keep(std::shared_ptr<const void> object) const;
-    /// `lane` is the timeline of another API's lane on the same GPU, whose loss is noted in losses() when the timeline
-    /// reports it. Does nothing on an adopted device: the host uses its queues too.
-    void share_gpu_with(graph::Timeline& lane) const;
-    /// While they last, wait_idle() and run_once() wait no longer than losses().patience_for() says.
-    GpuLosses& losses() const { return *losses_; }
+    void keep(std::shared_ptr<const void> object) const override;
+    void share_gpu_with(graph::Timeline& lane) const override;
+    GpuLosses& losses() const override { return *losses_; }
     /// Lanes on this device's queues, from their creation to their end.
     void add_lane(const VulkanLane& lane) const;
     void remove_lane(const VulkanLane& lane) const;

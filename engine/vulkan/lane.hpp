@@ -23,7 +23,7 @@ struct SwapchainSemaphores {
 /// Serves one executor, whose values its timeline carries. Command buffers, descriptor sets and upload memory are
 /// recycled by timeline value, so that nothing is allocated in the steady state. Call submit() from one thread at a
 /// time; wait(), completed() and collect() from any.
-class VulkanLane final : public graph::LaneBackend {
+class VulkanLane final : public DisplayLane {
   public:
     /// `lane` is Graphics, AsyncCompute or Transfer; every pass becomes a span in `recorder`, which outlives the lane.
     /// An exportable lane has a timeline that an accelerator can import.
@@ -45,9 +45,8 @@ class VulkanLane final : public graph::LaneBackend {
     graph::LaneState state() const override;
 
     VkSemaphore semaphore() const { return timeline_->handle(); }  ///< of timeline()
-    /// The same values in a semaphore that another API may import; null in a private lane. It is a second semaphore,
-    /// because validation layers do not learn from an exported one that work has ended.
-    const std::shared_ptr<TimelineSemaphore>& exported_timeline() const { return exported_; }
+    SemaphoreTimeline own() const override { return {timeline_, semaphore()}; }
+    SemaphoreTimeline exported() const override { return {exported_, exported_ ? exported_->handle() : nullptr}; }
     std::uint64_t completed() const { return timeline_->value(); }  ///< value that the timeline has reached
     /// Whether one of its batches waits for a point that is not reached.
     bool waits_for_a_point() const { return !waits_.unmet().empty(); }
@@ -56,8 +55,7 @@ class VulkanLane final : public graph::LaneBackend {
     /// If a batch fails, the semaphores that it should have waited for and signalled are left to the next execution.
     void draw_next(const SwapchainSemaphores& semaphores) { swapchain_ = semaphores; }
 
-    /// Records the spans of everything that has completed. submit() and wait() do this too.
-    void collect();
+    void collect() override;
 
   private:
     struct Slot;  // one command buffer in flight and its resources

@@ -1,18 +1,13 @@
 // Vulkan timelines: semaphores that queues, the host and, if exported, other APIs signal and wait for.
 #pragma once
 
-#include <kinetograph/engine/graph/timeline.hpp>
+#include <kinetograph/engine/vulkan/display.hpp>
 
 #include <vulkan/vulkan_core.h>
 
 #include <string_view>
 
 namespace kinetograph::vulkan {
-
-class Device;
-
-/// Whether another API may import a semaphore: as an opaque file descriptor, by export_timeline_fd().
-enum class Sharing : std::uint8_t { Private, Exportable };
 
 /// A timeline semaphore that starts at 0. Errors: Unsupported (exportable, but VK_KHR_external_semaphore_fd is absent).
 Result<VkSemaphore> create_timeline(const Device& device, std::string_view name, Sharing sharing = Sharing::Private);

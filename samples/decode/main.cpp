@@ -1,6 +1,7 @@
 // The smallest decode: a latents file and a checkpoint in, one tensor of frames out.
 //   decode LATENTS.safetensors CHECKPOINT OUT.safetensors      OUT: `frames` F32 [T, H, W, 3] in [-1, 1]
 #include <kinetograph/compute/session/session.hpp>
+#include <kinetograph/compute/tensor/safetensors.hpp>
 #include <kinetograph/engine/base/replacing_file.hpp>
 
 #include <array>

@@ -4,6 +4,8 @@
 #include "../embed_vulkan/host.hpp"
 #include "generator.hpp"
 
+#include <kinetograph/engine/vulkan/image.hpp>
+
 #include <cstdio>
 
 using namespace kinetograph;
@@ -11,12 +13,12 @@ using namespace kinetograph;
 namespace {
 
 Result<void> play(Host& host, const char* latents, const char* weights, const char* device) {
-    const session::ApplicationVulkan vulkan{host.instance,
-                                            &vkGetInstanceProcAddr,
-                                            {.physical = host.physical,
-                                             .device = host.device,
-                                             .graphics = {host.queue, host.family, &host.queue_mutex},
-                                             .extensions = {host.extensions.begin(), host.extensions.end()}}};
+    const vulkan::ApplicationVulkan vulkan{host.instance,
+                                           &vkGetInstanceProcAddr,
+                                           {.physical = host.physical,
+                                            .device = host.device,
+                                            .graphics = {host.queue, host.family, &host.queue_mutex},
+                                            .extensions = {host.extensions.begin(), host.extensions.end()}}};
     KG_TRY(const auto session, session::Session::open(weights, {.device = device, .vulkan = vulkan}));
     KG_TRY(auto generator, Generator::create(session->device(), latents));
     KG_TRY(const auto stream, session->decode(generator.size(), {.fps = generator.fps()}));
@@ -30,8 +32,8 @@ Result<void> play(Host& host, const char* latents, const char* weights, const ch
             KG_TRY(const auto frame, stream.frames->try_take_ahead());
             if (!frame) break;
             const std::uint64_t drawn =
-                host.submit(frame->image->handle(), frame->layout, {frame->width, frame->height},
-                            frame->ready.semaphore, frame->ready.value);
+                host.submit(frame->image->handle(), static_cast<VkImageLayout>(frame->layout),
+                            {frame->width, frame->height}, frame->ready.semaphore, frame->ready.value);
             KG_CHECK(stream.frames->release(*frame, {host.done, nullptr, drawn}));
             host.print(drawn, frame->label.index, frame->label.presentation_time);
         }

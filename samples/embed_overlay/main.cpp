@@ -44,7 +44,7 @@ Result<void> play(Host& host, const char* latents, const char* weights, std::uin
     profile::Recorder recorder;  // receives every pass
     profile::Profile profile(recorder);
     Host::Graphics& own = host.graphics();
-    const session::ApplicationVulkan vulkan{
+    const vulkan::ApplicationVulkan vulkan{
         own.instance, &vkGetInstanceProcAddr, {own.physical, own.device, {own.queue, own.family, &own.queue_mutex}}};
     const session::SessionOptions options{
         .device = "cpu", .vulkan = vulkan, .recorder = &recorder, .measure_ceiling = true, .watch_device = true};

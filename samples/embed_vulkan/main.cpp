@@ -4,6 +4,7 @@
 #include "host.hpp"
 
 #include <kinetograph/compute/session/session.hpp>
+#include <kinetograph/engine/vulkan/image.hpp>
 
 #include <cstdio>
 
@@ -13,12 +14,12 @@ namespace {
 
 Result<void> play(Host& host, const char* latents, const char* weights, const char* device) {
     // At load time: open the model on a device, share the engine's Vulkan device with it, begin to decode a clip.
-    const session::ApplicationVulkan vulkan{host.instance,
-                                            &vkGetInstanceProcAddr,
-                                            {.physical = host.physical,
-                                             .device = host.device,
-                                             .graphics = {host.queue, host.family, &host.queue_mutex},
-                                             .extensions = {host.extensions.begin(), host.extensions.end()}}};
+    const vulkan::ApplicationVulkan vulkan{host.instance,
+                                           &vkGetInstanceProcAddr,
+                                           {.physical = host.physical,
+                                            .device = host.device,
+                                            .graphics = {host.queue, host.family, &host.queue_mutex},
+                                            .extensions = {host.extensions.begin(), host.extensions.end()}}};
     KG_TRY(const auto session, session::Session::open(weights, {.device = device, .vulkan = vulkan}));
     KG_TRY(const auto stream, session->decode(std::filesystem::path(latents)));
     std::printf("%s\n", stream->facts().route.c_str());
@@ -27,8 +28,9 @@ Result<void> play(Host& host, const char* latents, const char* weights, const ch
     while (!stream->finished()) {
         KG_TRY(const auto frame, stream->take(std::chrono::seconds(1)));
         if (!frame) continue;
-        const std::uint64_t drawn = host.submit(frame->image->handle(), frame->layout, {frame->width, frame->height},
-                                                frame->ready.semaphore, frame->ready.value);
+        const std::uint64_t drawn =
+            host.submit(frame->image->handle(), static_cast<VkImageLayout>(frame->layout),
+                        {frame->width, frame->height}, frame->ready.semaphore, frame->ready.value);
         KG_CHECK(stream->release(*frame, {host.done, nullptr, drawn}));
         host.print(drawn, frame->label.index, frame->label.presentation_time);
     }

@@ -34,7 +34,7 @@ class CheckpointSource final : public ClipSource {
           served_(served),
           choices_(std::move(choices)),
           say_notes_(std::move(say_notes)) {}
-    void draw_on(const vulkan::Device& display) override { options_.display = &display; }
+    void draw_on(const vulkan::Display& display) override { options_.display = &display; }
     /// `latents` is a file, or an input of live latents: "-", "unix:PATH".
     Result<Clip> open(const std::filesystem::path& latents, bool loop) override;
     void close() override;

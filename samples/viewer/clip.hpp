@@ -9,6 +9,10 @@
 #include <optional>
 #include <string>
 
+namespace kinetograph::vulkan {
+class Display;
+}
+
 namespace kinetograph::viewer {
 
 /// How frames come from the decoder to the device that draws, in a sentence for a person.
@@ -35,7 +39,7 @@ class ClipSource {
     virtual ~ClipSource() = default;
     /// Sets the device that draws: frames of clips that are opened from now on may be images of `display`. Those clips
     /// are destroyed before `display` is.
-    virtual void draw_on(const vulkan::Device& display) = 0;
+    virtual void draw_on(const vulkan::Display& display) = 0;
     /// Opens `latents` and starts to decode it. May take long, so the viewer calls it on another thread than its
     /// window's; never two calls at once.
     virtual Result<Clip> open(const std::filesystem::path& latents, bool loop) = 0;

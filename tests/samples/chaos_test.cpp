@@ -67,7 +67,7 @@ class LosableSource final : public ClipSource {
   public:
     LosableSource(Way way, const testing::MakeDevice& make_device, std::int64_t latent_frames)
         : source_(way, make_device, latent_frames) {}
-    void draw_on(const vulkan::Device& display) override { source_.draw_on(display); }
+    void draw_on(const vulkan::Display& display) override { source_.draw_on(display); }
     Result<Clip> open(const std::filesystem::path& latents, bool loop) override {
         if (latents != "small" && latents != "wide") return fail(ErrorCode::NotFound, "no such clip");
         KG_TRY(auto clip, source_.open(latents, loop));

@@ -55,7 +55,7 @@ class FakeSource final : public ClipSource {
     std::function<void()> on_close;     ///< called by close()
     std::atomic<int> live_at_open{0};   ///< the largest number of live streams at an open()
 
-    void draw_on(const vulkan::Device&) override {}
+    void draw_on(const vulkan::Display&) override {}
     Result<Clip> open(const std::filesystem::path& latents, bool loop) override;
     void close() override {
         live_at_close = std::max(live_at_close.load(), live_streams.load());

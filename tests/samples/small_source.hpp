@@ -20,7 +20,7 @@ class SmallSource final : public ClipSource {
     SmallSource(Way way, MakeDevice make_device, std::int64_t latent_frames, profile::Recorder* recorder = nullptr)
         : way_(way), make_device_(std::move(make_device)), latent_frames_(latent_frames), recorder_(recorder) {}
 
-    void draw_on(const vulkan::Device& display) override {
+    void draw_on(const vulkan::Display& display) override {
         display_ = &display;
         device_.reset();
     }
@@ -28,7 +28,7 @@ class SmallSource final : public ClipSource {
         using Storage = interop::FrameRingDesc::Storage;
         const bool in_place = way_ == Way::InPlace;
         if (!device_) {
-            KG_TRY(device_, make_device_(*display_));
+            KG_TRY(device_, make_device_(display_->device()));
         }
         const std::int64_t width = latents == "wide" ? 2 * stream::testing::kWidth : stream::testing::kWidth;
         KG_TRY(auto bridge, interop::Bridge::create(*device_, in_place ? display_ : nullptr));
@@ -54,7 +54,7 @@ class SmallSource final : public ClipSource {
     MakeDevice make_device_;
     std::int64_t latent_frames_;
     profile::Recorder* recorder_;
-    const vulkan::Device* display_ = nullptr;
+    const vulkan::Display* display_ = nullptr;
     std::unique_ptr<accel::Device> device_;
     std::string route_;
 };

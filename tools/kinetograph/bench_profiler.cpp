@@ -57,7 +57,7 @@ class Watched {
                 return picture;
             };
         if (watch == Watch::Shown) {
-            KG_TRY(made->layer_, ui::Layer::create(*bridge.display(), {}));
+            KG_TRY(made->layer_, ui::Layer::create(bridge.display()->device(), {}));
             options.draw_over = [self = made.get()](graph::FrameGraph& frame, graph::Image picture) {
                 return self->draw_panels(frame, picture);
             };
@@ -337,7 +337,7 @@ Result<MeasuredProfiler> measure(const ProfilerBench& bench, interop::Bridge& br
     if (passes.passes.empty() || passes.steps.difference.empty())
         return fail(ErrorCode::Unsupported, "the profiler timed the passes of no step");
     return MeasuredProfiler{std::move(watches), std::move(passes),
-                            measure_alignment(bridge.accelerator(), *bridge.display(), kAlignments)};
+                            measure_alignment(bridge.accelerator(), bridge.display()->device(), kAlignments)};
 }
 
 /// Errors: OutOfRange (a pass's times are too far apart, or the clocks further than their lanes state).

@@ -62,8 +62,8 @@ HandOvers::~HandOvers() = default;
 
 Result<void> HandOvers::make() {
     KG_TRY(accelerator_, accel::AcceleratorLane::create(bridge_.accelerator()));
-    KG_TRY(vulkan_,
-           vulkan::VulkanLane::create(*bridge_.display(), graph::Lane::Graphics, nullptr, bridge_.lane_sharing()));
+    KG_TRY(vulkan_, vulkan::VulkanLane::create(bridge_.display()->device(), graph::Lane::Graphics, nullptr,
+                                               bridge_.lane_sharing()));
     KG_CHECK(bridge_.connect(*accelerator_, *vulkan_));
     KG_TRY(executor_, graph::Executor::create({.lanes = {accelerator_.get(), vulkan_.get()},
                                                .memory = {{graph::MemoryDomain::Shared, &bridge_.memory()}},
@@ -127,7 +127,7 @@ Result<void> HandOvers::run(std::int64_t count) {
 InteropState HandOvers::state() const {
     const auto expected = [&](graph::Lane lane) { return last_.done[lane.index()]; };
     return {.accelerator_bytes = bridge_.accelerator().bytes_allocated(),
-            .vulkan_bytes = bridge_.display()->memory().bytes_held(),
+            .vulkan_bytes = bridge_.display()->device().memory().bytes_held(),
             .resident_bytes = resident_bytes(),
             .executions = executions_,
             .accelerator = {accelerator_->timeline()->value(), expected(graph::Lane::Accelerator)},

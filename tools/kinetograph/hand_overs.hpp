@@ -3,6 +3,7 @@
 
 #include <kinetograph/engine/interop/bridge.hpp>
 #include <kinetograph/engine/vulkan/graph_memory.hpp>
+#include <kinetograph/engine/vulkan/lane.hpp>
 #include <kinetograph/tools/kinetograph/bench.hpp>
 
 namespace kinetograph::cli {

@@ -50,10 +50,10 @@ Result<void> PresentedDecode::make(const std::shared_ptr<vae::Model>& model, vae
 }
 
 Result<void> PresentedDecode::make_drawing(vae::StepFrames size) {
-    KG_TRY(picture_, vulkan::Image::create(*bridge_.display(), "picture",
+    KG_TRY(picture_, vulkan::Image::create(bridge_.display()->device(), "picture",
                                            {.width = static_cast<std::uint32_t>(size.width),
                                             .height = static_cast<std::uint32_t>(size.height)}));
-    KG_TRY(drawing_, vulkan::VulkanLane::create(*bridge_.display(), graph::Lane::Graphics, options_.recorder,
+    KG_TRY(drawing_, vulkan::VulkanLane::create(bridge_.display()->device(), graph::Lane::Graphics, options_.recorder,
                                                 bridge_.lane_sharing()));
     KG_TRY(executor_, graph::Executor::create({.lanes = {drawing_.get()}, .memory = {}, .compile = {}}));
     return {};
@@ -134,7 +134,7 @@ Result<PresentedTimes> PresentedDecode::run(std::int64_t count) {
 
 PresentedState PresentedDecode::state() const {
     return {.accelerator_bytes = bridge_.accelerator().bytes_allocated(),
-            .vulkan_bytes = bridge_.display()->memory().bytes_held(),
+            .vulkan_bytes = bridge_.display()->device().memory().bytes_held(),
             .resident_bytes = resident_bytes(),
             .steps = steps_,
             .frames = static_cast<std::uint64_t>(clip().model().rates().frames_of(static_cast<std::int64_t>(steps_))),

@@ -32,7 +32,7 @@ Result<void> CallersStreams::tell(void* stream) {
 Result<interop::TimelinePoint> CallersStreams::signal(void* stream, Adopted& adopted) {
     adopted.stream->signal(adopted.timeline, adopted.value + 1);
     KG_CHECK(tell(stream));
-    return interop::TimelinePoint{VK_NULL_HANDLE, adopted.timeline, ++adopted.value};
+    return interop::TimelinePoint{nullptr, adopted.timeline, ++adopted.value};
 }
 
 Result<interop::TimelinePoint> CallersStreams::copy(void* stream, std::byte* to, const std::byte* from,

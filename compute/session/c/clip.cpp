@@ -4,6 +4,7 @@
 #include "tensors.hpp"
 
 #include <kinetograph/engine/graph/patience.hpp>
+#include <kinetograph/engine/interop/shared_buffer.hpp>
 
 #include <algorithm>
 
@@ -238,13 +239,14 @@ kg_frame Clip::describe(const interop::FrameRecord& record, std::uint64_t id) {
         frame.planes[0] = convert(record);
     } else if (record.image != nullptr) {
         frame.row_bytes[0] = 0;
-        frame.image = number_of(record.image->handle());
-        frame.image_view = number_of(record.image->view());
-        frame.image_format = vulkan::to_vk(record.format);
+        const vulkan::ImageHandles image = model_->vulkan->display->handles_of(*record.image);
+        frame.image = number_of(image.image);
+        frame.image_view = number_of(image.view);
+        frame.image_format = image.format;
         frame.image_layout = record.layout;
     } else if (record.buffer != nullptr) {
         frame.planes[0] = record.buffer->address();
-        if (record.buffer->buffer() != nullptr) frame.buffer = number_of(record.buffer->buffer()->handle());
+        frame.buffer = number_of(record.buffer->handle());
     } else {
         frame.planes[0] = record.host.data();
     }
@@ -253,7 +255,7 @@ kg_frame Clip::describe(const interop::FrameRecord& record, std::uint64_t id) {
         frame.row_bytes[1] = frame.row_bytes[0];
     }
     frame.semaphore = number_of(record.ready.semaphore);
-    if (record.ready.semaphore != VK_NULL_HANDLE) frame.value = record.ready.value;
+    if (record.ready.semaphore != nullptr) frame.value = record.ready.value;
     return frame;
 }
 
@@ -283,8 +285,9 @@ Result<void> Clip::wait(std::uint64_t id, void* stream) {
     if (ready.is_past()) return {};
     if (ready.timeline != nullptr) return streams_.wait(stream, ready);
     // A relay's frames (between two devices, through the host) have only a Vulkan semaphore, which the host waits for.
+    const graph::Point point{model_->vulkan->display->borrow_timeline(ready.semaphore), ready.value};
     for (;;) {
-        KG_TRY(const bool reached, vulkan::wait_timeline(*model_->vulkan->device, ready.semaphore, ready.value, kPoll));
+        KG_TRY(const bool reached, graph::wait_for(point, kPoll));
         if (reached) return {};
         if (cancelled_) return fail(ErrorCode::Cancelled, "waiting for frame {}: the clip was cancelled", id);
     }

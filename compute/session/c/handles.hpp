@@ -4,6 +4,9 @@
 #include "call.hpp"
 
 #include <kinetograph/compute/session/session.hpp>
+#include <kinetograph/compute/vae/checkpoint.hpp>
+#include <kinetograph/compute/vae/model.hpp>
+#include <kinetograph/engine/vulkan/display.hpp>
 
 #include <array>
 #include <mutex>
@@ -12,11 +15,10 @@
 
 namespace kinetograph::c {
 
-/// A Vulkan device with its instance, and locks for the queues of an application's device.
+/// A Vulkan device, and locks for the queues of an application's.
 struct VulkanDevice {
-    std::unique_ptr<vulkan::Instance> instance;
-    std::array<std::mutex, 3> locks;  ///< of an application's queues, by kg_queue_kind
-    std::unique_ptr<vulkan::Device> device;
+    std::array<std::mutex, 3> locks;  ///< by kg_queue_kind
+    std::shared_ptr<const vulkan::Display> display;
 };
 
 struct Model {

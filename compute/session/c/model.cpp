@@ -55,7 +55,7 @@ Result<std::shared_ptr<const Model>> create(const Made<kg_weights>& weights, con
            session::Session::open(weights.checkpoint, {.device = desc.device == nullptr ? "auto" : desc.device,
                                                        .hooks = hooks_of(*weights.root, desc),
                                                        .model = options,
-                                                       .display = made->vulkan ? made->vulkan->device.get() : nullptr,
+                                                       .display = made->vulkan ? made->vulkan->display.get() : nullptr,
                                                        .limits = limits}));
     made->ordinal = ordinal_of(made->session->device().info());
     return made;

@@ -4,7 +4,10 @@
 namespace kinetograph::c {
 namespace {
 
-constexpr std::array kLanes{graph::Lane::Graphics, graph::Lane::AsyncCompute, graph::Lane::Transfer};
+/// By kg_queue_kind.
+std::array<vulkan::AdoptedQueue, 3> queues_of(const vulkan::AdoptedDevice& device) {
+    return {device.graphics, device.compute, device.transfer};
+}
 
 /// The lock of the first kind with the same queue: kinds that share a queue share it.
 vulkan::AdoptedQueue adopt(const kg_vulkan_desc& desc, const kg_queue& queue, std::array<std::mutex, 3>& locks) {
@@ -29,31 +32,30 @@ Result<std::shared_ptr<VulkanDevice>> adopt(const kg_vulkan_desc& desc) {
     for (const kg_queue& queue : {desc.graphics, desc.compute, desc.transfer})
         KG_CHECK(check_unused(queue.unused, "kg_queue.unused"));
     auto made = std::make_shared<VulkanDevice>();
-    made->instance = vulkan::Instance::adopt(static_cast<VkInstance>(desc.instance),
-                                             reinterpret_cast<PFN_vkGetInstanceProcAddr>(desc.get_instance_proc_addr));
-    KG_TRY(made->device,
-           vulkan::Device::adopt(*made->instance,
-                                 {.physical = static_cast<VkPhysicalDevice>(desc.physical_device),
-                                  .device = static_cast<VkDevice>(desc.device),
-                                  .graphics = adopt(desc, desc.graphics, made->locks),
-                                  .compute = adopt(desc, desc.compute, made->locks),
-                                  .transfer = adopt(desc, desc.transfer, made->locks),
-                                  .create_chain = desc.device_create_chain,
-                                  .extensions = {desc.extensions, desc.extensions + desc.extension_count}}));
+    KG_TRY(made->display,
+           vulkan::adopt_display(
+               {.instance = static_cast<VkInstance>(desc.instance),
+                .get_instance_proc_addr = reinterpret_cast<PFN_vkGetInstanceProcAddr>(desc.get_instance_proc_addr),
+                .device = {.physical = static_cast<VkPhysicalDevice>(desc.physical_device),
+                           .device = static_cast<VkDevice>(desc.device),
+                           .graphics = adopt(desc, desc.graphics, made->locks),
+                           .compute = adopt(desc, desc.compute, made->locks),
+                           .transfer = adopt(desc, desc.transfer, made->locks),
+                           .create_chain = desc.device_create_chain,
+                           .extensions = {desc.extensions, desc.extensions + desc.extension_count}}}));
     return made;
 }
 
 Result<std::shared_ptr<VulkanDevice>> create(const char* name) {
-    KG_TRY(const auto loader, vulkan::Loader::open());
     auto made = std::make_shared<VulkanDevice>();
-    KG_TRY(made->instance, vulkan::Instance::create(loader));
-    KG_TRY(made->device, vulkan::Device::create(*made->instance, {.name_contains = name == nullptr ? "" : name}));
+    KG_TRY(made->display, vulkan::open_display(name == nullptr ? "" : name));
     return made;
 }
 
-Result<std::mutex*> lock_of(const vulkan::Device& device, std::uint32_t queue_kind) {
-    if (queue_kind >= kLanes.size()) return fail(ErrorCode::InvalidArgument, "{} is no kg_queue_kind", queue_kind);
-    return device.queue(kLanes[queue_kind]).mutex;
+Result<std::mutex*> lock_of(const vulkan::Display& display, std::uint32_t queue_kind) {
+    const auto queues = queues_of(display.handles().device);
+    if (queue_kind >= queues.size()) return fail(ErrorCode::InvalidArgument, "{} is no kg_queue_kind", queue_kind);
+    return queues[queue_kind].mutex;
 }
 
 }  // namespace
@@ -83,16 +85,16 @@ kg_result kg_vulkan_adopt(kg_instance* instance, const kg_vulkan_desc* desc, kg_
 
 kg_result kg_vulkan_describe(kg_vulkan* vulkan, kg_vulkan_info* info) {
     return with("kg_vulkan_describe", vulkan, [&](const auto& made) -> Outcome {
-        const vulkan::Device& device = *made.shared->device;
+        const vulkan::ApplicationVulkan handles = made.shared->display->handles();
         kg_vulkan_info known{};
-        known.instance = device.instance().handle();
-        known.get_instance_proc_addr =
-            reinterpret_cast<void (*)(void)>(device.instance().loader().get_instance_proc_addr());
-        known.physical_device = device.physical();
-        known.device = device.handle();
-        for (std::size_t i = 0; i < kLanes.size(); ++i)
-            known.queues[i] = {device.queue(kLanes[i]).handle, device.queue(kLanes[i]).family, 0};
-        known.name = device.report().name.c_str();
+        known.instance = handles.instance;
+        known.get_instance_proc_addr = reinterpret_cast<void (*)(void)>(handles.get_instance_proc_addr);
+        known.physical_device = handles.device.physical;
+        known.device = handles.device.device;
+        std::ranges::transform(queues_of(handles.device), known.queues, [](const vulkan::AdoptedQueue& queue) {
+            return kg_queue{queue.handle, queue.family, 0};
+        });
+        known.name = made.shared->display->report().name.c_str();
         KG_CHECK(write(info, known, "kg_vulkan_info"));
         return KG_OK;
     });
@@ -100,7 +102,7 @@ kg_result kg_vulkan_describe(kg_vulkan* vulkan, kg_vulkan_info* info) {
 
 kg_result kg_vulkan_lock(kg_vulkan* vulkan, uint32_t queue_kind) {
     return with("kg_vulkan_lock", vulkan, [&](const auto& made) -> Outcome {
-        KG_TRY(std::mutex* const lock, lock_of(*made.shared->device, queue_kind));
+        KG_TRY(std::mutex* const lock, lock_of(*made.shared->display, queue_kind));
         lock->lock();
         return KG_OK;
     });
@@ -108,7 +110,7 @@ kg_result kg_vulkan_lock(kg_vulkan* vulkan, uint32_t queue_kind) {
 
 kg_result kg_vulkan_unlock(kg_vulkan* vulkan, uint32_t queue_kind) {
     return with("kg_vulkan_unlock", vulkan, [&](const auto& made) -> Outcome {
-        KG_TRY(std::mutex* const lock, lock_of(*made.shared->device, queue_kind));
+        KG_TRY(std::mutex* const lock, lock_of(*made.shared->display, queue_kind));
         lock->unlock();
         return KG_OK;
     });

@@ -7,6 +7,7 @@
 #include <kinetograph/compute/vae/clip.hpp>
 #include <kinetograph/engine/accel/accelerator_lane.hpp>
 #include <kinetograph/engine/accel/graph_memory.hpp>
+#include <kinetograph/engine/vulkan/lane.hpp>
 
 namespace kinetograph::stream::testing {
 

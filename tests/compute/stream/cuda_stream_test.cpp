@@ -4,6 +4,7 @@
 #include <kinetograph/compute/stream/frame_source.hpp>
 #include <kinetograph/engine/accel/cuda/device.hpp>
 #include <kinetograph/engine/accel/cuda/entry_points.hpp>
+#include <kinetograph/engine/vulkan/timeline.hpp>
 #include <kinetograph/tests/engine/interop/cuda_side.hpp>
 
 #include <algorithm>

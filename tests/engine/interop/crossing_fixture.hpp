@@ -4,6 +4,7 @@
 #include "interop_fixture.hpp"
 
 #include <kinetograph/engine/vulkan/api.hpp>
+#include <kinetograph/engine/vulkan/lane.hpp>
 
 #include <algorithm>
 #include <cstring>

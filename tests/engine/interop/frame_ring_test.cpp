@@ -3,6 +3,8 @@
 #include <kinetograph/engine/interop/frame_ring.hpp>
 #include <kinetograph/engine/vulkan/access.hpp>
 #include <kinetograph/engine/vulkan/api.hpp>
+#include <kinetograph/engine/vulkan/lane.hpp>
+#include <kinetograph/engine/vulkan/timeline.hpp>
 
 #include <algorithm>
 #include <cstring>
@@ -267,7 +269,7 @@ class FramesOfARing : public testing::InteropTest, public ::testing::WithParamIn
         EXPECT_TRUE(submit_empty(record.ready, {}));
         EXPECT_TRUE(display_->run_once("reading a frame", [&](VkCommandBuffer commands) {
             if (record.image != nullptr) {
-                read_image(commands, *record.image, record.layout);
+                read_image(commands, *record.image, static_cast<VkImageLayout>(record.layout));
             } else {
                 const VkBufferCopy all{0, 0, ring_->frame_bytes()};
                 table.vkCmdCopyBuffer(commands, record.buffer->buffer()->handle(), readback_->handle(), 1, &all);

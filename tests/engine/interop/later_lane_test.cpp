@@ -1,6 +1,8 @@
 // A lane that is made where another one was has nothing of the other's.
 #include "interop_fixture.hpp"
 
+#include <kinetograph/engine/vulkan/lane.hpp>
+
 #include <thread>
 
 namespace kinetograph::interop {

@@ -5,6 +5,8 @@
 #include "watchdog.hpp"
 
 #include <kinetograph/engine/accel/cuda/device.hpp>
+#include <kinetograph/engine/vulkan/lane.hpp>
+#include <kinetograph/engine/vulkan/timeline.hpp>
 #include <kinetograph/tests/engine/accel/hip/standin_fixture.hpp>
 
 #include <unistd.h>

@@ -4,6 +4,7 @@
 #include "interop_fixture.hpp"
 #include "watchdog.hpp"
 
+#include <kinetograph/engine/vulkan/lane.hpp>
 #include <kinetograph/tests/engine/accel/device_fixture.hpp>
 #include <kinetograph/tests/engine/accel/hip/standin_fixture.hpp>
 

@@ -1,0 +1,46 @@
+// DeviceReport: what a Vulkan device is and can do.
+#pragma once
+
+#include <kinetograph/engine/vulkan/handles.hpp>
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace kinetograph::vulkan {
+
+/// Extensions that add capabilities; none is required.
+struct OptionalExtensions {
+    bool swapchain = false;              ///< windows
+    bool external_memory_fd = false;     ///< exportable memory
+    bool external_semaphore_fd = false;  ///< timelines shared with an accelerator
+    bool external_memory_host = false;   ///< an accelerator's pinned memory as a buffer
+    bool calibrated_timestamps = false;  ///< device and host clock read together
+    bool memory_budget = false;          ///< free bytes in out-of-memory messages
+    bool present_wait = false;           ///< when pictures of a window are on the screen
+};
+
+/// A GPU's place by VK_EXT_pci_bus_info, which identifies it to other APIs even if their UUIDs differ.
+struct PciPlace {
+    std::uint32_t domain = 0, bus = 0, device = 0;
+};
+
+struct DeviceReport {
+    VkPhysicalDevice handle = nullptr;
+    std::string name;                       ///< "llvmpipe (LLVM 15.0.6, 256 bits)"
+    std::string driver;                     ///< "llvmpipe Mesa 22.3.6"
+    std::string type;                       ///< "discrete GPU", "CPU", ...
+    std::array<std::uint8_t, 16> uuid{};    ///< VkPhysicalDeviceIDProperties::deviceUUID
+    std::optional<PciPlace> pci;            ///< if the driver reports it
+    std::uint32_t api_version = 0;          ///< encoded as by VK_MAKE_API_VERSION
+    std::uint64_t device_memory_bytes = 0;  ///< of device-local heaps
+    OptionalExtensions extensions;
+    std::vector<std::string>
+        missing;  ///< optional features that this device lacks, and what is unavailable without them
+    std::vector<std::string> declined;  ///< why it cannot be used; empty if it can
+    bool usable() const { return declined.empty(); }
+};
+
+}  // namespace kinetograph::vulkan
