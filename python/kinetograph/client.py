@@ -107,6 +107,7 @@ class _Progress:
         self.id: str = opened["id"]
         self.unconfirmed: collections.deque[_Message] = collections.deque()
         self.sequence = self.sent = 0  # of the next latent frame; of the next one that this connection has not carried
+        self.inputs: list[str] = []
         self.room_end = 0  # the first one that there is no room for
         self.position = self.expected = 0  # the next frame; the one after the last that was asked for
         self.clip = 0
@@ -148,15 +149,17 @@ class _Progress:
                 yield message.data
                 self.sent = message.number + 1
 
-    def connected(self, text: str | bytes) -> None:
-        """The first answer of a new connection: what the service has is not sent again."""
-        self.confirm(text)
+    def connected(self) -> None:
+        """After the first answer of a new connection: what the service has is not sent again."""
         self.sent = self.unconfirmed[0].number if self.unconfirmed else self.sequence
 
     def confirm(self, text: str | bytes) -> None:
         answer = json.loads(text)
         if "error" in answer:
             raise InvalidArgument(answer["error"])
+        if "input" in answer:
+            self.inputs.append(answer["input"])
+            return
         self.room_end = answer["next"] + answer["room"]
         while self.unconfirmed and self.unconfirmed[0].number < answer["next"]:
             self.unconfirmed.popleft()
@@ -243,7 +246,10 @@ class AsyncSession:
             try:
                 if self._latents is None:
                     self._latents = await self._connect(progress.path + "/latents")
-                    progress.connected(await _receive(self._latents, deadline))
+                    progress.room_end = -1
+                    while progress.room_end < 0:  # inputs may come before
+                        progress.confirm(await _receive(self._latents, deadline))
+                    progress.connected()
                 for message in progress.unsent():
                     await _send(self._latents, message)
                 if progress.unconfirmed:
@@ -258,6 +264,12 @@ class AsyncSession:
                 self._latents = None
                 progress.forget()
                 raise
+
+    def take_inputs(self) -> list[str]:
+        """What viewers have sent until the service had the newest latents, each once: keys and the mouse in JSON from the
+        page, any text from others."""
+        inputs, self._progress.inputs = self._progress.inputs, []
+        return inputs
 
     async def take(self, *, timeout: float | None = None) -> RemoteFrame:
         """The next frame. Raises TimeoutError."""
@@ -411,6 +423,10 @@ class Session:
              timeout: float | None = None) -> None:
         """As AsyncSession.push()."""
         self._loop.run(self._session.push(latents, stamp=stamp, begins_clip=begins_clip, timeout=timeout))
+
+    def take_inputs(self) -> list[str]:
+        """As AsyncSession.take_inputs()."""
+        return self._session.take_inputs()
 
     def take(self, *, timeout: float | None = None) -> RemoteFrame:
         """The next frame. Raises TimeoutError."""

@@ -36,6 +36,9 @@ class Page:
         self._calls, self.errors = 0, []
         for domain in ("Runtime", "Page", "Log"):
             self.call(domain + ".enable")
+        self.go(url)
+
+    def go(self, url):
         self.call("Page.navigate", url=url)
         self.wait(f"location.href === {json.dumps(url)} && document.readyState === 'complete'")
 

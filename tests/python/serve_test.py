@@ -20,6 +20,7 @@ for package in ("fastapi", "uvicorn", "websockets", "prometheus_client", "av"):
     pytest.importorskip(package, reason=f"{package} is not installed")
 
 import av
+from documents_test import examples
 from serving import Cable, psnr, serving
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
@@ -332,6 +333,29 @@ def test_snapshot_and_trace(url, client, decoder):
     assert found == {"queue", "decode", "encode", "send"} and all(one["dur"] >= 0 for one in trace if "dur" in one)
 
 
+def test_inputs_of_viewers_come_to_the_generator(url, client):
+    with client.open(WIDTH, HEIGHT) as session, socket_of(url, {"id": session.id}, "frames?late=skip") as viewer:
+        viewer.send(json.dumps({"input": "w"}))
+        viewer.send(json.dumps({"input": "a"}))
+        inputs, until = [], time.monotonic() + 20
+        while len(inputs) < 2 and time.monotonic() < until:
+            session.push(latents_of(1))
+            list(session.frames())
+            inputs += session.take_inputs()
+        assert inputs == ["w", "a"] and session.take_inputs() == []
+        viewer.send(json.dumps({"input": "x" * 1025}))
+        assert "up to 1024 characters" in refusal_of(viewer)[0]
+
+
+def test_offers_of_webrtc_that_are_none_are_refused(url):
+    pytest.importorskip("aiortc", reason="aiortc is not installed")
+    at = f"{url}/sessions/{opened(url)['id']}/whep"
+    refused = (422, '{"error":"the offer is not SDP for one video in H.264"}')
+    for offer in (b"", b"v=0", b"\xff\xfe", b"v=0\r\no=- 1 1 IN IP4 0.0.0.0\r\ns=-\r\nt=0 0\r\nm=video 9 X 1\r\n" * 50):
+        assert ask(at, "POST", offer, kind="application/sdp") == refused, offer
+    assert ask(at, "POST", b"{}")[0] == 415 and ask(at + "/none", "DELETE")[0] == 404
+
+
 # Limits, and what is refused
 
 
@@ -527,3 +551,12 @@ def test_the_command_refuses_what_would_be_open_to_others():
     assert code == 1 and "0.0.0.0 can be reached from other machines: set KINETOGRAPH_TOKEN" in message
     assert ended() == (1, "kinetograph: give --weights FILE, or --demo for the bundled decoder and clip")
     assert ended("--weights", "none.safetensors")[0] == 1
+
+
+def test_the_pages_example_of_a_client(served, url, monkeypatch):
+    (lines,) = examples("docs/serve.md", "kinetograph.Client(")
+    shown = []
+    monkeypatch.setattr(kg, "Client", lambda _, made=kg.Client: made(url))
+    exec(lines.replace("512", str(WIDTH)).replace("288", str(HEIGHT)),
+         {"kinetograph": kg, "generator": [latents_of(1), latents_of(2)], "show": lambda *what: shown.append(what)})
+    assert [index for _, index, _ in shown] == list(range(9)) and {stamp for *_, stamp in shown} == {"a text"}

@@ -21,6 +21,11 @@ from .service import Service
 from .session import Format
 from .sockets import give_frames, take_latents
 
+try:
+    from . import whep
+except ModuleNotFoundError:  # aiortc is not installed: pages play fragmented MP4
+    whep = None  # type: ignore[assignment]
+
 _WEB = pathlib.Path(__file__).parent / "web"
 _IDLE_CHECK_SECONDS = 5.0
 _PAGE_POLICY = ("default-src 'self'; img-src 'self' blob: data:; media-src 'self' blob:; connect-src 'self' ws: wss:; "
@@ -43,20 +48,23 @@ class Opening(BaseModel):
 def create_app(service: Service, on_loopback: bool = True) -> App:
     """The ASGI application of a service. `on_loopback`: requests that name another host than this machine are
     refused."""
-    app = FastAPI(title="Kinetograph", lifespan=lambda _: _lifetime(service), redoc_url=None,
+    viewers = None if whep is None else whep.Viewers()
+    app = FastAPI(title="Kinetograph", lifespan=lambda _: _lifetime(service, viewers), redoc_url=None,
                   description="Streams of video-VAE latents into frames. The WebSockets are described in docs/serve.md.")
     app.add_exception_handler(Refused, _refused)
     app.add_exception_handler(_library.Error, _failed)
     _add_sessions(app, service)
     _add_pictures(app, service)
     _add_sockets(app, service)
+    if viewers is not None:
+        _add_webrtc(app, service, viewers)
     _add_health(app, service)
     _add_page(app)
     return Access(app, service, on_loopback)
 
 
 @contextlib.asynccontextmanager
-async def _lifetime(service: Service) -> AsyncIterator[None]:
+async def _lifetime(service: Service, viewers: whep.Viewers | None) -> AsyncIterator[None]:
     async def close_idle() -> None:
         while True:
             await asyncio.sleep(min(_IDLE_CHECK_SECONDS, service.limits.idle_seconds / 2))
@@ -65,6 +73,8 @@ async def _lifetime(service: Service) -> AsyncIterator[None]:
     closing = asyncio.ensure_future(close_idle())
     yield
     closing.cancel()
+    if viewers is not None:
+        await viewers.close()
     await asyncio.to_thread(service.close_all)
 
 
@@ -80,8 +90,8 @@ async def _failed(_: Request, error: Exception) -> Response:
 def _add_sessions(app: FastAPI, service: Service) -> None:
     @app.get("/sessions")
     async def list_sessions() -> dict[str, Any]:
-        """The decoders, and every session with its figures."""
-        return service.describe()
+        """The decoders, and every session with its figures; whether they are shown by WebRTC as well."""
+        return {**service.describe(), "webrtc": whep is not None}
 
     @app.post("/sessions", status_code=201)
     async def open_session(opening: Opening) -> dict[str, Any]:
@@ -144,6 +154,21 @@ def _add_sockets(app: FastAPI, service: Service) -> None:
     async def frames(socket: WebSocket, number: str, encoding: str = "raw", late: str = "wait",
                      begin: Annotated[int | None, Query(ge=0)] = None) -> None:
         await give_frames(socket, service, number, encoding, late, begin)
+
+
+def _add_webrtc(app: FastAPI, service: Service, viewers: whep.Viewers) -> None:
+    @app.post("/sessions/{number}/whep", status_code=201, response_class=Response)
+    async def watch(number: str, request: Request) -> Response:
+        """WHEP: an offer in SDP, answered with one. DELETE of the answer's Location ends the connection."""
+        session = service.session(number)
+        if request.headers.get("content-type", "").partition(";")[0] != "application/sdp":
+            raise Refused("an offer is of the type application/sdp", 415)
+        name, answer = await viewers.answer(session, (await request.body()).decode(errors="replace"))
+        return Response(answer, 201, {"location": f"/sessions/{number}/whep/{name}"}, "application/sdp")
+
+    @app.delete("/sessions/{number}/whep/{name}", status_code=204)
+    async def stop_watching(number: str, name: str) -> None:
+        viewers.end(name)
 
 
 def _add_health(app: FastAPI, service: Service) -> None:

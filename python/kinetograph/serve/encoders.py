@@ -49,40 +49,50 @@ class Jpeg:
 
 
 class H264:
-    """fMP4, a fragment a frame. Before the first one its beginning, and a text with the codec's name; before each
-    fragment a text with its number and the frame's facts. The times follow each other without a gap, also where frames
-    were skipped."""
+    """Packets of H.264, without delay; the first one and one every two seconds begin anew."""
 
-    def __init__(self, width: int, height: int, fps: float) -> None:
+    def __init__(self, width: int, height: int, fps: float, profile: str = "main") -> None:
         if width % 2 or height % 2:
             raise Refused(f"H.264 takes even sizes, and not {width} x {height}")
-        self._size, self._fps = (width, height), fps
         self._codec: Any = av.CodecContext.create("libx264", "w")
         self._codec.width, self._codec.height, self._codec.pix_fmt = width, height, "yuv420p"
         self._codec.time_base = fractions.Fraction(1, fmp4.TIMESCALE)
         self._codec.framerate = fractions.Fraction(fps).limit_denominator(1001)
         self._codec.gop_size = max(1, round(_KEY_SECONDS * fps))
         self._codec.thread_count = 1
-        self._codec.options = {"preset": "veryfast", "tune": "zerolatency", "crf": "20", "profile": "main",
+        self._codec.options = {"preset": "veryfast", "tune": "zerolatency", "crf": "20", "profile": profile,
                                "x264-params": "colorprim=bt709:transfer=bt709:colormatrix=bt709"}
+
+    def encode(self, frame: Shown, at: int) -> Any:
+        """The frame's packet, which is shown `at` 1/TIMESCALE s; each later than the one before."""
+        picture = _picture(frame.pixels).reformat(format="yuv420p", dst_colorspace="ITU709", dst_color_range="MPEG")
+        picture.pts = at
+        (packet,) = self._codec.encode(picture)
+        return packet
+
+
+class FragmentedMp4:
+    """H.264, a fragment a frame. Before the first one the stream's beginning, and a text with the codec's name; before
+    each fragment a text with its number and the frame's facts. The times follow each other without a gap, also where
+    frames were skipped."""
+
+    def __init__(self, width: int, height: int, fps: float) -> None:
+        self._codec, self._size, self._fps = H264(width, height, fps), (width, height), fps
         self._sent = 0
-        self._parameter_sets: list[bytes] | None = None
 
     def encode(self, frame: Shown) -> list[bytes | str]:
         begin, end = (round(n * fmp4.TIMESCALE / self._fps) for n in (self._sent, self._sent + 1))
-        picture = _picture(frame.pixels).reformat(format="yuv420p", dst_colorspace="ITU709", dst_color_range="MPEG")
-        picture.pts = begin
+        packet = self._codec.encode(frame, begin)
+        units = fmp4.units_of(bytes(packet))
         messages: list[bytes | str] = []
-        for packet in self._codec.encode(picture):
-            units = fmp4.units_of(bytes(packet))
-            if self._parameter_sets is None:
-                self._parameter_sets = fmp4.parameter_sets_of(units)
-                messages.append(json.dumps({"codec": fmp4.codec_of(self._parameter_sets)}))
-                messages.append(fmp4.beginning(self._parameter_sets, *self._size))
-            messages.append(json.dumps({"number": self._sent, "start": begin / fmp4.TIMESCALE, **facts_of(frame)}))
-            pictures = [unit for unit in units if unit[0] & 31 in (1, 5)]
-            messages.append(fmp4.fragment(self._sent + 1, begin, end - begin, pictures, packet.is_keyframe))
-            self._sent += 1
+        if self._sent == 0:
+            parameter_sets = fmp4.parameter_sets_of(units)
+            messages += [json.dumps({"codec": fmp4.codec_of(parameter_sets)}),
+                         fmp4.beginning(parameter_sets, *self._size)]
+        messages.append(json.dumps({"number": self._sent, "start": begin / fmp4.TIMESCALE, **facts_of(frame)}))
+        pictures = [unit for unit in units if unit[0] & 31 in (1, 5)]
+        messages.append(fmp4.fragment(self._sent + 1, begin, end - begin, pictures, packet.is_keyframe))
+        self._sent += 1
         return messages
 
 
@@ -94,7 +104,7 @@ def encoder_of(name: str, dtype: str, width: int, height: int, fps: float) -> En
     if name == "jpeg":
         return Jpeg()
     if name == "h264":
-        return H264(width, height, fps)
+        return FragmentedMp4(width, height, fps)
     raise Refused(f"frames go out as raw, jpeg or h264, and not {name[:20]}")
 
 

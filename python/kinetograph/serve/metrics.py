@@ -34,4 +34,4 @@ class Metrics:
         self._state_bytes.set_function(state_bytes)
 
     def page(self) -> bytes:
-        return prometheus_client.generate_latest(self._registry)
+        return bytes(prometheus_client.generate_latest(self._registry))

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 LATE = ("wait", "skip")  #: what the decoder does when frames are not read: it waits, or the oldest are dropped
 _AHEAD = 3  # latent frames on their way in the decoder: its steps follow each other without a gap
+_INPUTS = 256  # texts of viewers that are kept for the generator; the oldest are dropped
 _RATE_SECONDS = 2.0  # over which the rate is counted
 
 
@@ -74,6 +75,7 @@ class Session:
         self._decoded_until = 0.0
         self._recent: collections.deque[tuple[float, float]] = collections.deque(maxlen=512)  # decoded, latency
         self._writers: list[Callable[[], None]] = []
+        self._inputs: collections.deque[str] = collections.deque(maxlen=_INPUTS)
         self._paused = self._resets = self._closing = False
         self._due: float | None = None
         self.ended: str | None = None  #: the sentence that says why
@@ -144,6 +146,17 @@ class Session:
         finally:
             with self._changed:
                 self._writers.remove(wake)
+
+    def add_input(self, text: str) -> None:
+        """What a viewer has sent for the generator: a key, a place of the mouse."""
+        with self._changed:
+            self._inputs.append(text)
+            self._wake_writers()
+
+    def take_input(self) -> str | None:
+        """The oldest one, once."""
+        with self._changed:
+            return self._inputs.popleft() if self._inputs else None
 
     def reset(self) -> dict[str, int]:
         """Drops what was not shown. The next latents begin a clip; its number and that of its first frame are

@@ -22,6 +22,7 @@ from .session import LATE, Session
 log = logging.getLogger("kinetograph.serve")
 
 _REFUSED, _ENDED, _TOO_SLOW = 4400, 4410, 4408  # codes of a closed WebSocket, beside its sentence
+_LONGEST_INPUT = 1024
 _LONGEST_REASON = 123  # bytes: RFC 6455, 5.5
 
 
@@ -32,20 +33,23 @@ class _Ended(Exception):
 async def take_latents(socket: WebSocket, service: Service, number: str) -> None:
     """Messages of latents. {"next": 3, "room": 8} says which one is expected and how many latent frames there is room
     for; it comes first, so that a client that has lost its connection knows what to send again, and whenever it changes.
+    {"input": "a text"} is what a viewer has sent.
 
     A message is a safetensors file of the tensor `latents`, with the metadata `sequence` (from 0, in order), `stamp` (a
     text that comes back with its frames; optional) and `begins_clip` ("1": after the clip before; optional).
     """
-    async def send_room(session: Session, wake: _Wake) -> None:
+    async def send_room(session: Session, wake: Wake) -> None:
         sent = None
         while session.ended is None:
+            while (text := session.take_input()) is not None:
+                await _send(socket, json.dumps({"input": text}), service.limits.stall_seconds)
             if (intake := session.intake) != sent:
                 await _send(socket, json.dumps(intake), service.limits.stall_seconds)
                 sent = intake
             await wake.wait()
         raise _Ended(session.ended)
 
-    async def receive(session: Session, wake: _Wake) -> None:
+    async def receive(session: Session, wake: Wake) -> None:
         while True:
             await asyncio.to_thread(_push, session, await _received(socket))
             wake()
@@ -53,7 +57,7 @@ async def take_latents(socket: WebSocket, service: Service, number: str) -> None
     async def serve(session: Session) -> None:
         if not session.takes_latents:
             raise Refused("the session plays a clip and takes no latents", 409)
-        wake = _Wake()
+        wake = Wake()
         with session.writing(wake):
             await _both(send_room(session, wake), receive(session, wake))
 
@@ -64,16 +68,16 @@ async def give_frames(socket: WebSocket, service: Service, number: str, encoding
                       begin: int | None) -> None:
     """Frames as `encoding` says: raw, jpeg or h264. With late="wait" every frame from `begin` on, or from where the last
     such connection left; the client confirms them with {"next": 5}, and the decoder waits when it does not. With
-    late="skip" the newest ones."""
+    late="skip" the newest ones. {"input": "a text"} goes to the session's generator."""
     async def serve(session: Session) -> None:
         if late not in LATE:
             raise Refused(f"late is wait or skip, and not {late[:20]}")
         form = session.form
         encoder = await asyncio.to_thread(encoder_of, encoding, form.dtype, form.width, form.height, form.fps)
-        wake = _Wake()
+        wake = Wake()
         with session.reading(begin, late == "wait", wake) as reader:
             await _both(_send_frames(socket, session, reader, wake, encoder, service.limits.stall_seconds),
-                        _take_confirmations(socket, session, reader))
+                        _take_answers(socket, session, reader))
 
     await _connection(socket, service, number, serve)
 
@@ -91,7 +95,7 @@ async def _both(*work: Coroutine[Any, Any, None]) -> None:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-class _Wake:
+class Wake:
     """Wakes a task from other threads."""
 
     def __init__(self) -> None:
@@ -108,7 +112,7 @@ class _Wake:
         self._event.clear()
 
 
-async def _send_frames(socket: WebSocket, session: Session, reader: Reader, wake: _Wake, encoder: Encoder,
+async def _send_frames(socket: WebSocket, session: Session, reader: Reader, wake: Wake, encoder: Encoder,
                        stall_seconds: float) -> None:
     while True:
         frame = session.take(reader)
@@ -126,16 +130,25 @@ async def _send_frames(socket: WebSocket, session: Session, reader: Reader, wake
         session.spans.add("send", f"frame {frame.index}", begin)
 
 
-async def _take_confirmations(socket: WebSocket, session: Session, reader: Reader) -> None:
+async def _take_answers(socket: WebSocket, session: Session, reader: Reader) -> None:
     while True:
-        text = await socket.receive_text()
-        try:
-            position = json.loads(text)["next"]
-        except (ValueError, TypeError, KeyError, RecursionError):
-            position = None
-        if type(position) is not int or position < 0:
-            raise Refused('a reader of frames sends {"next": N} alone')
+        take_answer(await socket.receive_text(), session, reader)
+
+
+def take_answer(text: str, session: Session, reader: Reader) -> None:
+    """What a viewer says: a confirmation of frames, or an input."""
+    try:
+        answer = json.loads(text)
+    except (ValueError, RecursionError):
+        answer = None
+    stated = answer if isinstance(answer, dict) else {}
+    position, given = stated.get("next"), stated.get("input")
+    if type(position) is int and position >= 0:
         session.confirm(reader, position)
+    elif isinstance(given, str) and len(given) <= _LONGEST_INPUT:
+        session.add_input(given)
+    else:
+        raise Refused(f'a reader of frames sends {{"next": N}}, or {{"input": TEXT}} of up to {_LONGEST_INPUT} characters')
 
 
 async def _send(socket: WebSocket, message: bytes | str, stall_seconds: float) -> None:

@@ -6,15 +6,16 @@ import {Player} from "./player.js";
 const PERFETTO = "https://ui.perfetto.dev";
 
 export class Card {
-  /** `report` is called with a sentence when a request fails. */
-  constructor(session, report) {
+  /** `useWebRtc`: try it before the other way. `report` is called with a sentence when a request fails. */
+  constructor(session, useWebRtc, report) {
     this.id = session.id;
     this.report = report;
     this.element = document.getElementById("card").content.firstElementChild.cloneNode(true);
     this.element.dataset.session = session.id;
     const video = this.find("video");
     [video.width, video.height] = [session.width, session.height];
-    this.player = new Player(video, session.id, (text) => (this.find(".state").value = text));
+    this.player = new Player(video, session.id, useWebRtc, (text) => (this.find(".state").value = text));
+    if (session.takes_latents) this.listen();
     const buttons = {pause: () => this.pause(), reset: () => this.post("reset"), figures: () => this.toggleFigures(),
                      snapshot: () => this.snapshot(), trace: () => this.trace(), close: () => this.end()};
     for (const [name, action] of Object.entries(buttons))
@@ -24,6 +25,25 @@ export class Card {
 
   find(selector) {
     return this.element.querySelector(selector);
+  }
+
+  /** Keys and the mouse, while the picture has the focus, go to the session's generator. */
+  listen() {
+    const picture = this.find(".picture");
+    picture.tabIndex = 0;
+    const send = (event, facts) => {
+      event.preventDefault();
+      event.stopPropagation();
+      this.player.send(JSON.stringify({type: event.type, at: Date.now(), ...facts}));
+    };
+    for (const kind of ["keydown", "keyup"])
+      picture.addEventListener(kind, (event) => event.key !== "Tab" && send(event, {key: event.key}));
+    for (const kind of ["pointerdown", "pointerup", "pointermove"])
+      picture.addEventListener(kind, (event) => {
+        if (kind === "pointerdown") picture.focus();
+        const {left, top, width, height} = picture.getBoundingClientRect();
+        send(event, {x: (event.clientX - left) / width, y: (event.clientY - top) / height, buttons: event.buttons});
+      });
   }
 
   post(action) {

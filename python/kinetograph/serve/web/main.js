@@ -17,7 +17,7 @@ function report(sentence) {
 }
 
 async function update() {
-  const {decoders, sessions} = await (await ask("GET", "/sessions")).json();
+  const {decoders, sessions, webrtc} = await (await ask("GET", "/sessions")).json();
   document.getElementById("decoders").textContent =
     decoders.map(({family, device, description}) => `${family} on ${device}: ${description}`).join("; ");
   for (const [id, card] of cards)
@@ -27,7 +27,7 @@ async function update() {
     }
   for (const session of sessions) {
     if (!cards.has(session.id)) {
-      cards.set(session.id, new Card(session, report));
+      cards.set(session.id, new Card(session, webrtc && !location.search.includes("webrtc=0"), report));
       grid.append(cards.get(session.id).element);
     }
     await cards.get(session.id).update(session);
