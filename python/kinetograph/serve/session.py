@@ -322,7 +322,7 @@ class Session:
         return max(0.0, self._due - time.monotonic())
 
     def _push(self, latent: _Latent) -> None:
-        self.spans.add("queue", f"latents {latent.sequence}", latent.arrived)
+        self.spans.add("queue", latent.sequence, latent.arrived)
         if latent.begins_clip:
             self._stream.reset()
         self._stream.push(latent.values)
@@ -358,7 +358,7 @@ class Session:
         self._decoding.popleft()
         metrics.chunk_seconds.labels(family).observe(now - latent.arrived)
         step = self._stream.stats()["last_step_s"]
-        self.spans.add("decode", f"latents {latent.sequence}", max(self._decoded_until, now - step), now)
+        self.spans.add("decode", latent.sequence, max(self._decoded_until, now - step), now)
         self._decoded_until = now
         if latent.late or (not self.form.paced and step > self._decoder.frames_per_latent * period):
             self._missed += 1

@@ -123,11 +123,11 @@ async def _send_frames(socket: WebSocket, session: Session, reader: Reader, wake
             continue
         begin = time.monotonic()
         messages = await asyncio.to_thread(encoder.encode, frame)
-        session.spans.add("encode", f"frame {frame.index}", begin)
+        session.spans.add("encode", frame.index, begin)
         begin = time.monotonic()
         for message in messages:
             await _send(socket, message, stall_seconds)
-        session.spans.add("send", f"frame {frame.index}", begin)
+        session.spans.add("send", frame.index, begin)
 
 
 async def _take_answers(socket: WebSocket, session: Session, reader: Reader) -> None:

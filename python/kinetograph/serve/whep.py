@@ -142,7 +142,7 @@ class _Frames(aiortc.mediastreams.MediaStreamTrack):  # type: ignore[misc, unuse
         self._newest = max(self._newest + 1, round((begin - self._begin) * fmp4.TIMESCALE))
         packet = await asyncio.to_thread(self._codec.encode, frame, self._newest)
         packet.time_base = fractions.Fraction(1, fmp4.TIMESCALE)
-        self._session.spans.add("encode", f"frame {frame.index}", begin)
+        self._session.spans.add("encode", frame.index, begin)
         channel = self.channel
         if channel is not None and channel.readyState == "open" and channel.bufferedAmount < _MOST_UNSENT:
             channel.send(json.dumps({"start": self._newest / fmp4.TIMESCALE, **facts_of(frame)}))
