@@ -23,7 +23,8 @@ install(FILES "${PROJECT_BINARY_DIR}/kinetograph.pc" DESTINATION "${CMAKE_INSTAL
 # the Python package, which pyproject.toml describes: one file under the name that is loaded, and the demo's
 if(SKBUILD)
     install(FILES "$<TARGET_FILE:kinetograph_c>" DESTINATION kinetograph RENAME libkinetograph.so.0 COMPONENT python)
-    install(FILES assets/demo_vae.safetensors assets/orbit.safetensors DESTINATION kinetograph/assets COMPONENT python)
+    install(FILES assets/demo_tiny.safetensors assets/demo_vae.safetensors assets/orbit.safetensors
+            DESTINATION kinetograph/assets COMPONENT python)
 endif()
 install(TARGETS ${libraries} EXPORT kinetographTargets ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 install(EXPORT kinetographTargets NAMESPACE kinetograph:: DESTINATION "${KINETOGRAPH_PACKAGE_DIR}")

@@ -11,6 +11,7 @@ from . import diffusers, wan
 from ._library import (Busy, Cancelled, DeviceLost, Error, InvalidArgument, Io, NotFound, OutOfMemory, Unsupported,
                        devices)
 from ._info import info
+from .client import AsyncClient, Client
 from .decoder import Decoder
 from .frame import Frame
 from .preview import Preview
@@ -18,5 +19,5 @@ from .stream import Stream
 from .video import Video
 
 __version__ = "0.1.0"
-__all__ = ["Busy", "Cancelled", "Decoder", "DeviceLost", "Error", "Frame", "InvalidArgument", "Io", "NotFound",
+__all__ = ["AsyncClient", "Busy", "Cancelled", "Client", "Decoder", "DeviceLost", "Error", "Frame", "InvalidArgument", "Io", "NotFound",
            "OutOfMemory", "Preview", "Stream", "Unsupported", "Video", "devices", "diffusers", "info", "wan"]

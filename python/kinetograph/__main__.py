@@ -1,4 +1,4 @@
-"""python -m kinetograph info | demo [FILE.mp4 | FILE.png]"""
+"""python -m kinetograph info | demo [FILE.mp4 | FILE.png] | serve [--help]"""
 
 from __future__ import annotations
 
@@ -26,6 +26,14 @@ def demo(path: pathlib.Path) -> None:
     print(f"{path}: {count / (time.perf_counter() - begin):.1f} frames/s, decoded and written")
 
 
+def serve(arguments: list[str]) -> int:
+    try:
+        from .serve import command
+    except ModuleNotFoundError as error:
+        raise Error(f"serve needs the package {error.name}: pip install 'kinetograph[serve]'") from None
+    return command.run(arguments, _assets())
+
+
 def main(arguments: list[str]) -> int:
     try:
         if arguments in (["-h"], ["--help"], ["help"]):
@@ -34,6 +42,8 @@ def main(arguments: list[str]) -> int:
             print(info())
         elif arguments[:1] == ["demo"] and len(arguments) <= 2:
             demo(pathlib.Path(arguments[1] if len(arguments) == 2 else "kinetograph_demo" + video.preferred_suffix()))
+        elif arguments[:1] == ["serve"]:
+            return serve(arguments[1:])
         else:
             print(__doc__, file=sys.stderr)
             return 2

@@ -100,6 +100,10 @@ class Stream:
             return self._make(lambda desc, made: library.kg_clip_create(model, *size, desc, made), deadline)
         return self._made()
 
+    def prepare(self, height: int, width: int, *, timeout: float | None = None) -> None:
+        """Makes the stream for latents of that size, in latent pixels; otherwise the first latents do."""
+        self._for_size((height, width), Deadline(timeout))
+
     def push(self, latents: Any, *, stream: int | None = None, timeout: float | None = None) -> None:
         """Enqueues latents, [C, T, h, w] or one frame [C, h, w], and returns before they are decoded.
 

@@ -24,4 +24,6 @@ def test_brings_what_its_library_links():
 
 def test_brings_its_types_and_the_clip_of_its_demo():
     assert (PACKAGE / "py.typed").exists()
-    assert {path.name for path in (PACKAGE / "assets").iterdir()} == {"demo_vae.safetensors", "orbit.safetensors"}
+    assert {path.name for path in (PACKAGE / "assets").iterdir()} == {"demo_tiny.safetensors", "demo_vae.safetensors",
+                                                                      "orbit.safetensors"}
+    assert (PACKAGE / "serve" / "web" / "index.html").exists()

@@ -20,6 +20,7 @@ void add_weights(CLI::App& app, Action& action);
 void add_conv(CLI::App& app, Action& action);
 void add_graph(CLI::App& app, Action& action);
 void add_trace(CLI::App& app, Action& action);
+void add_serve(CLI::App& app, Action& action);
 void add_bench(CLI::App& app, Action& action, const std::string& command_line);  ///< quoted by its reports
 
 /// Adds all subcommands. Parsing opens no file and starts nothing; it throws only CLI::ParseError.

@@ -15,6 +15,7 @@ void add_commands(CLI::App& app, Action& action, const std::string& command_line
     add_conv(app, action);
     add_graph(app, action);
     add_trace(app, action);
+    add_serve(app, action);
     add_bench(app, action, command_line);
 }
 

@@ -1,5 +1,8 @@
 // The command line itself: exit code 2 and a hint for command lines that are not understood.
 #include <gtest/gtest.h>
+#include <kinetograph/tests/compute/tensor/temporary_folder.hpp>
+
+#include <filesystem>
 
 #include "program.hpp"
 
@@ -109,6 +112,22 @@ TEST(Usage, MoreThreadsThanAMachineCanStartAreNotStarted) {
         {.environment = {"OMP_NUM_THREADS=100000"}});
     EXPECT_EQ(result.exit_code, 0) << result.messages;
     EXPECT_NE(result.messages.find("OMP_NUM_THREADS asks for 100000 threads"), std::string::npos) << result.messages;
+}
+
+TEST(Usage, ServeIsThePythonPackagesAndSaysWhatIsMissing) {
+    const auto without_python = run_program({"serve", "--demo", "--port", "1"}, {.environment = {"PATH=/nonexistent"}});
+    EXPECT_EQ(without_python.exit_code, 1);
+    EXPECT_NE(without_python.messages.find("serve is part of the Python package, and python3 cannot be started"),
+              std::string::npos)
+        << without_python.messages;
+
+    const TemporaryFolder folder;
+    const auto python = folder.write("python3", "#!/bin/sh\nshift 2\necho \"$@\"\n");
+    std::filesystem::permissions(python, std::filesystem::perms::owner_all);
+    const auto started =
+        run_program({"serve", "--help", "--port", "1"}, {.environment = {"PATH=" + folder.path().string() + ":/bin"}});
+    EXPECT_EQ(started.exit_code, 0);
+    EXPECT_EQ(started.out, "serve --help --port 1\n");
 }
 
 TEST(Usage, HelpAndVersionGoToStandardOutputWithExitCode0) {
