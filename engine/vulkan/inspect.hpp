@@ -8,6 +8,10 @@
 
 namespace kinetograph::vulkan {
 
+/// Names of extensions that the headers of Vulkan 1.3.239 do not have.
+inline constexpr const char* kCooperativeMatrix = "VK_KHR_cooperative_matrix";
+inline constexpr const char* kShaderBfloat16 = "VK_KHR_shader_bfloat16";
+
 /// Extensions that add capabilities; none is required.
 struct OptionalExtensions {
     bool swapchain = false;              ///< windows
@@ -17,6 +21,27 @@ struct OptionalExtensions {
     bool calibrated_timestamps = false;  ///< device and host clock read together
     bool memory_budget = false;          ///< free bytes in out-of-memory messages
     bool present_wait = false;           ///< when pictures of a window are on the screen
+    bool cooperative_matrix = false;     ///< products of matrices by a subgroup (VK_KHR_cooperative_matrix)
+    bool shader_bfloat16 = false;        ///< VK_KHR_shader_bfloat16
+};
+
+/// Features for kernels that are given addresses of memory, as accel/vulkan has them; none is required. A device of the
+/// library's own has all enabled that it reports.
+struct ComputeFeatures {
+    bool addresses = false;          ///< bufferDeviceAddress
+    bool subgroup_sizes = false;     ///< subgroupSizeControl, computeFullSubgroups
+    bool memory_model = false;       ///< vulkanMemoryModel, vulkanMemoryModelDeviceScope
+    bool scalar_layout = false;      ///< scalarBlockLayout
+    bool int16 = false;              ///< shaderInt16
+    bool int64 = false;              ///< shaderInt64
+    bool storage16 = false;          ///< storageBuffer16BitAccess
+    bool float16 = false;            ///< shaderFloat16
+    bool storage8 = false;           ///< storageBuffer8BitAccess
+    bool int8 = false;               ///< shaderInt8
+    bool dot_products = false;       ///< shaderIntegerDotProduct
+    bool matrices = false;           ///< cooperativeMatrix
+    bool bfloat16 = false;           ///< shaderBFloat16Type
+    bool bfloat16_matrices = false;  ///< shaderBFloat16CooperativeMatrix
 };
 
 /// A GPU's place by VK_EXT_pci_bus_info, which identifies it to other APIs even if their UUIDs differ.
@@ -34,6 +59,8 @@ struct DeviceReport {
     std::uint32_t api_version = 0;          ///< encoded as by VK_MAKE_API_VERSION
     std::uint64_t device_memory_bytes = 0;  ///< of device-local heaps
     OptionalExtensions extensions;
+    ComputeFeatures
+        compute;  ///< that it has; of an adopted device, those that its application is known to have enabled
     std::vector<std::string>
         missing;  ///< optional features that this device lacks, and what is unavailable without them
     std::vector<std::string> declined;  ///< why it cannot be used; empty if it can
@@ -44,23 +71,45 @@ struct DeviceReport {
 /// Errors: NotFound when there is none.
 Result<std::vector<DeviceReport>> inspect_devices(const Instance& instance, VkSurfaceKHR surface = VK_NULL_HANDLE);
 
-/// The device features without which the Vulkan lanes do not work, as a chain to query or to enable.
+/// Features of VK_KHR_cooperative_matrix and VK_KHR_shader_bfloat16, as their specifications declare them; the headers
+/// of Vulkan 1.3.239 do not.
+struct CooperativeMatrixFeatures {
+    VkStructureType sType = static_cast<VkStructureType>(1000506000);
+    void* pNext = nullptr;
+    VkBool32 cooperativeMatrix = VK_FALSE;
+    VkBool32 cooperativeMatrixRobustBufferAccess = VK_FALSE;
+};
+struct ShaderBfloat16Features {
+    VkStructureType sType = static_cast<VkStructureType>(1000141000);
+    void* pNext = nullptr;
+    VkBool32 shaderBFloat16Type = VK_FALSE;
+    VkBool32 shaderBFloat16DotProduct = VK_FALSE;
+    VkBool32 shaderBFloat16CooperativeMatrix = VK_FALSE;
+};
+
+/// The device features without which the Vulkan lanes do not work, and those of ComputeFeatures, as a chain to query or
+/// to enable.
 class RequiredFeatures {
   public:
-    RequiredFeatures();
+    /// The chain has the structures of those `extensions` that the device has.
+    explicit RequiredFeatures(const OptionalExtensions& extensions = {});
     RequiredFeatures(const RequiredFeatures&) = delete;
     RequiredFeatures& operator=(const RequiredFeatures&) = delete;
     VkPhysicalDeviceFeatures2* chain() { return &features_; }
     void require_all();                        ///< sets every required feature, for vkCreateDevice
     std::vector<std::string> missing() const;  ///< names of required features that are not set
-
-    /// Names of required features that a host application's vkCreateDevice chain does not enable.
-    static std::vector<std::string> missing_in(const void* create_chain);
+    ComputeFeatures compute() const;           ///< that are set
+    void enable(const ComputeFeatures& compute);
+    /// Sets what a host application's vkCreateDevice chain enables.
+    void read(const void* create_chain);
 
   private:
     VkPhysicalDeviceFeatures2 features_{};
+    VkPhysicalDeviceVulkan11Features vulkan11_{};
     VkPhysicalDeviceVulkan12Features vulkan12_{};
     VkPhysicalDeviceVulkan13Features vulkan13_{};
+    CooperativeMatrixFeatures matrices_;
+    ShaderBfloat16Features bfloat16_;
 };
 
 /// The features of VK_KHR_present_wait and of VK_KHR_present_id, which it needs.
