@@ -4,7 +4,8 @@ set(KINETOGRAPH_CHIPS
     kernels/cuda/sm100
     kernels/cuda/sm90
     kernels/cuda/sm80
-    kernels/hip/gfx950)
+    kernels/hip/gfx950
+    kernels/spirv/vulkan13)
 # Each folder of chips embeds their device code in one format: its CMakeLists.txt defines <folder>_images, its
 # images.hpp what kernels/conv/images.hpp asks for.
 set(KINETOGRAPH_IMAGE_FOLDERS ${KINETOGRAPH_CHIPS})

@@ -37,7 +37,7 @@ const std::vector<std::vector<std::string>> kFloors = {
     {"engine/graph"},
     {"engine/base"},
     {"kernels/cuda/sm100"},
-    {"kernels/cuda/sm90", "kernels/cuda/sm80", "kernels/hip"},
+    {"kernels/cuda/sm90", "kernels/cuda/sm80", "kernels/hip", "kernels/spirv"},
     {"kernels/cuda"},
     {"kernels/conv"},
     {"kernels/isa"},

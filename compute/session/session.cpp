@@ -12,9 +12,11 @@ namespace kinetograph::session {
 
 namespace {
 
-/// A device for which this build has a decoder.
+/// A GPU for which this build has a decoder.
 Result<std::unique_ptr<accel::Device>> open_decoding(std::string_view kind, const accel::DeviceHooks& hooks) {
     KG_TRY(auto device, accel::open(kind, hooks));
+    if (device->info().emulated)
+        return fail(ErrorCode::Unsupported, "{} computes on the CPU, whose own lane is faster", device->info().name);
     KG_CHECK(nn::Operators::create(*device));
     return device;
 }

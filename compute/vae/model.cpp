@@ -1,3 +1,5 @@
+#include <kinetograph/compute/conv/dispatch.hpp>
+#include <kinetograph/compute/conv/known_devices.hpp>
 #include <kinetograph/compute/vae/model.hpp>
 
 #include <algorithm>
@@ -22,17 +24,43 @@ namespace {
 
 constexpr std::int64_t kLargestSide = 1024;  // latent pixels: 8192 pixels of video
 
-/// The dtype of activations; nothing if the lane has no passes for that precision.
-std::optional<tensor::DType> dtype_of(Precision precision, bool cpu) {
+constexpr Precision kPrecisions[] = {Precision::Fp32, Precision::Bf16, Precision::Fp16};
+
+/// Of activations.
+tensor::DType dtype_of(Precision precision) {
     switch (precision) {
         case Precision::Fp32:
-            return cpu ? std::optional(tensor::DType::F32) : std::nullopt;
+            return tensor::DType::F32;
         case Precision::Bf16:
             return tensor::DType::BF16;
         case Precision::Fp16:
-            return cpu ? std::nullopt : std::optional(tensor::DType::F16);
+            return tensor::DType::F16;
     }
-    return std::nullopt;
+    return tensor::DType::BF16;
+}
+
+/// Whether a convolution with a norm, as decoders have, can run on the device in that precision.
+bool runs(const accel::DeviceInfo& device, Precision precision) {
+    conv::ConvProblem problem;
+    problem.h = problem.w = 16;
+    problem.c_in = 16;
+    problem.filter = {16, 3, 3, 3};
+    problem.d = 3;
+    problem.pad = {0, 0, 1, 1, 1, 1};
+    problem.norm = conv::Norm::Beside;
+    problem.input = problem.weight = problem.output = problem.normed = dtype_of(precision);
+    return conv::explain(conv::chip_of(device), problem).front().open;
+}
+
+/// "bf16 and fp16"
+std::string precisions_of(const accel::DeviceInfo& device) {
+    std::vector<std::string_view> names;
+    for (const Precision precision : kPrecisions)
+        if (runs(device, precision)) names.push_back(to_string(precision));
+    std::string text;
+    for (std::size_t i = 0; i < names.size(); ++i)
+        text += fmt::format("{}{}", i == 0 ? "" : i + 1 == names.size() ? " and " : ", ", names[i]);
+    return text.empty() ? "none" : text;
 }
 
 float largest(tensor::DType dtype) {
@@ -71,22 +99,21 @@ Result<std::shared_ptr<Model>> Model::create(accel::Device& device, std::string 
 
 Result<std::shared_ptr<Model>> Model::create(accel::Device& device, const Checkpoint& checkpoint,
                                              const ModelOptions& options) {
-    const bool cpu = device.info().is_host();
-    const auto dtype = dtype_of(options.precision, cpu);
-    if (!dtype)
+    if (!runs(device.info(), options.precision))
         return fail(ErrorCode::Unsupported, "precision {}: the {} lane runs {}", to_string(options.precision),
-                    device.info().kind, cpu ? "fp32 and bf16" : "bf16 and fp16");
+                    device.info().kind, precisions_of(device.info()));
+    const tensor::DType dtype = dtype_of(options.precision);
     NetworkDesc network{.network = checkpoint.network(),
                         .title = checkpoint.family().title,
                         .one_step = checkpoint.one_latent_frame(),
-                        .dtype = *dtype,
+                        .dtype = dtype,
                         .sums = options.sums,
                         .preferred_backend = options.preferred_backend,
                         .clamp = options.clamp};
     if (options.latents != LatentScale::Raw) {
         network.scale = checkpoint.latents_std();
         network.shift = checkpoint.latents_mean();
-        KG_CHECK_IN(checkpoint.name(), check_statistics(network.scale, network.shift, *dtype));
+        KG_CHECK_IN(checkpoint.name(), check_statistics(network.scale, network.shift, dtype));
     }
     return create(device, checkpoint.name(), std::move(network),
                   [checkpoint](const std::string& name) { return checkpoint.load(name).value(); });

@@ -50,8 +50,9 @@ struct DeviceInfo {
     /// Where VK_EXT_pci_bus_info finds the same GPU: HIP's UUIDs are not those of every Vulkan driver for AMD GPUs.
     std::optional<PciAddress> pci;
     std::uint64_t memory_bytes = 0;
-    std::uint32_t compute_units = 0;           ///< threads of the CPU, SMs or CUs of a GPU
+    std::uint32_t compute_units = 0;           ///< threads of the CPU, SMs or CUs of a GPU; 0: unknown
     std::uint32_t shared_bytes_per_block = 0;  ///< largest shared memory (LDS) of one block; 0 for the CPU
+    bool emulated = false;  ///< a driver of GPUs computes on the CPU (lavapipe): only named, never taken by `auto`
 
     Capability can_load;             ///< Device::load and Stream::launch(Launch)
     Capability can_capture;          ///< Stream::begin_capture and Stream::replay

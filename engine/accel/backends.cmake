@@ -5,6 +5,9 @@ set(KINETOGRAPH_BACKENDS
     engine/accel/cpu
     engine/accel/cuda
     engine/accel/hip)
+if(KINETOGRAPH_HAS_VULKAN)
+    list(APPEND KINETOGRAPH_BACKENDS engine/accel/vulkan)
+endif()
 
 # kinetograph_backend_table(TARGET folder ...): defines backends() of engine/accel/backend.hpp in TARGET as those folders.
 function(kinetograph_backend_table target)

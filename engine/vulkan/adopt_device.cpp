@@ -21,15 +21,17 @@ OptionalExtensions enabled_extensions(const std::vector<std::string>& names) {
             .external_memory_host = has(VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME),
             .calibrated_timestamps = has(VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME),
             .memory_budget = has(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME),
-            .present_wait = has(VK_KHR_PRESENT_ID_EXTENSION_NAME) && has(VK_KHR_PRESENT_WAIT_EXTENSION_NAME)};
+            .present_wait = has(VK_KHR_PRESENT_ID_EXTENSION_NAME) && has(VK_KHR_PRESENT_WAIT_EXTENSION_NAME),
+            .cooperative_matrix = has(kCooperativeMatrix),
+            .shader_bfloat16 = has(kShaderBfloat16)};
 }
 
-Result<void> check(const DeviceReport& report, const AdoptedDevice& adopted) {
+Result<void> check(const DeviceReport& report, const AdoptedDevice& adopted, const RequiredFeatures& enabled) {
     if (!report.usable())
         return fail(ErrorCode::Unsupported, "the host's device {} cannot be used: {}", report.name,
                     joined(report.declined));
     if (adopted.create_chain == nullptr) return {};
-    const auto missing = RequiredFeatures::missing_in(adopted.create_chain);
+    const auto missing = enabled.missing();
     if (missing.empty()) return {};
     return fail(ErrorCode::Unsupported, "the host's device {} was created without the features {}", report.name,
                 joined(missing));
@@ -48,7 +50,10 @@ Result<std::unique_ptr<Device>> Device::adopt(const Instance& instance, const Ad
     if (report == reports.end())
         return fail(ErrorCode::InvalidArgument,
                     "the adopted VkPhysicalDevice does not belong to the adopted VkInstance");
-    KG_CHECK(check(*report, adopted));
+    RequiredFeatures enabled;
+    enabled.read(adopted.create_chain);
+    KG_CHECK(check(*report, adopted, enabled));
+    report->compute = enabled.compute();
     report->extensions = enabled_extensions(adopted.extensions);
 
     std::unique_ptr<Device> device(new Device(instance, *report, adopted.device, false));

@@ -5,6 +5,8 @@
 #include <kinetograph/engine/vulkan/device.hpp>
 #include <kinetograph/engine/vulkan/vk_result.hpp>
 
+#include <algorithm>
+
 namespace kinetograph::vulkan {
 namespace {
 
@@ -43,6 +45,10 @@ Result<VkBuffer> create_handle(const Device& device, std::string_view name, VkDe
     return handle;
 }
 
+VkBufferUsageFlags with_address(VkBufferUsageFlags usage, bool addressed) {
+    return addressed ? usage | VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT : usage;
+}
+
 bool has(VkExternalMemoryFeatureFlags features, VkExternalMemoryFeatureFlagBits bit) { return (features & bit) != 0; }
 
 }  // namespace
@@ -51,12 +57,13 @@ Result<std::unique_ptr<Buffer>> Buffer::create(const Device& device, std::string
                                                const BufferOptions& options) {
     if (bytes == 0) return fail(ErrorCode::InvalidArgument, "buffer \"{}\" has no bytes", name);
     const VkExternalMemoryHandleTypeFlagBits handle_type = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
-    const auto features = options.exportable ? external_features(device, options.usage, handle_type) : 0;
+    const VkBufferUsageFlags usage = with_address(options.usage, options.addressed);
+    const auto features = options.exportable ? external_features(device, usage, handle_type) : 0;
     if (options.exportable && !has(features, VK_EXTERNAL_MEMORY_FEATURE_EXPORTABLE_BIT))
         return fail(ErrorCode::Unsupported, "{} cannot export the memory of buffer \"{}\"", device.report().name, name);
 
     std::unique_ptr<Buffer> buffer(new Buffer(device, name, bytes));
-    KG_TRY(auto handle, create_handle(device, name, bytes, options.usage,
+    KG_TRY(auto handle, create_handle(device, name, bytes, usage,
                                       options.exportable ? VkExternalMemoryHandleTypeFlags{handle_type} : 0));
     buffer->handle_ = handle;
 
@@ -72,6 +79,7 @@ Result<std::unique_ptr<Buffer>> Buffer::create(const Device& device, std::string
     const bool alone = dedicated.requiresDedicatedAllocation == VK_TRUE ||
                        has(features, VK_EXTERNAL_MEMORY_FEATURE_DEDICATED_ONLY_BIT);
     VkMemoryRequirements needs = requirements.memoryRequirements;
+    if (options.addressed) needs.alignment = std::max(needs.alignment, kAddressAlignment);
     if (options.whole_pages) needs.size = whole_host_pages(needs.size) + kHostPageBytes;
     KG_TRY(buffer->allocation_, device.memory().allocate({.name = name,
                                                           .requirements = needs,
@@ -91,17 +99,18 @@ Result<std::unique_ptr<Buffer>> Buffer::create(const Device& device, std::string
 }
 
 Result<std::unique_ptr<Buffer>> Buffer::import_host(const Device& device, std::string_view name,
-                                                    std::span<std::byte> pages) {
+                                                    std::span<std::byte> pages, bool addressed) {
     if (pages.empty() || reinterpret_cast<std::uintptr_t>(pages.data()) % kHostPageBytes != 0 ||
         pages.size() % kHostPageBytes != 0)
         return fail(ErrorCode::InvalidArgument, "\"{}\": {} bytes at {} are not whole pages of {} bytes", name,
                     pages.size(), static_cast<const void*>(pages.data()), kHostPageBytes);
     const VkExternalMemoryHandleTypeFlagBits handle_type = VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT;
-    const auto features = external_features(device, kGraphBufferUsage, handle_type);
+    const VkBufferUsageFlags usage = with_address(kGraphBufferUsage, addressed);
+    const auto features = external_features(device, usage, handle_type);
     if (!has(features, VK_EXTERNAL_MEMORY_FEATURE_IMPORTABLE_BIT))
         return fail(ErrorCode::Unsupported, "{} does not import memory of the host for buffers", device.report().name);
     std::unique_ptr<Buffer> buffer(new Buffer(device, name, pages.size()));
-    KG_TRY(auto handle, create_handle(device, name, pages.size(), kGraphBufferUsage, handle_type));
+    KG_TRY(auto handle, create_handle(device, name, pages.size(), usage, handle_type));
     buffer->handle_ = handle;
     VkMemoryRequirements needs{};
     device.table().vkGetBufferMemoryRequirements(device.handle(), buffer->handle_, &needs);
@@ -118,6 +127,28 @@ Result<std::unique_ptr<Buffer>> Buffer::import_host(const Device& device, std::s
                                      .host_memory = pages.data()}));
     KG_CHECK(buffer->bind());
     return buffer;
+}
+
+Result<std::unique_ptr<Buffer>> Buffer::import_fd(const Device& device, std::string_view name, int fd,
+                                                  VkDeviceSize bytes, bool dedicated) {
+    const VkExternalMemoryHandleTypeFlagBits handle_type = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
+    std::unique_ptr<Buffer> buffer(new Buffer(device, name, bytes));
+    KG_TRY(buffer->handle_, create_handle(device, name, bytes, with_address(kGraphBufferUsage, true), handle_type));
+    VkMemoryRequirements needs{};
+    device.table().vkGetBufferMemoryRequirements(device.handle(), buffer->handle_, &needs);
+    needs.size = bytes;  // the exporter's allocation
+    KG_TRY(buffer->allocation_,
+           device.memory().allocate(
+               {.name = name, .requirements = needs, .dedicated = dedicated, .buffer = buffer->handle_, .fd = fd}));
+    KG_CHECK(buffer->bind());
+    return buffer;
+}
+
+VkDeviceAddress Buffer::address() const {
+    VkBufferDeviceAddressInfo info{};
+    info.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO;
+    info.buffer = handle_;
+    return device_.table().vkGetBufferDeviceAddress(device_.handle(), &info);
 }
 
 Result<void> Buffer::bind() {

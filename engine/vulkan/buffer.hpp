@@ -18,9 +18,13 @@ struct BufferOptions {
     VkBufferUsageFlags usage = kGraphBufferUsage;
     MemoryUse memory = MemoryUse::DeviceLocal;
     bool exportable = false;   ///< another API may import its memory: export_fd()
+    bool addressed = false;    ///< kernels get its address(), which is aligned to kAddressAlignment
     bool whole_pages = false;  ///< mapped() is page-aligned and no other allocation shares its last page: for
                                ///< registration with another API
 };
+
+/// Of addresses that kernels get.
+inline constexpr VkDeviceSize kAddressAlignment = 256;
 
 /// Destroy it only after the device has finished using it.
 class Buffer {
@@ -32,7 +36,12 @@ class Buffer {
     /// start. Start and size are multiples of kHostPageBytes. Errors: Unsupported (no VK_EXT_external_memory_host, or a
     /// driver that declines), InvalidArgument (alignment).
     static Result<std::unique_ptr<Buffer>> import_host(const Device& device, std::string_view name,
-                                                       std::span<std::byte> pages);
+                                                       std::span<std::byte> pages, bool addressed = false);
+    /// An addressed buffer over the memory of an exported one, `bytes` in all: an opaque file descriptor of the same
+    /// GPU and driver, which belongs to the driver once this has succeeded. `dedicated`: Allocation::dedicated().
+    /// Errors: Unsupported (no VK_KHR_external_memory_fd), what the driver says.
+    static Result<std::unique_ptr<Buffer>> import_fd(const Device& device, std::string_view name, int fd,
+                                                     VkDeviceSize bytes, bool dedicated);
     Buffer(const Buffer&) = delete;
     Buffer& operator=(const Buffer&) = delete;
     ~Buffer();
@@ -40,6 +49,8 @@ class Buffer {
     VkBuffer handle() const { return handle_; }
     VkDeviceSize bytes() const { return bytes_; }
     const std::string& name() const { return name_; }
+    /// For kernels: of an addressed buffer.
+    VkDeviceAddress address() const;
     /// Null for device-local memory.
     std::byte* mapped() const { return allocation_.mapped() != nullptr ? allocation_.mapped() + skipped_ : nullptr; }
     const Allocation& allocation() const { return allocation_; }

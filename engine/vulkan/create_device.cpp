@@ -45,6 +45,8 @@ std::vector<const char*> extensions_to_enable(const DeviceReport& report, VkSurf
     if (report.extensions.external_memory_host) names.push_back(VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME);
     if (report.extensions.calibrated_timestamps) names.push_back(VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME);
     if (report.extensions.memory_budget) names.push_back(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
+    if (report.extensions.cooperative_matrix) names.push_back(kCooperativeMatrix);
+    if (report.extensions.shader_bfloat16) names.push_back(kShaderBfloat16);
     if (report.extensions.present_wait) {
         names.push_back(VK_KHR_PRESENT_ID_EXTENSION_NAME);
         names.push_back(VK_KHR_PRESENT_WAIT_EXTENSION_NAME);
@@ -56,6 +58,7 @@ Result<DeviceReport> choose(const Instance& instance, const DeviceOptions& optio
     KG_TRY(auto reports, inspect_devices(instance, options.surface));
     std::string reasons;
     for (DeviceReport& report : reports) {
+        if (options.physical != VK_NULL_HANDLE && report.handle != options.physical) continue;
         if (report.name.find(options.name_contains) == std::string::npos)
             report.declined.push_back(fmt::format("its name does not contain \"{}\"", options.name_contains));
         if (report.usable()) return report;
@@ -85,8 +88,9 @@ Result<std::unique_ptr<Device>> Device::create(const Instance& instance, const D
         info.pQueuePriorities = kPriorities.data();
         queue_infos.push_back(info);
     }
-    RequiredFeatures features;
+    RequiredFeatures features(report.extensions);
     features.require_all();
+    features.enable(report.compute);
     PresentFeatures present(features.chain());
     const auto extensions = extensions_to_enable(report, options.surface);
     VkDeviceCreateInfo info{};

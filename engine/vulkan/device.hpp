@@ -20,8 +20,9 @@ class MemoryPool;
 class VulkanLane;
 
 struct DeviceOptions {
-    VkSurfaceKHR surface = VK_NULL_HANDLE;  ///< the device must be able to present to it
-    std::string name_contains{};            ///< only devices whose name contains this; empty: any
+    VkSurfaceKHR surface = VK_NULL_HANDLE;       ///< the device must be able to present to it
+    std::string name_contains{};                 ///< only devices whose name contains this; empty: any
+    VkPhysicalDevice physical = VK_NULL_HANDLE;  ///< only this one; null: any
 };
 
 /// One VkQueue. Several lanes may share it.

@@ -20,6 +20,27 @@ struct OptionalExtensions {
     bool calibrated_timestamps = false;  ///< device and host clock read together
     bool memory_budget = false;          ///< free bytes in out-of-memory messages
     bool present_wait = false;           ///< when pictures of a window are on the screen
+    bool cooperative_matrix = false;     ///< products of matrices by a subgroup (VK_KHR_cooperative_matrix)
+    bool shader_bfloat16 = false;        ///< VK_KHR_shader_bfloat16
+};
+
+/// Features for kernels that are given addresses of memory, as accel/vulkan has them; none is required. A device of the
+/// library's own has all enabled that it reports.
+struct ComputeFeatures {
+    bool addresses = false;          ///< bufferDeviceAddress
+    bool subgroup_sizes = false;     ///< subgroupSizeControl, computeFullSubgroups
+    bool memory_model = false;       ///< vulkanMemoryModel, vulkanMemoryModelDeviceScope
+    bool scalar_layout = false;      ///< scalarBlockLayout
+    bool int16 = false;              ///< shaderInt16
+    bool int64 = false;              ///< shaderInt64
+    bool storage16 = false;          ///< storageBuffer16BitAccess
+    bool float16 = false;            ///< shaderFloat16
+    bool storage8 = false;           ///< storageBuffer8BitAccess
+    bool int8 = false;               ///< shaderInt8
+    bool dot_products = false;       ///< shaderIntegerDotProduct
+    bool matrices = false;           ///< cooperativeMatrix
+    bool bfloat16 = false;           ///< shaderBFloat16Type
+    bool bfloat16_matrices = false;  ///< shaderBFloat16CooperativeMatrix
 };
 
 /// A GPU's place by VK_EXT_pci_bus_info, which identifies it to other APIs even if their UUIDs differ.
@@ -37,6 +58,8 @@ struct DeviceReport {
     std::uint32_t api_version = 0;          ///< encoded as by VK_MAKE_API_VERSION
     std::uint64_t device_memory_bytes = 0;  ///< of device-local heaps
     OptionalExtensions extensions;
+    ComputeFeatures
+        compute;  ///< that it has; of an adopted device, those that its application is known to have enabled
     std::vector<std::string>
         missing;  ///< optional features that this device lacks, and what is unavailable without them
     std::vector<std::string> declined;  ///< why it cannot be used; empty if it can

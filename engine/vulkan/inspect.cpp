@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <set>
+#include <utility>
 
 namespace kinetograph::vulkan {
 namespace {
@@ -33,8 +34,9 @@ int preference(VkPhysicalDeviceType type) {
 }
 
 void report_features(const Instance& instance, DeviceReport& report) {
-    RequiredFeatures features;
+    RequiredFeatures features(report.extensions);
     instance.table().vkGetPhysicalDeviceFeatures2(report.handle, features.chain());
+    report.compute = features.compute();
     for (const std::string& name : features.missing())
         report.declined.push_back(fmt::format("feature {} is missing", name));
 }
@@ -59,6 +61,8 @@ void report_extensions(const Instance& instance, VkSurfaceKHR surface, DeviceRep
     extensions.present_wait =
         look_for(VK_KHR_PRESENT_WAIT_EXTENSION_NAME, "when pictures are on the screen is not known") &&
         PresentFeatures(instance, report.handle).all();
+    extensions.cooperative_matrix = names.contains(kCooperativeMatrix);
+    extensions.shader_bfloat16 = names.contains(kShaderBfloat16);
     if (surface != VK_NULL_HANDLE && !extensions.swapchain)
         report.declined.emplace_back("extension VK_KHR_swapchain is missing, which a window needs");
 }
@@ -112,9 +116,9 @@ DeviceReport inspect(const Instance& instance, VkPhysicalDevice device, VkSurfac
                                               VK_API_VERSION_MINOR(report.api_version)));
         return report;  // its answers to questions about 1.3 would be meaningless
     }
+    report_extensions(instance, surface, report);
     report_features(instance, report);
     report_pci_place(instance, report);
-    report_extensions(instance, surface, report);
     report_queues(instance, surface, report);
     return report;
 }
@@ -149,12 +153,16 @@ PresentFeatures::PresentFeatures(const Instance& instance, VkPhysicalDevice devi
     instance.table().vkGetPhysicalDeviceFeatures2(device, &query);
 }
 
-RequiredFeatures::RequiredFeatures() {
+RequiredFeatures::RequiredFeatures(const OptionalExtensions& extensions) {
     vulkan13_.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES;
     vulkan12_.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
     vulkan12_.pNext = &vulkan13_;
+    vulkan11_.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES;
+    vulkan11_.pNext = &vulkan12_;
     features_.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
-    features_.pNext = &vulkan12_;
+    features_.pNext = &vulkan11_;
+    if (extensions.cooperative_matrix) matrices_.pNext = std::exchange(features_.pNext, &matrices_);
+    if (extensions.shader_bfloat16) bfloat16_.pNext = std::exchange(features_.pNext, &bfloat16_);
 }
 
 void RequiredFeatures::require_all() {
@@ -172,51 +180,153 @@ std::vector<std::string> RequiredFeatures::missing() const {
     return names;
 }
 
+ComputeFeatures RequiredFeatures::compute() const {
+    const auto set = [](auto... flags) { return ((flags == VK_TRUE) && ...); };
+    return {.addresses = set(vulkan12_.bufferDeviceAddress),
+            .subgroup_sizes = set(vulkan13_.subgroupSizeControl, vulkan13_.computeFullSubgroups),
+            .memory_model = set(vulkan12_.vulkanMemoryModel, vulkan12_.vulkanMemoryModelDeviceScope),
+            .scalar_layout = set(vulkan12_.scalarBlockLayout),
+            .int16 = set(features_.features.shaderInt16),
+            .int64 = set(features_.features.shaderInt64),
+            .storage16 = set(vulkan11_.storageBuffer16BitAccess),
+            .float16 = set(vulkan12_.shaderFloat16),
+            .storage8 = set(vulkan12_.storageBuffer8BitAccess),
+            .int8 = set(vulkan12_.shaderInt8),
+            .dot_products = set(vulkan13_.shaderIntegerDotProduct),
+            .matrices = set(matrices_.cooperativeMatrix),
+            .bfloat16 = set(bfloat16_.shaderBFloat16Type),
+            .bfloat16_matrices = set(bfloat16_.shaderBFloat16CooperativeMatrix)};
+}
+
+void RequiredFeatures::enable(const ComputeFeatures& compute) {
+    const auto set = [](bool wanted, auto&... flags) { ((flags = wanted ? VK_TRUE : VK_FALSE), ...); };
+    set(compute.addresses, vulkan12_.bufferDeviceAddress);
+    set(compute.subgroup_sizes, vulkan13_.subgroupSizeControl, vulkan13_.computeFullSubgroups);
+    set(compute.memory_model, vulkan12_.vulkanMemoryModel, vulkan12_.vulkanMemoryModelDeviceScope);
+    set(compute.scalar_layout, vulkan12_.scalarBlockLayout);
+    set(compute.int16, features_.features.shaderInt16);
+    set(compute.int64, features_.features.shaderInt64);
+    set(compute.storage16, vulkan11_.storageBuffer16BitAccess);
+    set(compute.float16, vulkan12_.shaderFloat16);
+    set(compute.storage8, vulkan12_.storageBuffer8BitAccess);
+    set(compute.int8, vulkan12_.shaderInt8);
+    set(compute.dot_products, vulkan13_.shaderIntegerDotProduct);
+    set(compute.matrices, matrices_.cooperativeMatrix);
+    set(compute.bfloat16, bfloat16_.shaderBFloat16Type);
+    set(compute.bfloat16_matrices, bfloat16_.shaderBFloat16CooperativeMatrix);
+}
+
 /// A host may enable a feature through a version's structure or through that of the original extension.
-std::vector<std::string> RequiredFeatures::missing_in(const void* create_chain) {
-    RequiredFeatures enabled;
-    auto& v12 = enabled.vulkan12_;
-    auto& v13 = enabled.vulkan13_;
+void RequiredFeatures::read(const void* create_chain) {
     for (const auto* link = static_cast<const VkBaseInStructure*>(create_chain); link != nullptr; link = link->pNext) {
-        const void* structure = link;
-        switch (link->sType) {
+        const void* const structure = link;
+        switch (static_cast<int>(link->sType)) {
+            case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2: {
+                const auto& of = static_cast<const VkPhysicalDeviceFeatures2*>(structure)->features;
+                features_.features.shaderInt16 |= of.shaderInt16;
+                features_.features.shaderInt64 |= of.shaderInt64;
+                break;
+            }
+            case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES:
+                vulkan11_.storageBuffer16BitAccess |=
+                    static_cast<const VkPhysicalDeviceVulkan11Features*>(structure)->storageBuffer16BitAccess;
+                break;
             case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES: {
-                const auto& features = *static_cast<const VkPhysicalDeviceVulkan12Features*>(structure);
-                v12.timelineSemaphore |= features.timelineSemaphore;
-                v12.hostQueryReset |= features.hostQueryReset;
+                const auto& of = *static_cast<const VkPhysicalDeviceVulkan12Features*>(structure);
+                vulkan12_.timelineSemaphore |= of.timelineSemaphore;
+                vulkan12_.hostQueryReset |= of.hostQueryReset;
+                vulkan12_.bufferDeviceAddress |= of.bufferDeviceAddress;
+                vulkan12_.vulkanMemoryModel |= of.vulkanMemoryModel;
+                vulkan12_.vulkanMemoryModelDeviceScope |= of.vulkanMemoryModelDeviceScope;
+                vulkan12_.scalarBlockLayout |= of.scalarBlockLayout;
+                vulkan12_.shaderFloat16 |= of.shaderFloat16;
+                vulkan12_.storageBuffer8BitAccess |= of.storageBuffer8BitAccess;
+                vulkan12_.shaderInt8 |= of.shaderInt8;
                 break;
             }
             case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES: {
-                const auto& features = *static_cast<const VkPhysicalDeviceVulkan13Features*>(structure);
-                v13.synchronization2 |= features.synchronization2;
-                v13.dynamicRendering |= features.dynamicRendering;
-                v13.maintenance4 |= features.maintenance4;
+                const auto& of = *static_cast<const VkPhysicalDeviceVulkan13Features*>(structure);
+                vulkan13_.synchronization2 |= of.synchronization2;
+                vulkan13_.dynamicRendering |= of.dynamicRendering;
+                vulkan13_.maintenance4 |= of.maintenance4;
+                vulkan13_.subgroupSizeControl |= of.subgroupSizeControl;
+                vulkan13_.computeFullSubgroups |= of.computeFullSubgroups;
+                vulkan13_.shaderIntegerDotProduct |= of.shaderIntegerDotProduct;
                 break;
             }
             case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES:
-                v12.timelineSemaphore |=
+                vulkan12_.timelineSemaphore |=
                     static_cast<const VkPhysicalDeviceTimelineSemaphoreFeatures*>(structure)->timelineSemaphore;
                 break;
             case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_HOST_QUERY_RESET_FEATURES:
-                v12.hostQueryReset |=
+                vulkan12_.hostQueryReset |=
                     static_cast<const VkPhysicalDeviceHostQueryResetFeatures*>(structure)->hostQueryReset;
                 break;
             case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SYNCHRONIZATION_2_FEATURES:
-                v13.synchronization2 |=
+                vulkan13_.synchronization2 |=
                     static_cast<const VkPhysicalDeviceSynchronization2Features*>(structure)->synchronization2;
                 break;
             case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DYNAMIC_RENDERING_FEATURES:
-                v13.dynamicRendering |=
+                vulkan13_.dynamicRendering |=
                     static_cast<const VkPhysicalDeviceDynamicRenderingFeatures*>(structure)->dynamicRendering;
                 break;
             case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_4_FEATURES:
-                v13.maintenance4 |= static_cast<const VkPhysicalDeviceMaintenance4Features*>(structure)->maintenance4;
+                vulkan13_.maintenance4 |=
+                    static_cast<const VkPhysicalDeviceMaintenance4Features*>(structure)->maintenance4;
                 break;
+            case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES:
+                vulkan12_.bufferDeviceAddress |=
+                    static_cast<const VkPhysicalDeviceBufferDeviceAddressFeatures*>(structure)->bufferDeviceAddress;
+                break;
+            case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES: {
+                const auto& of = *static_cast<const VkPhysicalDeviceSubgroupSizeControlFeatures*>(structure);
+                vulkan13_.subgroupSizeControl |= of.subgroupSizeControl;
+                vulkan13_.computeFullSubgroups |= of.computeFullSubgroups;
+                break;
+            }
+            case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_MEMORY_MODEL_FEATURES: {
+                const auto& of = *static_cast<const VkPhysicalDeviceVulkanMemoryModelFeatures*>(structure);
+                vulkan12_.vulkanMemoryModel |= of.vulkanMemoryModel;
+                vulkan12_.vulkanMemoryModelDeviceScope |= of.vulkanMemoryModelDeviceScope;
+                break;
+            }
+            case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SCALAR_BLOCK_LAYOUT_FEATURES:
+                vulkan12_.scalarBlockLayout |=
+                    static_cast<const VkPhysicalDeviceScalarBlockLayoutFeatures*>(structure)->scalarBlockLayout;
+                break;
+            case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES:
+                vulkan11_.storageBuffer16BitAccess |=
+                    static_cast<const VkPhysicalDevice16BitStorageFeatures*>(structure)->storageBuffer16BitAccess;
+                break;
+            case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES:
+                vulkan12_.storageBuffer8BitAccess |=
+                    static_cast<const VkPhysicalDevice8BitStorageFeatures*>(structure)->storageBuffer8BitAccess;
+                break;
+            case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES: {
+                const auto& of = *static_cast<const VkPhysicalDeviceShaderFloat16Int8Features*>(structure);
+                vulkan12_.shaderFloat16 |= of.shaderFloat16;
+                vulkan12_.shaderInt8 |= of.shaderInt8;
+                break;
+            }
+            case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES:
+                vulkan13_.shaderIntegerDotProduct |=
+                    static_cast<const VkPhysicalDeviceShaderIntegerDotProductFeatures*>(structure)
+                        ->shaderIntegerDotProduct;
+                break;
+            case static_cast<int>(CooperativeMatrixFeatures{}.sType):
+                matrices_.cooperativeMatrix |=
+                    static_cast<const CooperativeMatrixFeatures*>(structure)->cooperativeMatrix;
+                break;
+            case static_cast<int>(ShaderBfloat16Features{}.sType): {
+                const auto& of = *static_cast<const ShaderBfloat16Features*>(structure);
+                bfloat16_.shaderBFloat16Type |= of.shaderBFloat16Type;
+                bfloat16_.shaderBFloat16CooperativeMatrix |= of.shaderBFloat16CooperativeMatrix;
+                break;
+            }
             default:
                 break;
         }
     }
-    return enabled.missing();
 }
 
 std::string_view to_string(VkPhysicalDeviceType type) {

@@ -196,6 +196,21 @@ Result<VkDeviceMemory> MemoryPool::take(const AllocationRequest& request, std::u
         export_info.pNext = info.pNext;
         info.pNext = &export_info;
     }
+    VkImportMemoryFdInfoKHR fd{};
+    fd.sType = VK_STRUCTURE_TYPE_IMPORT_MEMORY_FD_INFO_KHR;
+    fd.handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
+    fd.fd = request.fd;
+    if (own && request.fd >= 0) {
+        fd.pNext = info.pNext;
+        info.pNext = &fd;
+    }
+    VkMemoryAllocateFlagsInfo flags{};
+    flags.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO;
+    flags.flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT;
+    if (device_.report().compute.addresses) {
+        flags.pNext = info.pNext;
+        info.pNext = &flags;
+    }
     VkDeviceMemory memory = VK_NULL_HANDLE;
     const VkResult result = device_.table().vkAllocateMemory(device_.handle(), &info, nullptr, &memory);
     if (result == VK_ERROR_OUT_OF_DEVICE_MEMORY || result == VK_ERROR_OUT_OF_HOST_MEMORY)
@@ -253,14 +268,14 @@ Result<Allocation> MemoryPool::import_host(AllocationRequest request) {
 
 Result<Allocation> MemoryPool::allocate(const AllocationRequest& request) {
     if (request.host_memory != nullptr) return import_host(request);
-    if (request.exportable && !device_.report().extensions.external_memory_fd)
+    if ((request.exportable || request.fd >= 0) && !device_.report().extensions.external_memory_fd)
         return kinetograph::fail(ErrorCode::Unsupported,
-                                 "{}: \"{}\" is to be exportable, but VK_KHR_external_memory_fd is not "
+                                 "{}: \"{}\" is to be {}, but VK_KHR_external_memory_fd is not "
                                  "enabled",
-                                 device_.report().name, request.name);
+                                 device_.report().name, request.name, request.fd >= 0 ? "imported" : "exportable");
     KG_TRY(const auto type, find_type(request));
-    if (request.exportable || request.dedicated || request.requirements.size > kBlockBytes / 2)
-        return allocate_own(request, type);
+    const bool own = request.exportable || request.fd >= 0 || request.dedicated;
+    if (own || request.requirements.size > kBlockBytes / 2) return allocate_own(request, type);
 
     const Lock lock(mutex_);
     const auto take_from = [&](MemoryBlock& block) -> std::optional<Allocation> {

@@ -33,6 +33,8 @@ struct AllocationRequest {
     VkImage image = VK_NULL_HANDLE;
     /// Host memory to import instead, requirements.size bytes of whole pages; `use` must be a mapped one.
     std::byte* host_memory = nullptr;
+    /// An opaque file descriptor to import instead, of requirements.size bytes; the driver's once this has succeeded.
+    int fd = -1;
 };
 
 /// Memory in use; freed when destroyed. Destroy it only after the device has finished using it.

@@ -69,6 +69,22 @@ std::shared_ptr<TimelineSemaphore> TimelineSemaphore::borrow(const Device& devic
     return timeline;
 }
 
+Result<std::shared_ptr<TimelineSemaphore>> TimelineSemaphore::import_fd(const Device& device, std::string name,
+                                                                        int fd) {
+    if (!device.report().extensions.external_semaphore_fd)
+        return fail(ErrorCode::Unsupported, "{}: {} is to be imported, but VK_KHR_external_semaphore_fd is not enabled",
+                    device.report().name, name);
+    KG_TRY(auto timeline, create(device, std::move(name)));
+    VkImportSemaphoreFdInfoKHR info{};
+    info.sType = VK_STRUCTURE_TYPE_IMPORT_SEMAPHORE_FD_INFO_KHR;
+    info.semaphore = timeline->handle();
+    info.handleType = VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT;
+    info.fd = fd;
+    if (const VkResult result = device.table().vkImportSemaphoreFdKHR(device.handle(), &info); result != VK_SUCCESS)
+        return device.error(result, fmt::format("importing {}", timeline->name()));
+    return timeline;
+}
+
 TimelineSemaphore::~TimelineSemaphore() {
     if (owned_) device_.retire(semaphore_);
 }

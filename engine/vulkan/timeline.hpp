@@ -25,6 +25,9 @@ class TimelineSemaphore final : public graph::Timeline {
                                                              Sharing sharing = Sharing::Private);
     /// Wraps the application's semaphore, which the application destroys after this object.
     static std::shared_ptr<TimelineSemaphore> borrow(const Device& device, VkSemaphore semaphore);
+    /// Another API's or device's, by an opaque file descriptor, which belongs to the driver once this has succeeded.
+    /// Errors: Unsupported (VK_KHR_external_semaphore_fd is absent), what the driver says.
+    static Result<std::shared_ptr<TimelineSemaphore>> import_fd(const Device& device, std::string name, int fd);
     ~TimelineSemaphore() override;  ///< calls Device::retire if the engine owns it
     TimelineSemaphore(const TimelineSemaphore&) = delete;
     TimelineSemaphore& operator=(const TimelineSemaphore&) = delete;

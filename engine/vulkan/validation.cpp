@@ -9,11 +9,13 @@ namespace kinetograph::vulkan {
 namespace {
 
 /// Messages that do not concern our use of Vulkan, and why.
-constexpr std::array<std::string_view, 3> kNotOurs{
+constexpr std::array<std::string_view, 4> kNotOurs{
     // The loader's reports on driver files, for example one for another processor.
     "Loader Message",
     // The layer warns of VK_EXT_debug_utils and VK_EXT_validation_features, which we use to receive its messages.
     "UNASSIGNED-BestPractices-vkCreateInstance-specialuse-extension-debugging",
+    // Graphs of an accelerator are replayed before the previous replay has ended.
+    "UNASSIGNED-BestPractices-vkBeginCommandBuffer-simultaneous-use",
     // The layer loses sight of a timeline that the host signals while a queue waits for it, gives up its own wait after
     // ten seconds, and says that this is most likely its bug (Vulkan-ValidationLayers, issues 4968 and 8461).
     "UNASSIGNED-VkSemaphore-state-timeout",

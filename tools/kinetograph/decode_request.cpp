@@ -49,9 +49,7 @@ void add_lane_option(CLI::App& command, std::string& lane) {
             std::vector<std::string_view> lanes{"auto"};
             for (const accel::Backend& backend : accel::backends()) lanes.push_back(backend.name);
             if (std::ranges::find(lanes, kind) != lanes.end()) return std::string();
-            return fmt::format("{} {} {}", text,
-                               kind == "vulkan" ? "presents frames, it does not decode; wanted" : "is none of",
-                               fmt::join(lanes, "|"));
+            return fmt::format("{} is none of {}", text, fmt::join(lanes, "|"));
         })
         ->type_name("LANE[:DEVICE]");
 }

@@ -88,10 +88,6 @@ Result<Report> inspect() {
     const auto usable = std::ranges::find_if(report.gpus, &vulkan::DeviceReport::usable);
     const bool presents = usable != report.gpus.end();
     for (const accel::Backend& backend : accel::backends()) report.lanes.push_back(inspect_lane(backend));
-    report.lanes.insert(report.lanes.begin() + 1,
-                        {"vulkan", false,
-                         presents ? fmt::format("presents frames on {}; this build does not decode on it", usable->name)
-                                  : "no usable Vulkan device: `view` cannot run"});
     report.accelerators = accel::inspect_accelerators();
     std::erase_if(report.accelerators, [](const accel::Availability& one) { return !one.device; });
     KG_TRY(auto decoding, open_lane("auto"));

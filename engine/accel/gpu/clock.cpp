@@ -12,7 +12,7 @@ constexpr Nanoseconds kQuickInterval = std::chrono::milliseconds(15), kInterval 
 
 }  // namespace
 
-Result<std::shared_ptr<DeviceClock>> DeviceClock::start(std::shared_ptr<Context> context) {
+Result<std::shared_ptr<DeviceClock>> DeviceClock::start(std::shared_ptr<CounterContext> context) {
     const std::string name = fmt::format("{} clock", context->info().kind);  // 15 characters at most
     std::shared_ptr<DeviceClock> clock(new DeviceClock(std::move(context)));
     constexpr int kFirstReadings = 5;  // likely at least one is not interrupted; it gets the largest weight
@@ -101,7 +101,7 @@ ClockQuality DeviceClock::quality() const {
 }
 
 Result<std::shared_ptr<GpuEvent>> GpuEvent::create(std::shared_ptr<Context> context,
-                                                   std::shared_ptr<const DeviceClock> clock) {
+                                                   std::shared_ptr<const EventClock> clock) {
     KG_TRY_IN("event", const auto handle, context->create_event());
     return std::shared_ptr<GpuEvent>(new GpuEvent(std::move(context), std::move(clock), handle));
 }

@@ -1,7 +1,7 @@
-// Events of a GPU on the host's time axis. Drivers report only differences between events: a clock anchors them.
+// Events of a GPU on the host's time axis. CUDA and HIP report only differences between events: a clock anchors them.
 #pragma once
 
-#include <kinetograph/engine/accel/gpu/context.hpp>
+#include <kinetograph/engine/accel/gpu/counter_context.hpp>
 #include <kinetograph/engine/base/thread_safety.hpp>
 #include <kinetograph/engine/profile/clock_regression.hpp>
 
@@ -12,29 +12,37 @@ namespace kinetograph::accel::gpu {
 
 class GpuEvent;
 
+/// Tells the host's time of a device's events.
+class EventClock {
+  public:
+    virtual ~EventClock() = default;
+    /// Empty while `event` has not been passed, or was never recorded.
+    virtual std::optional<Nanoseconds> host_time(const GpuEvent& event) const = 0;
+    virtual ClockQuality quality() const = 0;
+};
+
 /// Maps events of one device to host time. A thread of its own records an anchor a few times a second, reads the host's
 /// clock before and after, and fits offset and drift; an event's time is the newest anchor's plus the difference that
 /// the driver gives, a float of milliseconds: at half a second its resolution is 30 ns.
-class DeviceClock {
+class DeviceClock final : public EventClock {
   public:
     /// Errors: what the driver says.
-    static Result<std::shared_ptr<DeviceClock>> start(std::shared_ptr<Context> context);
-    ~DeviceClock();
+    static Result<std::shared_ptr<DeviceClock>> start(std::shared_ptr<CounterContext> context);
+    ~DeviceClock() override;
     DeviceClock(const DeviceClock&) = delete;
     DeviceClock& operator=(const DeviceClock&) = delete;
 
-    /// Empty while `event` has not been passed, or was never recorded.
-    std::optional<Nanoseconds> host_time(const GpuEvent& event) const;
-    ClockQuality quality() const;
+    std::optional<Nanoseconds> host_time(const GpuEvent& event) const override;
+    ClockQuality quality() const override;
 
   private:
-    explicit DeviceClock(std::shared_ptr<Context> context) : context_(std::move(context)) {}
+    explicit DeviceClock(std::shared_ptr<CounterContext> context) : context_(std::move(context)) {}
     Result<void> create_anchors();
     Result<void> record(EventHandle anchor);
     Result<void> read();
     void run();
 
-    std::shared_ptr<Context> context_;
+    std::shared_ptr<CounterContext> context_;
     StreamHandle stream_ = nullptr;  ///< carries nothing but the anchors
     std::array<EventHandle, 2> anchors_{};
     mutable Mutex mutex_;
@@ -51,7 +59,7 @@ class DeviceClock {
 class GpuEvent final : public Event {
   public:
     static Result<std::shared_ptr<GpuEvent>> create(std::shared_ptr<Context> context,
-                                                    std::shared_ptr<const DeviceClock> clock);
+                                                    std::shared_ptr<const EventClock> clock);
     ~GpuEvent() override { context_->release(handle_); }
     GpuEvent(const GpuEvent&) = delete;
     GpuEvent& operator=(const GpuEvent&) = delete;
@@ -63,10 +71,10 @@ class GpuEvent final : public Event {
     const void* owner() const override { return context_.get(); }
 
   private:
-    GpuEvent(std::shared_ptr<Context> context, std::shared_ptr<const DeviceClock> clock, EventHandle handle)
+    GpuEvent(std::shared_ptr<Context> context, std::shared_ptr<const EventClock> clock, EventHandle handle)
         : context_(std::move(context)), clock_(std::move(clock)), handle_(handle) {}
     std::shared_ptr<Context> context_;
-    std::shared_ptr<const DeviceClock> clock_;
+    std::shared_ptr<const EventClock> clock_;
     EventHandle handle_;
     std::atomic<bool> recorded_ = false;  ///< drivers report an event as complete that was never recorded
 };

@@ -1,4 +1,4 @@
-// Context: one GPU and the calls of its driver, shared by everything made on it; cuda/ and hip/ implement it.
+// Context: one GPU and the calls of its driver, shared by everything made on it; cuda/, hip/ and vulkan/ implement it.
 #pragma once
 
 #include <kinetograph/engine/accel/gpu/driver_types.hpp>
@@ -8,6 +8,8 @@
 #include <kinetograph/engine/accel/accelerator.hpp>
 
 namespace kinetograph::accel::gpu {
+
+class EventClock;
 
 /// Lives as long as the last object of its device.
 ///
@@ -46,24 +48,22 @@ class Context {
     virtual Result<std::byte*> map(ExternalMemoryHandle memory, std::uint64_t bytes) = 0;
     virtual void release(ExternalMemoryHandle memory) = 0;
 
-    /// Eight bytes that streams and the host wait for and write.
-    struct Counter {
-        std::byte* host = nullptr;
-        std::byte* device = nullptr;
-    };
-    /// Errors also: Unsupported (streams of the device cannot wait for values).
-    virtual Result<Counter> create_counter() = 0;
-    virtual void release(const Counter& counter) = 0;
-    virtual Result<void> wait(StreamHandle stream, const Counter& counter, std::uint64_t value) = 0;
-    virtual Result<void> signal(StreamHandle stream, const Counter& counter, std::uint64_t value) = 0;
-    /// The descriptor belongs to the driver once this has succeeded.
-    virtual Result<ExternalSemaphoreHandle> import_semaphore(int fd) = 0;
-    virtual void release(ExternalSemaphoreHandle semaphore) = 0;
-    virtual Result<void> wait(StreamHandle stream, ExternalSemaphoreHandle semaphore, std::uint64_t value) = 0;
-    virtual Result<void> signal(StreamHandle stream, ExternalSemaphoreHandle semaphore, std::uint64_t value) = 0;
+    /// Timeline::owner() of the timelines that its streams wait for and signal.
+    virtual const void* timelines() const { return this; }
+    /// `self` is this, for the timeline to keep. Errors also: Unsupported (streams of the device cannot wait for
+    /// values).
+    virtual Result<std::shared_ptr<Timeline>> create_timeline(std::shared_ptr<Context> self) = 0;
+    /// See Device::import_timeline.
+    virtual Result<std::shared_ptr<Timeline>> import_timeline(std::shared_ptr<Context> self, int fd,
+                                                              std::shared_ptr<Timeline> original) = 0;
+    virtual Result<void> wait(StreamHandle stream, const std::shared_ptr<Timeline>& timeline, std::uint64_t value) = 0;
+    virtual Result<void> signal(StreamHandle stream, const std::shared_ptr<Timeline>& timeline,
+                                std::uint64_t value) = 0;
 
     virtual Result<StreamHandle> create_stream() = 0;
     virtual void release(StreamHandle stream) = 0;
+    /// The stream is never released, because its work does not end: what has not reached the device is dropped.
+    virtual void give_up(StreamHandle /*stream*/) {}
     virtual Result<bool> is_idle(StreamHandle stream) = 0;
     virtual Result<void> synchronize(StreamHandle stream) = 0;
     virtual Result<void> run_on_host(StreamHandle stream, HostFunction function, void* user_data) = 0;
@@ -71,6 +71,13 @@ class Context {
     virtual Result<void> launch(StreamHandle stream, const Launch& launch, FunctionHandle function) = 0;
     virtual Result<void> fill(StreamHandle stream, std::byte* address, std::byte value, std::uint64_t bytes) = 0;
     virtual Result<void> copy(StreamHandle stream, std::byte* to, const std::byte* from, std::uint64_t bytes) = 0;
+    /// From and to ordinary memory of the host, which stays as it is until the stream has been synchronized.
+    virtual Result<void> upload(StreamHandle stream, std::byte* to, std::span<const std::byte> from) {
+        return copy(stream, to, from.data(), from.size());
+    }
+    virtual Result<void> read_back(StreamHandle stream, std::span<std::byte> to, const std::byte* from) {
+        return copy(stream, to.data(), from, to.size());
+    }
 
     /// Whether the stream is in a capture, valid or invalidated, so that work becomes part of a graph instead of being
     /// run; false where a driver cannot tell.
@@ -89,9 +96,8 @@ class Context {
     virtual Result<void> record(StreamHandle stream, EventHandle event) = 0;
     /// Adds a node to the capture of `stream` that stamps the event in every replay.
     virtual Result<void> capture_record(StreamHandle stream, EventHandle event) = 0;
-    virtual bool has_passed(EventHandle event) = 0;
-    virtual Result<void> synchronize(EventHandle event) = 0;
-    virtual Result<double> nanoseconds(EventHandle from, EventHandle to) = 0;
+    /// What tells the host's time of its events; `self` is this, for the clock to keep.
+    virtual Result<std::shared_ptr<EventClock>> start_clock(std::shared_ptr<Context> self) = 0;
 
     /// `self` is this, for the module to keep. Errors: those of Device::load.
     virtual Result<std::shared_ptr<Module>> load(std::shared_ptr<Context> self, std::string_view name,

@@ -32,10 +32,13 @@ Result<std::unique_ptr<Stream>> GpuDevice::adopt_stream(std::string_view name, v
     return GpuStream::adopt(context_, name, handle);
 }
 
-Result<std::shared_ptr<Timeline>> GpuDevice::create_timeline() { return gpu::create_timeline(context_); }
+Result<std::shared_ptr<Timeline>> GpuDevice::create_timeline() { return context_->create_timeline(context_); }
 
 Result<std::shared_ptr<Timeline>> GpuDevice::import_timeline(int fd, std::shared_ptr<Timeline> original) {
-    return gpu::import_timeline(context_, fd, std::move(original));
+    if (!info().can_import_timeline)
+        return fail(ErrorCode::Unsupported, "importing a timeline into {}: {}", info().name,
+                    info().can_import_timeline.reason);
+    return context_->import_timeline(context_, fd, std::move(original));
 }
 
 Result<std::shared_ptr<Event>> GpuDevice::create_event() {
@@ -56,10 +59,10 @@ std::optional<ClockQuality> GpuDevice::clock_quality() const {
 }
 
 /// Its thread starts with the first event: without events there is none.
-Result<std::shared_ptr<DeviceClock>> GpuDevice::clock() {
+Result<std::shared_ptr<EventClock>> GpuDevice::clock() {
     const Lock lock(clock_mutex_);
     if (!clock_) {
-        KG_TRY(clock_, DeviceClock::start(context_));
+        KG_TRY(clock_, context_->start_clock(context_));
     }
     return clock_;
 }

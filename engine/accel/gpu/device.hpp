@@ -8,7 +8,7 @@
 
 namespace kinetograph::accel::gpu {
 
-class DeviceClock;
+class EventClock;
 
 /// Which device of a driver.
 struct DeviceOptions {
@@ -52,11 +52,11 @@ class GpuDevice final : public Device {
     void set_budget(MemoryBudget budget) override { context_->ledger().set_budget(std::move(budget)); }
 
   private:
-    Result<std::shared_ptr<DeviceClock>> clock();
+    Result<std::shared_ptr<EventClock>> clock();
 
     std::shared_ptr<Context> context_;
     mutable Mutex clock_mutex_;
-    std::shared_ptr<DeviceClock> clock_ KG_GUARDED_BY(clock_mutex_);
+    std::shared_ptr<EventClock> clock_ KG_GUARDED_BY(clock_mutex_);
 };
 
 /// Every device of the driver, as create_device() would describe it. `Of` is an API's context class; used of it are

@@ -1,7 +1,7 @@
 // DriverContext: what the contexts of CUDA and HIP have in common, written over a table of their drivers' calls.
 #pragma once
 
-#include <kinetograph/engine/accel/gpu/context.hpp>
+#include <kinetograph/engine/accel/gpu/counter_context.hpp>
 #include <kinetograph/engine/accel/gpu/driver.hpp>
 
 namespace kinetograph::accel::gpu {
@@ -38,13 +38,13 @@ struct CommonCalls {
     Call<float*, EventHandle, EventHandle> elapsed_time;
 };
 
-/// `Final` derives from this. It supplies the other functions of gpu::Context, and
+/// `Final` derives from this. It supplies the other functions of gpu::CounterContext, and
 ///     kPinned    flags of memory that the host and all devices of the driver address
 /// `Current` and `Uncaptured` are constructed from a `const Final&`: the device is current on this thread while they
 /// live, and status() says whether it could be made so. Uncaptured is for calls that would spoil a capture by another
 /// thread of the application.
 template <class Final, class Api, class Current, class Uncaptured>
-class DriverContext : public Context {
+class DriverContext : public CounterContext {
   public:
     using Driver = gpu::Driver<Api>;
     using Status = typename Api::Status;
@@ -72,7 +72,7 @@ class DriverContext : public Context {
     }
     void unregister_host(std::byte* host) final { discard<Uncaptured>(calls_.unregister_host, host); }
 
-    using Context::release;
+    using CounterContext::release;
     void release(ExternalMemoryHandle memory) final { discard<Uncaptured>(calls_.release_memory, memory); }
     void release(ExternalSemaphoreHandle semaphore) final { discard<Uncaptured>(calls_.release_semaphore, semaphore); }
     void release(StreamHandle stream) final { discard<Uncaptured>(calls_.release_stream, stream); }
@@ -80,8 +80,8 @@ class DriverContext : public Context {
     void release(GraphExecHandle graph) final { discard<Uncaptured>(calls_.release_exec, graph); }
     void release(EventHandle event) final { discard<Uncaptured>(calls_.release_event, event); }
 
-    using Context::signal;
-    using Context::wait;
+    using CounterContext::signal;
+    using CounterContext::wait;
     Result<void> wait(StreamHandle stream, ExternalSemaphoreHandle semaphore, std::uint64_t value) final {
         const Current current(self());
         KG_CHECK(current.status());
@@ -164,7 +164,7 @@ class DriverContext : public Context {
         return {};
     }
     DriverContext(std::shared_ptr<const Driver> driver, const CommonCalls<Status>& calls, DeviceInfo info)
-        : Context(std::move(info)), driver_(std::move(driver)), calls_(calls) {}
+        : CounterContext(std::move(info)), driver_(std::move(driver)), calls_(calls) {}
 
     std::shared_ptr<const Driver> driver_;
 

@@ -1,6 +1,5 @@
 #include <kinetograph/engine/accel/gpu/stream.hpp>
 
-#include <kinetograph/engine/accel/gpu/timeline.hpp>
 #include <kinetograph/engine/base/exceptions.hpp>
 
 #include <algorithm>
@@ -64,6 +63,7 @@ void GpuStream::give_up_promises() {
 }
 
 void GpuStream::give_up() {
+    context_->give_up(handle_);
     context_->given_up().add([this] {
         const auto idle = context_->is_idle(handle_);
         return !idle || *idle;
@@ -75,7 +75,7 @@ Own* GpuStream::own(Object* object) const {
     return object->owner() == context_.get() ? static_cast<Own*>(object) : nullptr;
 }
 
-bool GpuStream::sees(const Timeline& timeline) const { return own<const GpuTimeline>(&timeline) != nullptr; }
+bool GpuStream::sees(const Timeline& timeline) const { return timeline.owner() == context_->timelines(); }
 
 void GpuStream::Errors::note(Error error) {
     const Lock lock(mutex);
@@ -188,7 +188,7 @@ void GpuStream::copy(std::byte* to, const std::byte* from, std::uint64_t bytes) 
 /// Notes a use of the timeline, before the driver is asked for it: a signal that `promises` a value, or a wait (0).
 /// False: it is another device's, which stops the stream.
 bool GpuStream::refer_to(const std::shared_ptr<Timeline>& timeline, std::uint64_t promised) {
-    if (own<GpuTimeline>(timeline.get()) == nullptr) {
+    if (!sees(*timeline)) {
         stop({ErrorCode::InvalidArgument, fmt::format("stream \"{}\": the timeline belongs to another device", name_)});
         return false;
     }
@@ -250,14 +250,14 @@ std::uint64_t GpuStream::uses() const {
 void GpuStream::wait(std::shared_ptr<Timeline> timeline, std::uint64_t value) {
     if (capture_) return refuse_capture(fmt::format("waiting for a timeline's value {}", value));
     if (!refer_to(timeline, 0)) return;
-    if (auto enqueued = static_cast<GpuTimeline&>(*timeline).enqueue_wait(handle_, value); !enqueued)
+    if (auto enqueued = context_->wait(handle_, timeline, value); !enqueued)
         note(std::move(enqueued.error()), fmt::format("stream \"{}\" waiting for value {}", name_, value));
 }
 
 void GpuStream::signal(std::shared_ptr<Timeline> timeline, std::uint64_t value) {
     if (capture_) return refuse_capture(fmt::format("signalling a timeline's value {}", value));
     if (!refer_to(timeline, value)) return;
-    auto enqueued = static_cast<GpuTimeline&>(*timeline).enqueue_signal(handle_, value);
+    auto enqueued = context_->signal(handle_, timeline, value);
     if (enqueued) return;
     mark_refused(timeline);
     note(std::move(enqueued.error()), fmt::format("stream \"{}\" signalling value {}", name_, value));
@@ -323,13 +323,17 @@ void GpuStream::replay(Graph& graph) {
 
 Result<void> GpuStream::upload(std::byte* to, std::span<const std::byte> from) {
     if (capture_) refuse_capture("an upload");
-    copy(to, from.data(), from.size());
+    if (!skips() && !from.empty())
+        if (auto copied = context_->upload(handle_, to, from); !copied)
+            note(std::move(copied.error()), fmt::format("copying {} bytes", from.size()));
     return synchronize();
 }
 
 Result<void> GpuStream::read_back(std::span<std::byte> to, const std::byte* from) {
     if (capture_) refuse_capture("a read-back");
-    copy(to.data(), from, to.size());
+    if (!skips() && !to.empty())
+        if (auto copied = context_->read_back(handle_, to, from); !copied)
+            note(std::move(copied.error()), fmt::format("copying {} bytes", to.size()));
     return synchronize();
 }
 

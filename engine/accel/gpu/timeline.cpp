@@ -8,7 +8,7 @@ namespace {
 
 class CounterTimeline final : public GpuTimeline {
   public:
-    CounterTimeline(std::shared_ptr<Context> context, const Context::Counter& counter)
+    CounterTimeline(std::shared_ptr<CounterContext> context, const CounterContext::Counter& counter)
         : GpuTimeline(std::move(context)), counter_(counter), host_(reinterpret_cast<std::uint64_t*>(counter.host)) {}
     ~CounterTimeline() override {
         if (context_->given_up().has_ended()) context_->release(counter_);
@@ -27,13 +27,13 @@ class CounterTimeline final : public GpuTimeline {
     }
 
   private:
-    Context::Counter counter_;
+    CounterContext::Counter counter_;
     HostCounter host_;
 };
 
 class ImportedTimeline final : public GpuTimeline {
   public:
-    ImportedTimeline(std::shared_ptr<Context> context, ExternalSemaphoreHandle semaphore,
+    ImportedTimeline(std::shared_ptr<CounterContext> context, ExternalSemaphoreHandle semaphore,
                      std::shared_ptr<Timeline> original)
         : GpuTimeline(std::move(context)), semaphore_(semaphore), original_(std::move(original)) {
         set_name(original_->name());
@@ -65,16 +65,13 @@ class ImportedTimeline final : public GpuTimeline {
 
 }  // namespace
 
-Result<std::shared_ptr<Timeline>> create_timeline(const std::shared_ptr<Context>& context) {
+Result<std::shared_ptr<Timeline>> create_timeline(const std::shared_ptr<CounterContext>& context) {
     KG_TRY_IN("timeline", const auto counter, context->create_counter());
     return std::make_shared<CounterTimeline>(context, counter);
 }
 
-Result<std::shared_ptr<Timeline>> import_timeline(const std::shared_ptr<Context>& context, int fd,
+Result<std::shared_ptr<Timeline>> import_timeline(const std::shared_ptr<CounterContext>& context, int fd,
                                                   std::shared_ptr<Timeline> original) {
-    if (!context->info().can_import_timeline)
-        return fail(ErrorCode::Unsupported, "importing a timeline into {}: {}", context->info().name,
-                    context->info().can_import_timeline.reason);
     KG_TRY_IN("imported timeline", const auto semaphore, context->import_semaphore(fd));
     return std::make_shared<ImportedTimeline>(context, semaphore, std::move(original));
 }

@@ -1,7 +1,7 @@
 // Timelines of a GPU: eight bytes that streams and the host wait for and write; or another API's timeline semaphore.
 #pragma once
 
-#include <kinetograph/engine/accel/gpu/context.hpp>
+#include <kinetograph/engine/accel/gpu/counter_context.hpp>
 
 namespace kinetograph::accel::gpu {
 
@@ -14,17 +14,17 @@ class GpuTimeline : public Timeline {
     const void* owner() const final { return context_.get(); }
 
   protected:
-    explicit GpuTimeline(std::shared_ptr<Context> context) : context_(std::move(context)) {}
-    std::shared_ptr<Context> context_;
+    explicit GpuTimeline(std::shared_ptr<CounterContext> context) : context_(std::move(context)) {}
+    std::shared_ptr<CounterContext> context_;
 };
 
 /// A counter in memory: the device waits for it in its command front end and occupies no multiprocessor; the host's
 /// wait() polls (host_counter.hpp). Writes of several signallers must come in the order of their values.
 /// Errors: Unsupported (the device cannot wait for values), OutOfMemory.
-Result<std::shared_ptr<Timeline>> create_timeline(const std::shared_ptr<Context>& context);
+Result<std::shared_ptr<Timeline>> create_timeline(const std::shared_ptr<CounterContext>& context);
 
 /// See Device::import_timeline.
-Result<std::shared_ptr<Timeline>> import_timeline(const std::shared_ptr<Context>& context, int fd,
+Result<std::shared_ptr<Timeline>> import_timeline(const std::shared_ptr<CounterContext>& context, int fd,
                                                   std::shared_ptr<Timeline> original);
 
 }  // namespace kinetograph::accel::gpu

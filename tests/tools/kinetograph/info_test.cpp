@@ -80,8 +80,9 @@ TEST(InfoProgram, NamesTheHipDeviceItsRuntimeAndWhoRelaysTimelines) {
 }
 
 TEST(InfoProgram, ListsEveryAcceleratorUnderTheNameThatOpensIt) {
-    const ProgramOptions two_devices{
-        .environment = {"KINETOGRAPH_HIP_LIBRARY=" KINETOGRAPH_STANDIN_HIP_LIBRARY, "KINETOGRAPH_STANDIN=devices=2"}};
+    const ProgramOptions two_devices{.environment = {"KINETOGRAPH_HIP_LIBRARY=" KINETOGRAPH_STANDIN_HIP_LIBRARY,
+                                                     "KINETOGRAPH_STANDIN=devices=2", "VK_DRIVER_FILES=/nowhere.json",
+                                                     "VK_ICD_FILENAMES=/nowhere.json"}};
     const auto json = run_json({"info"}, two_devices);
     std::vector<std::string> names;
     for (const auto& one : json.at("accelerators")) names.push_back(one.at("name"));

@@ -1,0 +1,210 @@
+// Convolution of stride and dilation 1 by 16x16 matrices: a workgroup computes kTileHeight x kTileWidth pixels of a
+// frame times kBn filters. For every temporal tap and kBk input channels, the pixels and their surroundings are staged
+// once and multiplied by all kTapRows x kTapColumns taps; filters are staged a row of taps at a time. What is staged
+// next is loaded during the products. gl_WorkGroupID: (filter tile, frame * parities + parity, pixel tile).
+#version 460
+#pragma use_vulkan_memory_model
+#extension GL_GOOGLE_include_directive : require
+#ifndef EMULATED
+#extension GL_KHR_cooperative_matrix : require
+#extension GL_KHR_memory_scope_semantics : require
+#extension GL_KHR_shader_subgroup_basic : require
+#if ELEMENT == 1
+#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
+#else
+#extension GL_EXT_bfloat16 : require
+#endif
+#endif
+#include "elements.glsl"
+#include "conv_params.glsl"
+
+layout(constant_id = 1) const uint kBn = 64;
+layout(constant_id = 2) const uint kBk = 16;
+layout(constant_id = 3) const uint kSubgroupPixels = 64;
+layout(constant_id = 4) const uint kSubgroupFilters = 64;
+layout(constant_id = 5) const uint kTileHeight = 16;
+layout(constant_id = 6) const uint kTileWidth = 16;
+layout(constant_id = 7) const uint kChannelsIn = 16;
+layout(constant_id = 8) const uint kFilters = 64;  // padded to whole pieces
+layout(constant_id = 9) const uint kTapRows = 3;
+layout(constant_id = 10) const uint kTapColumns = 3;
+const uint kThreads = gl_WorkGroupSize.x;
+const uint kSlabWidth = kTileWidth + kTapColumns - 1, kSlabPixels = (kTileHeight + kTapRows - 1) * kSlabWidth;
+const uint kUnits = kBk / 8;          // of a pixel in the slab
+const uint kPixelPitch = kUnits + 1;  // a unit more, so that rows of a piece lie in other banks
+const uint kFilterUnits = kBn / 8, kFilterPitch = kFilterUnits + 1;
+const uint kSlabSize = kSlabPixels * kPixelPitch, kTapSize = kBk * kFilterPitch;
+const uint kPutPitch = 5, kPutSize = 16 * kPutPitch;  // a piece of sums, 16 rows of 16 float32
+const uint kSubgroups = kTileHeight * kTileWidth / kSubgroupPixels * (kBn / kSubgroupFilters);
+const uint kTilesSize = kSlabSize + kTapColumns * kTapSize, kSumsSize = kSubgroups * kPutSize;
+const uint kStagedSize = kTilesSize > kSumsSize ? kTilesSize : kSumsSize;
+shared uvec4 staged_[kStagedSize];
+const bool kRightByColumn = false;
+#include "matrices.glsl"
+
+layout(buffer_reference, scalar, buffer_reference_align = 16) buffer Units { uvec4 at[]; };
+
+const uint kPieceRows = kSubgroupPixels / 16, kPieceColumns = kSubgroupFilters / 16;
+const uint kPixelLoads = (kSlabPixels * kUnits + kThreads - 1) / kThreads;
+const uint kFilterLoads = (kTapColumns * kBk * kFilterUnits + kThreads - 1) / kThreads;
+
+// Eight channels of a pixel from sums in shared memory to the output.
+void finish(uint put, uint pixel_y, uint pixel_x, uint channel, Address frame, Address residual) {
+    if (pixel_y >= params.h_out || pixel_x >= params.w_out || channel >= params.k) return;
+    const uint place = (pixel_y * params.w_out + pixel_x) * params.k + channel;
+    const vec4 low = uintBitsToFloat(staged_[put]), high = uintBitsToFloat(staged_[put + 1]);
+    float values[8] = float[8](low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w);
+    if (params.k % 8 != 0 || (params.flags & kFloat32) != 0) {
+        for (uint i = 0; i < 8 && channel + i < params.k; ++i)
+            store_output(frame, place + i, finished(values[i], channel + i, residual, place + i));
+        return;
+    }
+    uvec4 added = uvec4(0);
+    if ((params.flags & kResidual) != 0) added = Units(residual).at[place / 8];
+    uvec4 word;
+    [[unroll]] for (uint i = 0; i < 8; ++i) {
+        float x = values[i] * params.scale;
+        if (!is_null(params.scales)) x *= Floats(params.scales).at[channel + i];
+        if ((params.flags & kBias) != 0) x += Floats(params.bias).at[channel + i];
+        if ((params.flags & kSilu) != 0) x = silu(x);
+#if ELEMENT == 1
+        x += params.beta * unpackHalf2x16(added[i / 2])[i % 2];
+#else
+        x += params.beta * uintBitsToFloat(i % 2 == 0 ? added[i / 2] << 16 : added[i / 2] & 0xffff0000u);
+#endif
+        if ((params.flags & kRelu) != 0 && x < 0) x *= params.negative_slope;
+        values[i] = x;
+    }
+    [[unroll]] for (uint i = 0; i < 4; ++i)
+#if ELEMENT == 1
+        word[i] = float16_bits(values[2 * i]) | float16_bits(values[2 * i + 1]) << 16;
+#else
+        word[i] = bfloat16_bits(values[2 * i]) | bfloat16_bits(values[2 * i + 1]) << 16;
+#endif
+    Units(frame).at[place / 8] = word;
+}
+
+void main() {
+    const uint thread = gl_LocalInvocationID.x;
+    const uint n0 = gl_WorkGroupID.x * kBn;
+    const uint parity = gl_WorkGroupID.y % params.parities, frame = gl_WorkGroupID.y / params.parities;
+    const bool sub_pixel = params.parities == 4;
+    const uint width = sub_pixel ? params.w : params.w_out;
+    const uint across = (width + kTileWidth - 1) / kTileWidth;
+    const uint x0 = gl_WorkGroupID.z % across * kTileWidth, y0 = gl_WorkGroupID.z / across * kTileHeight;
+    const int top = sub_pixel ? 1 - int(parity / 2) : params.pad_top;
+    const int left = sub_pixel ? 1 - int(parity % 2) : params.pad_left;
+
+    uint first_q = 0, end_q = params.q;  // taps in the padding are before and after the others
+    while (first_q < end_q && is_null(params.input_[frame * params.q + first_q])) ++first_q;
+    while (end_q > first_q && is_null(params.input_[frame * params.q + end_q - 1])) --end_q;
+
+    int sources[kPixelLoads];  // units of the frame; -1: outside
+    [[unroll]] for (uint i = 0; i < kPixelLoads; ++i) {
+        const uint unit = i * kThreads + thread, pixel = unit / kUnits;
+        const int y = int(y0 + pixel / kSlabWidth) - top, x = int(x0 + pixel % kSlabWidth) - left;
+        const bool inside = pixel < kSlabPixels && y >= 0 && y < int(params.h) && x >= 0 && x < int(params.w);
+        sources[i] = inside ? (y * int(params.w) + x) * int(kChannelsIn / 8) + int(unit % kUnits) : -1;
+    }
+    uvec4 pixels[kPixelLoads], filters[kFilterLoads];
+    Units image = Units(params.input_[frame * params.q + first_q]);
+    Units weights = Units(params.filter_);
+    const uint first_tap = (parity * params.q) * kTapRows;
+#define LOAD_PIXELS(c)                                                              \
+    [[unroll]] for (uint i = 0; i < kPixelLoads; ++i) {                             \
+        pixels[i] = uvec4(0);                                                       \
+        if (sources[i] >= 0) pixels[i] = image.at[sources[i] + int((c) * kUnits)];  \
+    }
+#define STAGE_PIXELS                                                                                        \
+    [[unroll]] for (uint i = 0; i < kPixelLoads; ++i) {                                                     \
+        const uint unit = i * kThreads + thread;                                                            \
+        if (kSlabPixels * kUnits % kThreads == 0 || unit < kSlabPixels * kUnits)                            \
+            staged_[unit / kUnits * kPixelPitch + unit % kUnits] = pixels[i];                               \
+    }
+#define LOAD_FILTERS(q, c, row)                                                                             \
+    [[unroll]] for (uint i = 0; i < kFilterLoads; ++i) {                                                    \
+        const uint unit = i * kThreads + thread;                                                            \
+        const uint column = unit / (kBk * kFilterUnits), depth = unit / kFilterUnits % kBk;                 \
+        const uint tap = (first_tap + (q) * kTapRows + (row)) * kTapColumns + column;                       \
+        if (kTapColumns * kBk * kFilterUnits % kThreads == 0 || unit < kTapColumns * kBk * kFilterUnits)    \
+            filters[i] = weights.at[((tap * kChannelsIn + (c) * kBk + depth) * kFilters + n0) / 8 +         \
+                                    unit % kFilterUnits];                                                   \
+    }
+#define STAGE_FILTERS                                                                                       \
+    [[unroll]] for (uint i = 0; i < kFilterLoads; ++i) {                                                    \
+        const uint unit = i * kThreads + thread;                                                            \
+        if (kTapColumns * kBk * kFilterUnits % kThreads == 0 || unit < kTapColumns * kBk * kFilterUnits)    \
+            staged_[kSlabSize + unit / kFilterUnits * kFilterPitch + unit % kFilterUnits] = filters[i];     \
+    }
+
+    const uint columns = kBn / kSubgroupFilters;
+    const uint pixel0 = SUBGROUP / columns * kSubgroupPixels, filter0 = SUBGROUP % columns * kSubgroupFilters;
+    uint rows[kPieceRows];
+    [[unroll]] for (uint i = 0; i < kPieceRows; ++i) {
+        const uint pixel = pixel0 + 16 * i;
+        rows[i] = (pixel / kTileWidth * kSlabWidth + pixel % kTileWidth) * kPixelPitch;
+    }
+    Sums sums[kPieceRows * kPieceColumns];
+    [[unroll]] for (uint i = 0; i < kPieceRows * kPieceColumns; ++i) { CLEAR(sums[i]); }
+
+    const uint chunks = kChannelsIn / kBk, slabs = (end_q - first_q) * chunks;
+    uint q = first_q, chunk = 0;  // of the next slab
+    if (slabs > 0) {
+        LOAD_PIXELS(0)
+        LOAD_FILTERS(first_q, 0, 0)
+    }
+    for (uint slab = 0; slab < slabs; ++slab) {
+        const uint this_q = q, this_chunk = chunk;
+        if (++chunk == chunks) chunk = 0, ++q;
+        if (q == end_q) q = first_q;  // loaded once more after the last, so that no branch surrounds the loads
+        [[unroll]] for (uint row = 0; row < kTapRows; ++row) {
+            barrier();
+            if (row == 0) { STAGE_PIXELS }
+            STAGE_FILTERS
+            barrier();
+            if (row + 1 < kTapRows) {
+                LOAD_FILTERS(this_q, this_chunk, row + 1)
+            } else {
+                LOAD_FILTERS(q, chunk, 0)
+                image = Units(params.input_[frame * params.q + q]);
+                LOAD_PIXELS(chunk)
+            }
+            [[unroll]] for (uint column = 0; column < kTapColumns; ++column)
+                [[unroll]] for (uint depth = 0; depth < kUnits; depth += 2) {
+                    Left lefts[kPieceRows];
+                    [[unroll]] for (uint i = 0; i < kPieceRows; ++i) {
+                        LOAD_LEFT(lefts[i], rows[i] + (row * kSlabWidth + column) * kPixelPitch + depth, kPixelPitch);
+                    }
+                    [[unroll]] for (uint j = 0; j < kPieceColumns; ++j) {
+                        Right right;
+                        LOAD_RIGHT(right,
+                                   kSlabSize + column * kTapSize + depth * 8 * kFilterPitch + filter0 / 8 + 2 * j,
+                                   kFilterPitch);
+                        [[unroll]] for (uint i = 0; i < kPieceRows; ++i) {
+                            ADD_PRODUCT(lefts[i], right, sums[i * kPieceColumns + j]);
+                        }
+                    }
+                }
+        }
+    }
+
+    barrier();
+    const Address to = params.output_[frame], residual = params.residual[frame];
+    const uint put = SUBGROUP * kPutSize;
+    [[unroll]] for (uint i = 0; i < kPieceRows; ++i)
+        [[unroll]] for (uint j = 0; j < kPieceColumns; ++j) {
+            PUT_SUMS(sums[i * kPieceColumns + j], put, kPutPitch);
+            SUBGROUP_BARRIER;
+            for (uint part = LANE; part < 32; part += kLanes) {
+                const uint pixel = pixel0 + 16 * i + part / 2;
+                uint y = y0 + pixel / kTileWidth, x = x0 + pixel % kTileWidth;
+                if (sub_pixel) {
+                    if (y >= params.h || x >= params.w) continue;
+                    y = 2 * y + parity / 2, x = 2 * x + parity % 2;
+                }
+                finish(put + part / 2 * kPutPitch + part % 2 * 2, y, x, n0 + filter0 + 16 * j + part % 2 * 8, to,
+                       residual);
+            }
+            SUBGROUP_BARRIER;
+        }
+}

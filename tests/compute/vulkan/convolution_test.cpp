@@ -1,0 +1,70 @@
+// Convolution's Vulkan methods, from a ConvProblem to numbers, against the fp64 reference on the host.
+#include <kinetograph/compute/conv/dispatch.hpp>
+#include <kinetograph/compute/conv/known_devices.hpp>
+#include <kinetograph/tests/compute/conv/conv_golden_cases.hpp>
+#include <kinetograph/tests/compute/vulkan/vulkan_device.hpp>
+
+#include <algorithm>
+#include <iterator>
+
+namespace kinetograph::conv {
+namespace {
+
+using tensor::DType;
+
+constexpr std::string_view kTiles = "tiles-vulkan13", kSlab = "slab-vulkan13";
+
+class VulkanConvProperty : public test::VulkanDevice, public testing::WithParamInterface<Combination> {
+  protected:
+    void SetUp() override {
+        VulkanDevice::SetUp();
+        if (IsSkipped() || GetParam().backend != kSlab) return;
+        const std::string_view word = GetParam().dtype == DType::F16 ? "matrix-f16" : "matrix-bf16";
+        if (device_->info().features.find(word) == std::string::npos)
+            GTEST_SKIP() << device_->info().name << " has no " << word;
+    }
+    /// Most on a GPU; enough to notice a mistake where the CPU plays one.
+    std::vector<ConvShape> shapes(std::uint64_t seed) const {
+        std::vector<ConvShape> all = awkward_shapes(seed, on_gpu() ? 240 : 60);
+        std::ranges::copy(doubled(awkward_shapes(seed + 1, on_gpu() ? 40 : 10)), std::back_inserter(all));
+        std::ranges::copy(ring_shapes(), std::back_inserter(all));
+        if (GetParam().backend == kSlab)  // which takes whole chunks of input channels
+            for (ConvShape& shape : all) {
+                shape.problem.c_in = shape.problem.c_in / 16 * 16 + 16;
+                shape.problem.groups = 1;
+            }
+        return all;
+    }
+    int least(int gpu, int cpu) const { return on_gpu() ? gpu : cpu; }
+};
+
+TEST_P(VulkanConvProperty, AgreesWithTheFp64ReferenceOnAwkwardShapes) {
+    EXPECT_GE(expect_agreement(*device_, GetParam(), shapes(7)), least(60, 15));
+}
+
+TEST_P(VulkanConvProperty, IsExactOnSmallIntegersWithOneRoundingAtTheEnd) {
+    EXPECT_GE(expect_exactness(*device_, GetParam(), shapes(11)), least(60, 15));
+}
+
+TEST_P(VulkanConvProperty, TakesEveryNumberFromItsOwnPlace) {
+    EXPECT_GE(expect_places(*device_, GetParam(), shapes(13)), least(60, 15));
+}
+
+TEST_P(VulkanConvProperty, ReproducesEveryStoredCase) {
+    EXPECT_GE(expect_golden_cases(*device_, GetParam()), GetParam().backend == kSlab ? 8 : 29);
+}
+
+INSTANTIATE_TEST_SUITE_P(Tiles, VulkanConvProperty,
+                         testing::Values(Combination{kTiles, DType::F32, DType::F32},
+                                         Combination{kTiles, DType::BF16, DType::BF16},
+                                         Combination{kTiles, DType::BF16, DType::F32},
+                                         Combination{kTiles, DType::F16, DType::F16}),
+                         name_of);
+INSTANTIATE_TEST_SUITE_P(Slab, VulkanConvProperty,
+                         testing::Values(Combination{kSlab, DType::BF16, DType::BF16},
+                                         Combination{kSlab, DType::BF16, DType::F32},
+                                         Combination{kSlab, DType::F16, DType::F16}),
+                         name_of);
+
+}  // namespace
+}  // namespace kinetograph::conv
