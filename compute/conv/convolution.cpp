@@ -33,6 +33,11 @@ Result<void> check_parameters(const ConvProblem& problem, const ConvParameters& 
         return fail(ErrorCode::InvalidArgument, "convolution {}: gamma has {} elements, wanted {}", problem.to_string(),
                     parameters.gamma.size(), gamma);
     }
+    const std::uint64_t folds = problem.norms_to_bytes() ? static_cast<std::uint64_t>(problem.filter.k) : 0;
+    if (parameters.folds.size() != folds) {
+        return fail(ErrorCode::InvalidArgument, "convolution {}: there are {} folds, wanted {}", problem.to_string(),
+                    parameters.folds.size(), folds);
+    }
     return {};
 }
 
@@ -93,8 +98,9 @@ Result<std::unique_ptr<Convolution>> create_from(const DispatchRow& row, accel::
     if (problem.norm == Norm::None || candidate.norms) return create_on_input(candidate, device, problem, weights);
     ConvProblem bare = problem;
     bare.norm = Norm::None;
+    bare.normed = bare.output;
     KG_TRY(auto made, create_on_input(candidate, device, bare, weights));
-    return create_norm_after(problem, std::move(made), weights.gamma());
+    return create_norm_after(problem, std::move(made), weights.norm());
 }
 
 }  // namespace
@@ -105,7 +111,7 @@ Result<std::unique_ptr<Convolution>> Convolution::create(accel::Device& device, 
     KG_CHECK(check_parameters(problem, parameters));
     const auto copy = [](std::span<const float> values) { return std::vector<float>(values.begin(), values.end()); };
     Weights weights(HostParameters{copy(parameters.filter), copy(parameters.bias), copy(parameters.gamma),
-                                   copy(parameters.scales)});
+                                   copy(parameters.scales), copy(parameters.folds)});
     return create(device, problem, weights, options);
 }
 

@@ -63,6 +63,15 @@ constexpr Gate<Subject> kAvx512Bf16{
     [](const Subject& s) { return s.problem.input.element == Element::F32 || has_feature(s, "avx512_bf16"); },
     features};
 
+constexpr Gate<Subject> kBytesGates[] = {
+    kOnCpu,
+    {"an input of u8", [](const Subject& s) { return s.problem.multiplies_integers(); }, met_dtype},
+    {"input channels a multiple of 4", [](const Subject& s) { return s.problem.c_in % 4 == 0; },
+     [](const Subject& s) { return fmt::format("{}", s.problem.c_in); }},
+    kNoUpsampling,
+    kUngrouped,
+};
+
 constexpr Gate<Subject> kDirectGates[] = {
     kOnCpu,
     kF32OrBf16,
@@ -179,31 +188,42 @@ constexpr Candidate kCpu[] = {
       .summary = "F(2,3) along time in our AVX-512 loops, frames transformed row by row",
       .gates = kWinogradGates,
       .plan = nullptr,
-      .rounding = Rounding::Operands},
+      .rounding = Rounding::Operands,
+      .bytes = true},
      direct::create_winograd},
     {{.name = "direct-cpu",
       .summary = "our AVX-512 loops, frames read in place; four 2x2 filters on an input to upsample",
       .gates = kDirectGates,
-      .plan = nullptr},
+      .plan = nullptr,
+      .bytes = true},
+     direct::create},
+    {{.name = "direct-bytes-cpu",
+      .summary = "u8 times s8 in int32, exact on every processor: AVX-512 VNNI, AVX2 or plain loops",
+      .gates = kBytesGates,
+      .plan = nullptr,
+      .bytes = true},
      direct::create},
     {{.name = "doubled-direct-cpu",
       .summary = "a pass doubles the input, then our AVX-512 loops",
       .gates = kDoubledGates,
-      .plan = nullptr},
+      .plan = nullptr,
+      .bytes = true},
      direct::create,
      true,
      false},
     {{.name = "onednn-cpu",
       .summary = "generated code in the problem's own dtype, frames read in place",
       .gates = kOneDnnGates,
-      .plan = nullptr},
+      .plan = nullptr,
+      .bytes = true},
      onednn::create,
      false,
      false},
     {{.name = "onednn-f32-cpu",
       .summary = "bf16 widened to float32 frame by frame, then generated float32 code",
       .gates = kWidenedGates,
-      .plan = nullptr},
+      .plan = nullptr,
+      .bytes = true},
      onednn::create_widened,
      false,
      false},
@@ -211,7 +231,8 @@ constexpr Candidate kCpu[] = {
       .summary = "plain loops, sums in fp64",
       .gates = kReferenceGates,
       .plan = nullptr,
-      .carries = true},
+      .carries = true,
+      .bytes = true},
      reference::create,
      false,
      true},
@@ -246,6 +267,11 @@ bool allows(Sums sums, Rounding rounding) {
     return rounding == Rounding::Once || (sums == Sums::Fast && rounding != Rounding::Between);
 }
 
+constexpr Gate<Subject> kNoBytes{
+    "an input and a norm of more than 8 bits, or of fp8",
+    [](const Subject& s) { return !s.problem.multiplies_integers() && !s.problem.norms_to_bytes(); },
+    [](const Subject&) { return std::string("bytes"); }};
+
 constexpr Gate<Subject> kNothingCarried{"sums that begin and end with a call",
                                         [](const Subject& s) { return !s.problem.carried; },
                                         [](const Subject&) { return std::string("carried ones"); }};
@@ -254,6 +280,7 @@ constexpr Gate<Subject> kNothingCarried{"sums that begin and end with a call",
 std::string closed(const Candidate& candidate, const Subject& subject) {
     std::vector<Gate<Subject>> gates(candidate.gates.begin(), candidate.gates.end());
     if (!candidate.carries) gates.push_back(kNothingCarried);
+    if (!candidate.bytes) gates.push_back(kNoBytes);
     return reasons(std::span<const Gate<Subject>>(gates), subject);
 }
 

@@ -4,6 +4,8 @@
 #include <kinetograph/compute/conv/fast_exp.hpp>
 #include <kinetograph/compute/tensor/float_formats.hpp>
 
+#include <bit>
+
 namespace kinetograph::conv {
 namespace {
 
@@ -12,7 +14,15 @@ namespace {
 [[gnu::always_inline]] inline void store(float& to, float value) { to = value; }
 [[gnu::always_inline]] inline void store(std::uint16_t& to, float value) { to = tensor::to_bf16(value); }
 
-template <class T, Activation kActivation, bool kResidual>
+/// The sum of channel `c` before the bias.
+template <bool kIntegers>
+[[gnu::always_inline]] inline float sum_of(const EpilogueSpan& span, const float* sums, std::int64_t c) {
+    if constexpr (!kIntegers) return sums[c];
+    const std::uint32_t sum = std::bit_cast<std::uint32_t>(sums[c]) - static_cast<std::uint32_t>(span.offsets[c]);
+    return static_cast<float>(static_cast<std::int32_t>(sum)) * span.factors[c];
+}
+
+template <class T, Activation kActivation, bool kResidual, bool kIntegers>
 [[gnu::always_inline]] inline void finish_pixels(const EpilogueSpan& span) {
     const float* bias = span.bias;
     const float beta = span.beta;
@@ -23,7 +33,7 @@ template <class T, Activation kActivation, bool kResidual>
         T* output = reinterpret_cast<T*>(span.output) + pixel * span.pixel_pitch;
 #pragma omp simd
         for (std::int64_t c = 0; c < span.channels; ++c) {
-            float value = sums[c] + bias[c];
+            float value = sum_of<kIntegers>(span, sums, c) + bias[c];
             if constexpr (kActivation == Activation::Silu) value = fast_silu(value);
             if constexpr (kResidual) value += beta * widen(residual[c]);
             if constexpr (kActivation == Activation::Relu) value = value < 0.0F ? value * negative_slope : value;
@@ -34,7 +44,11 @@ template <class T, Activation kActivation, bool kResidual>
 
 template <class T, Activation kActivation>
 [[gnu::always_inline]] inline void finish_with(const EpilogueSpan& span) {
-    span.residual != nullptr ? finish_pixels<T, kActivation, true>(span) : finish_pixels<T, kActivation, false>(span);
+    const bool residual = span.residual != nullptr;
+    if (span.factors != nullptr)
+        residual ? finish_pixels<T, kActivation, true, true>(span) : finish_pixels<T, kActivation, false, true>(span);
+    else
+        residual ? finish_pixels<T, kActivation, true, false>(span) : finish_pixels<T, kActivation, false, false>(span);
 }
 
 template <class T>
@@ -58,14 +72,21 @@ namespace {
 constexpr CpuClones<finish<std::uint16_t>> finish_any_bf16;
 
 /// Channels in whole registers and no activation, which is what most layers of a decoder have.
-template <bool kResidual>
+template <bool kResidual, bool kIntegers>
 KINETOGRAPH_AVX512 void finish_plain_bf16(const EpilogueSpan& span) {
     const __m512 beta = _mm512_set1_ps(span.beta);
     for (std::int64_t pixel = 0; pixel < span.pixels; ++pixel) {
         const float* sums = span.sums + pixel * span.sums_pitch;
         const std::int64_t at = 2 * pixel * span.pixel_pitch;
         for (std::int64_t c = 0; c < span.channels; c += 16) {
-            __m512 value = _mm512_add_ps(_mm512_loadu_ps(sums + c), _mm512_loadu_ps(span.bias + c));
+            __m512 value = _mm512_loadu_ps(sums + c);
+            const __m512 bias = _mm512_loadu_ps(span.bias + c);
+            if constexpr (kIntegers) {
+                const __m512i sum = _mm512_sub_epi32(_mm512_castps_si512(value), _mm512_loadu_si512(span.offsets + c));
+                value = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), _mm512_loadu_ps(span.factors + c), bias);
+            } else {
+                value = _mm512_add_ps(value, bias);
+            }
             if constexpr (kResidual) {
                 const auto* from = reinterpret_cast<const __m256i*>(span.residual + at + 2 * c);
                 const __m512i words = _mm512_cvtepu16_epi32(_mm256_loadu_si256(from));
@@ -82,7 +103,11 @@ KINETOGRAPH_AVX512 void finish_plain_bf16(const EpilogueSpan& span) {
 void finish_bf16(const EpilogueSpan& span) {
     const bool plain = span.activation == Activation::None && span.channels % 16 == 0;
     if (!plain || processor().uses < InstructionSet::Avx512Bf16) return finish_any_bf16(span);
-    span.residual != nullptr ? finish_plain_bf16<true>(span) : finish_plain_bf16<false>(span);
+    const bool residual = span.residual != nullptr;
+    if (span.factors != nullptr)
+        residual ? finish_plain_bf16<true, true>(span) : finish_plain_bf16<false, true>(span);
+    else
+        residual ? finish_plain_bf16<true, false>(span) : finish_plain_bf16<false, false>(span);
 }
 
 }  // namespace kinetograph::conv

@@ -6,8 +6,8 @@ namespace {
 
 class NormAfter final : public Convolution {
   public:
-    NormAfter(const ConvProblem& problem, std::unique_ptr<Convolution> bare, std::span<const float> gamma)
-        : Convolution(problem), bare_(std::move(bare)), gamma_(gamma.begin(), gamma.end()) {}
+    NormAfter(const ConvProblem& problem, std::unique_ptr<Convolution> bare, const HostParameters& norm)
+        : Convolution(problem), bare_(std::move(bare)), norm_(RowNorm::of(problem, norm.view())) {}
     std::string_view backend() const override { return bare_->backend(); }
     Result<void> pack() override { return bare_->pack(); }
     std::uint64_t workspace_bytes() const override {
@@ -42,24 +42,25 @@ class NormAfter final : public Convolution {
     void norm_frames(const std::vector<std::byte*>& output, const std::vector<std::byte*>& normed) const {
         const ConvProblem& p = problem();
         const std::int64_t rows = static_cast<std::int64_t>(output.size()) * p.h_out();
-        const std::int64_t row_bytes = p.w_out() * p.filter.k * tensor::bytes_per_element(p.output.element);
+        const std::int64_t elements = p.w_out() * p.filter.k;
+        const std::int64_t row_bytes = elements * element_bytes(p.output.element);
+        const std::int64_t normed_row_bytes = elements * element_bytes(p.normed.element);
 #pragma omp parallel for schedule(static)
         for (std::int64_t row = 0; row < rows; ++row) {
-            const std::int64_t frame = row / p.h_out(), at = row % p.h_out() * row_bytes;
-            rms_norm_pixels(output[frame] + at, normed[frame] + at, gamma_.data(), p.w_out(), p.filter.k,
-                            p.output.element, p.norm_activation);
+            const std::int64_t frame = row / p.h_out(), y = row % p.h_out();
+            norm_.run(output[frame] + y * row_bytes, normed[frame] + y * normed_row_bytes, p.w_out());
         }
     }
 
     std::unique_ptr<Convolution> bare_;
-    std::vector<float> gamma_;
+    RowNorm norm_;
 };
 
 }  // namespace
 
 std::unique_ptr<Convolution> create_norm_after(const ConvProblem& problem, std::unique_ptr<Convolution> bare,
-                                               std::span<const float> gamma) {
-    return std::make_unique<NormAfter>(problem, std::move(bare), gamma);
+                                               const HostParameters& norm) {
+    return std::make_unique<NormAfter>(problem, std::move(bare), norm);
 }
 
 }  // namespace kinetograph::conv

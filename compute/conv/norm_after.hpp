@@ -5,8 +5,9 @@
 
 namespace kinetograph::conv {
 
-/// `bare` is the same problem without norm. workspace: that of `bare`; with Norm::Instead also all output frames.
+/// `bare` is the same problem without norm; `norm` has gamma, and folds for a norm stored as U8. workspace: that of
+/// `bare`; with Norm::Instead also all output frames.
 std::unique_ptr<Convolution> create_norm_after(const ConvProblem& problem, std::unique_ptr<Convolution> bare,
-                                               std::span<const float> gamma);
+                                               const HostParameters& norm);
 
 }  // namespace kinetograph::conv

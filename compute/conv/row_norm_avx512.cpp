@@ -36,11 +36,31 @@ KINETOGRAPH_AVX512_INLINE __m512 silu(__m512 x) {
     return _mm512_mul_ps(x, _mm512_rcp14_ps(denominator));
 }
 
-template <bool kSilu>
+/// Stores bf16.
+struct Bf16Store {
+    static constexpr std::int64_t kBytes = 2;
+    KINETOGRAPH_AVX512_INLINE void operator()(std::byte* to, __m512 value, std::int64_t) const {
+        store_bf16(to, value);
+    }
+};
+
+/// Stores U8. The conversion makes the smallest integer of a NaN.
+struct ByteStore {
+    static constexpr std::int64_t kBytes = 1;
+    ByteGrid grid;
+    KINETOGRAPH_AVX512_INLINE void operator()(std::byte* to, __m512 value, std::int64_t c) const {
+        const __m512 scaled = _mm512_fmadd_ps(value, _mm512_loadu_ps(grid.factors + c), _mm512_set1_ps(grid.zero));
+        const __m512i limited = _mm512_max_epi32(_mm512_cvtps_epi32(scaled), _mm512_setzero_si512());
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm512_cvtusepi32_epi8(limited));
+    }
+};
+
+template <bool kSilu, class Store>
 KINETOGRAPH_AVX512 void norm_pixels(const std::byte* input, std::byte* output, const float* gamma, std::int64_t pixels,
-                                    std::int64_t channels) {
+                                    std::int64_t channels, Store store) {
+    constexpr std::int64_t kBytes = Store::kBytes;
     const float root = std::sqrt(static_cast<float>(channels));
-    for (std::int64_t pixel = 0; pixel < pixels; ++pixel, input += 2 * channels, output += 2 * channels) {
+    for (std::int64_t pixel = 0; pixel < pixels; ++pixel, input += 2 * channels, output += kBytes * channels) {
         __m512 squares = _mm512_setzero_ps();
         for (std::int64_t c = 0; c < channels; c += kWords) {
             const auto words = reinterpret_cast<__m512bh>(_mm512_loadu_si512(input + 2 * c));
@@ -53,7 +73,7 @@ KINETOGRAPH_AVX512 void norm_pixels(const std::byte* input, std::byte* output, c
         for (std::int64_t c = 0; c < channels; c += kLanes) {
             const __m512 scaled = _mm512_mul_ps(load_bf16(input + 2 * c), factor);
             const __m512 value = _mm512_mul_ps(scaled, _mm512_loadu_ps(gamma + c));
-            store_bf16(output + 2 * c, kSilu ? silu(value) : value);
+            store(output + kBytes * c, kSilu ? silu(value) : value, c);
         }
     }
 }
@@ -66,8 +86,14 @@ bool has_avx512_norm(std::int64_t channels) {
 
 void norm_bf16_avx512(const std::byte* input, std::byte* output, const float* gamma, std::int64_t pixels,
                       std::int64_t channels, Activation activation) {
-    activation == Activation::Silu ? norm_pixels<true>(input, output, gamma, pixels, channels)
-                                   : norm_pixels<false>(input, output, gamma, pixels, channels);
+    activation == Activation::Silu ? norm_pixels<true>(input, output, gamma, pixels, channels, Bf16Store{})
+                                   : norm_pixels<false>(input, output, gamma, pixels, channels, Bf16Store{});
+}
+
+void norm_bf16_to_bytes_avx512(const std::byte* input, std::byte* output, const float* gamma, const ByteGrid& grid,
+                               std::int64_t pixels, std::int64_t channels, Activation activation) {
+    activation == Activation::Silu ? norm_pixels<true>(input, output, gamma, pixels, channels, ByteStore{grid})
+                                   : norm_pixels<false>(input, output, gamma, pixels, channels, ByteStore{grid});
 }
 
 }  // namespace kinetograph::conv

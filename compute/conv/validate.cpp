@@ -13,11 +13,48 @@ struct NamedValue {
     std::int64_t value;
 };
 
+Result<void> validate_bytes(const Storage& stored, std::string_view name) {
+    if (stored.scale > 0 && std::isfinite(stored.scale) && stored.zero >= 0 && stored.zero <= 255) return {};
+    return fail(ErrorCode::InvalidArgument,
+                "convolution: the {} is U8 of scale {} and zero point {}, wanted a scale above 0 and a zero point of 0 "
+                "to 255",
+                name, stored.scale, stored.zero);
+}
+
+/// The outputs, stored as one element or the norm as U8.
+Result<void> validate_norm(const ConvProblem& p) {
+    if (p.norms_to_bytes() && p.output.element != Element::F16 && p.output.scale == 1)
+        return validate_bytes(p.normed, "norm");
+    if (p.normed == p.output && p.output.scale == 1) return {};
+    return fail(ErrorCode::InvalidArgument,
+                "convolution: the output is {} of scale {} and its norm {} of scale {}, wanted one element of scale 1 "
+                "for both, or an output of F32 or BF16 and a norm of U8",
+                tensor::to_string(p.output.element), p.output.scale, tensor::to_string(p.normed.element),
+                p.normed.scale);
+}
+
+Result<void> validate_integers(const ConvProblem& p) {
+    constexpr std::int64_t kMostProducts = 65536;  // of 255 * 127, which int32 holds the sum of
+    if (p.weight != Storage(Element::I8, p.weight.scale))
+        return fail(ErrorCode::InvalidArgument, "convolution: the filter is {} of zero point {}, wanted I8 without one",
+                    tensor::to_string(p.weight.element), p.weight.zero);
+    if (p.output.element != Element::BF16 && p.output.element != Element::F32)
+        return fail(ErrorCode::InvalidArgument, "convolution: the output is {}, wanted BF16 or F32",
+                    tensor::to_string(p.output.element));
+    if (const std::int64_t products = p.taps() * (p.c_in / p.groups); products > kMostProducts)
+        return fail(ErrorCode::OutOfRange, "convolution: {} products of U8 and I8 are summed, wanted at most {}",
+                    products, kMostProducts);
+    KG_CHECK(validate_bytes(p.input, "input"));
+    return validate_norm(p);
+}
+
 /// The combinations that some method takes.
 Result<void> validate_storage(const ConvProblem& p) {
     const Element operand = p.input.element;
+    if (operand == Element::U8) return validate_integers(p);
+    KG_CHECK(validate_norm(p));
     if (operand != Element::F32 && operand != Element::BF16 && operand != Element::F16 && operand != Element::F8E4M3)
-        return fail(ErrorCode::InvalidArgument, "convolution: the input is {}, wanted F32, BF16, F16 or F8_E4M3",
+        return fail(ErrorCode::InvalidArgument, "convolution: the input is {}, wanted F32, BF16, F16, F8_E4M3 or U8",
                     tensor::to_string(operand));
     if (p.weight.element != operand)
         return fail(ErrorCode::InvalidArgument, "convolution: the filter is {}, wanted {} as the input",
@@ -27,12 +64,6 @@ Result<void> validate_storage(const ConvProblem& p) {
         return fail(ErrorCode::InvalidArgument, "convolution: the output is {}, wanted {}",
                     tensor::to_string(p.output.element),
                     operand == Element::F32 ? "F32" : fmt::format("{} or F32", tensor::to_string(narrow)));
-    if (p.normed != p.output || p.output.scale != 1)
-        return fail(ErrorCode::InvalidArgument,
-                    "convolution: the output is {} of scale {} and its norm {} of scale {}, wanted one element of "
-                    "scale 1 for both",
-                    tensor::to_string(p.output.element), p.output.scale, tensor::to_string(p.normed.element),
-                    p.normed.scale);
     return {};
 }
 

@@ -14,8 +14,8 @@ namespace kinetograph::conv {
 
 /// Owned, in host memory; empty where the problem has none.
 struct HostParameters {
-    std::vector<float> filter, bias, gamma, scales;
-    ConvParameters view() const { return {filter, bias, gamma, scales}; }
+    std::vector<float> filter, bias, gamma, scales, folds{};
+    ConvParameters view() const { return {filter, bias, gamma, scales, folds}; }
 };
 
 /// Shared by all convolutions of one layer, whatever their number of frames, with its bias or without. Used by one
@@ -41,7 +41,11 @@ class Weights {
 
     /// The parameters themselves, for back ends that pack into objects of their own.
     HostParameters load();
-    std::vector<float> gamma() const { return load_().gamma; }
+    /// gamma and folds.
+    HostParameters norm() const {
+        HostParameters all = load_();
+        return {{}, {}, std::move(all.gamma), {}, std::move(all.folds)};
+    }
     /// Announces that packed() will be called with that layout, which takes about `bytes`.
     void expect(const std::string& layout, std::uint64_t bytes) {
         if (!packed_.contains(layout)) expected_[layout] = bytes;

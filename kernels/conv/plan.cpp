@@ -11,6 +11,7 @@ int significant_bits(Element element) {
         case Element::F16:
             return 11;
         case Element::BF16:
+        case Element::U8:  // whose sums are exact, and stored as BF16
             return 8;
         default:  // F8E4M3
             return 4;

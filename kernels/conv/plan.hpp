@@ -113,6 +113,7 @@ struct ConvMethod {
     Rounding rounding = Rounding::Once;
     KernelChoice choice = {};
     bool carries = false;  ///< takes problems with carried sums
+    bool bytes = false;    ///< takes problems whose input or norm is U8
 };
 
 /// A method without a kernel: what one would take, beside a method that runs.

@@ -5,6 +5,12 @@
 namespace kinetograph::conv {
 namespace {
 
+/// As kernels' names spell it, and the integers, which are in none yet.
+std::string_view spelled(Element element) {
+    if (element == Element::U8) return "u8";
+    return element_name(element);
+}
+
 std::int64_t out_size(std::int64_t in, std::int64_t before, std::int64_t after, std::int64_t taps, std::int64_t stride,
                       std::int64_t dilation) {
     const std::int64_t reach = dilation * (taps - 1) + 1;
@@ -49,7 +55,7 @@ double ConvProblem::flops() const {
 }
 
 std::string ConvProblem::to_string() const {
-    std::string text = fmt::format("{}x{}x{}x{}x{} {} * {}x{}x{}x{}", n, d, h, w, c_in, element_name(input.element),
+    std::string text = fmt::format("{}x{}x{}x{}x{} {} * {}x{}x{}x{}", n, d, h, w, c_in, spelled(input.element),
                                    filter.k, filter.q, filter.r, filter.s);
     if (!stride.all(1)) text += fmt::format(" stride {},{},{}", stride.d, stride.h, stride.w);
     if (!dilation.all(1)) text += fmt::format(" dilation {},{},{}", dilation.d, dilation.h, dilation.w);
@@ -67,9 +73,10 @@ std::string ConvProblem::to_string() const {
     if (carried) text += ", carried sums";
     if (norm != Norm::None) {
         text += norm_activation == Activation::Silu ? ", norm, silu" : ", norm";
+        if (norms_to_bytes()) text += fmt::format(" as u8 / {} + {}", normed.scale, normed.zero);
         if (norm == Norm::Beside) text += " beside";
     }
-    text += fmt::format(" -> {}x{}x{}x{}x{} {}", n, d_out(), h_out(), w_out(), filter.k, element_name(output.element));
+    text += fmt::format(" -> {}x{}x{}x{}x{} {}", n, d_out(), h_out(), w_out(), filter.k, spelled(output.element));
     return text;
 }
 

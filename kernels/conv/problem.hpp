@@ -45,7 +45,8 @@ enum class Norm : std::uint8_t {
 
 /// output = relu(silu(scale * conv(input, filter) + bias) + beta * residual), with at most one of the two functions: a
 /// cross-correlation with zero padding, as PyTorch's conv2d and conv3d compute it. Sums in float32 or better, one
-/// rounding to the element of `output` at the end.
+/// rounding to the element of `output` at the end. Products of integers, (element of the input - zero point) * element
+/// of the filter, are summed exactly, in int32.
 ///
 /// input     [n, d, h, w, c_in]                  stored as `input`
 /// filter    [k, c_in / groups, q, r, s]         stored as `weight` (given in units of its scale as float32, rounded
@@ -54,7 +55,10 @@ enum class Norm : std::uint8_t {
 /// bias      [k]                                 float32
 /// residual  [n, d_out, h_out, w_out, k]         stored as `output`; of `carried` sums residual_frames()
 /// output    [n, d_out, h_out, w_out, k]         stored as `output`
-/// normed    [n, d_out, h_out, w_out, k]         stored as `normed`
+/// normed    [n, d_out, h_out, w_out, k]         stored as `normed`; as U8 the norm times folds, rounded to nearest
+///                                               even, is limited to 0 ... 255
+/// folds     [k]                                 float32; of a norm stored as U8, whose reader's filter is divided by
+///                                               them
 struct ConvProblem {
     std::int64_t n = 1, d = 1, h = 0, w = 0, c_in = 0;
     bool upsample = false;  ///< the taps see the input doubled in rows and columns, each pixel as a 2x2 block
@@ -63,7 +67,8 @@ struct ConvProblem {
     Padding pad;
     std::int64_t groups = 1;
     /// Today the operands are of one element, F32, BF16, F16 or F8E4M3, and the outputs of one, F32 or the operands',
-    /// BF16 for F8E4M3; the outputs' scales are 1.
+    /// BF16 for F8E4M3; or the input is U8 and the filter I8, -127 to 127, and the outputs are F32 or BF16. The
+    /// outputs' scales are 1, except that `normed` may be U8 beside any output.
     Storage input{}, weight{}, output{}, normed{};
     bool channel_scales = false;  ///< an additional factor for each output channel
     bool bias = true;
@@ -94,6 +99,8 @@ struct ConvProblem {
     bool empty() const { return n <= 0 || filter.k <= 0 || d_out() * pixels_out() <= 0; }
     /// Of a product of an element of the input and one of the filter.
     float product_scale() const { return input.scale * weight.scale; }
+    bool multiplies_integers() const { return input.element == Element::U8; }
+    bool norms_to_bytes() const { return norm != Norm::None && normed.element == Element::U8; }
     /// The products' scale is 1 and no channel has a factor.
     bool unscaled() const { return product_scale() == 1 && !channel_scales; }
 

@@ -14,6 +14,7 @@ struct ConvParameters {
     std::span<const float> bias;         ///< [k]; empty if the problem has none
     std::span<const float> gamma = {};   ///< [k] of the norm; empty if the problem has none
     std::span<const float> scales = {};  ///< [k]; empty without channel_scales
+    std::span<const float> folds = {};   ///< [k]; empty unless the norm is stored as U8
 };
 
 /// The parameters as a chip's kernels read them; empty where the problem has none.

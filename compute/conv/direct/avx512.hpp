@@ -11,5 +11,5 @@
 #pragma GCC diagnostic pop
 
 // For functions of intrinsics; plain loops have cpu_clones.hpp.
-#define KINETOGRAPH_AVX512 [[gnu::target("avx512f,avx512vl,avx512bw,avx512bf16,avx2,fma")]]
+#define KINETOGRAPH_AVX512 [[gnu::target("avx512f,avx512vl,avx512bw,avx512bf16,avx512vnni,avx2,fma")]]
 #define KINETOGRAPH_AVX512_INLINE KINETOGRAPH_AVX512 [[gnu::always_inline]] inline

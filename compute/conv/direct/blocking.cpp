@@ -1,4 +1,5 @@
 #include <kinetograph/compute/conv/direct/blocking.hpp>
+#include <kinetograph/compute/conv/element.hpp>
 #include <kinetograph/compute/tensor/float_formats.hpp>
 
 #include <algorithm>
@@ -61,7 +62,8 @@ void add_wide_blocks(const ConvProblem& problem, Blocking& blocking) {
 
 Blocking choose_blocking(const ConvProblem& problem, std::int64_t rows_a_tile) {
     Blocking blocking;
-    problem.filter.k <= kMaxNarrow ? add_narrow_block(problem, blocking) : add_wide_blocks(problem, blocking);
+    problem.filter.k <= kMaxNarrow && !problem.multiplies_integers() ? add_narrow_block(problem, blocking)
+                                                                     : add_wide_blocks(problem, blocking);
     const std::int64_t rows = problem.filter.q * problem.filter.r;
     for (ChannelBlock& block : blocking.blocks) {
         block.filter_offset = blocking.filter_bytes;
@@ -84,7 +86,9 @@ void pack_filter(const ConvProblem& p, const Blocking& blocking, const float* fi
                     for (std::int64_t s = 0; s < p.filter.s; ++s) {
                         const float value = *from++;
                         const std::int64_t index = packed_index(p, blocking.arrangement, block, row, s, c, k);
-                        if (p.input.element == tensor::DType::BF16) {
+                        if (p.multiplies_integers()) {
+                            store_element(to, index, Element::I8, value);
+                        } else if (p.input.element == tensor::DType::BF16) {
                             const std::uint16_t bits = tensor::to_bf16(value);
                             std::memcpy(to + index * 2, &bits, 2);
                         } else {

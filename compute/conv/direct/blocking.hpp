@@ -30,7 +30,7 @@ struct Blocking {
 Blocking choose_blocking(const ConvProblem& problem, std::int64_t rows_a_tile);
 
 /// Packs a filter [k][c][q][r][s] block by block: rows of taps [q][r], each in the layout of TapRow::filter. Output
-/// channels beyond k are zero. `packed` has filter_bytes.
+/// channels beyond k are zero. Of U8 inputs the filter is rounded to I8. `packed` has filter_bytes.
 void pack_filter(const ConvProblem& problem, const Blocking& blocking, const float* filter, std::byte* packed);
 
 }  // namespace kinetograph::conv::direct

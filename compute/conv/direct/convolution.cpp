@@ -28,6 +28,7 @@ ConvProblem packed_problem(ConvProblem problem) {
 
 const char* layout_of(const ConvProblem& problem) {
     const bool bf16 = problem.input.element == tensor::DType::BF16;
+    if (problem.multiplies_integers()) return "blocks of u8";
     if (problem.upsample) return bf16 ? "sub-pixel blocks of bf16" : "sub-pixel blocks of f32";
     return bf16 ? "blocks of bf16" : "blocks of f32";
 }
@@ -53,7 +54,9 @@ class DirectConvolution final : public TiledConvolution {
         }
     }
 
-    std::string_view backend() const override { return "direct-cpu"; }
+    std::string_view backend() const override {
+        return problem().multiplies_integers() ? "direct-bytes-cpu" : "direct-cpu";
+    }
     std::uint64_t workspace_bytes() const override { return static_cast<std::uint64_t>(threads() * thread_bytes()); }
 
   private:
@@ -63,10 +66,29 @@ class DirectConvolution final : public TiledConvolution {
         float* sums;      ///< used only with more than one chunk
         std::byte* bare;  ///< OutputRow::bare of the task's rows, one after another
     };
+    /// A thread's lists.
+    struct Lists {
+        std::vector<TapRow> taps;
+        std::vector<std::int32_t> offsets;  ///< OutputRow::offsets
+    };
 
     OutputRow output_row(const Rows& task, std::int64_t y) const {
         const bool stored = problem().norm != Norm::Instead;
         return {task.frame, y, stored ? nullptr : task.bare + (y - task.first) * output_row_bytes()};
+    }
+    /// The same with its offsets, which are valid until the next row's are made.
+    OutputRow output_row(const Rows& task, std::int64_t y, Lists& lists) const {
+        OutputRow row = output_row(task, y);
+        const ConvProblem& p = problem();
+        if (!p.multiplies_integers()) return row;
+        lists.offsets.assign(static_cast<std::size_t>(p.filter.k), 0);
+        for (std::int64_t i = 0; i < p.filter.q * tap_rows_; ++i) {
+            if (!is_inside(row, i)) continue;
+            const std::int32_t* added = packed().offsets.data() + i * p.filter.k;
+            for (std::int64_t k = 0; k < p.filter.k; ++k) lists.offsets[k] += added[k];
+        }
+        row.offsets = lists.offsets.data();
+        return row;
     }
 
     /// A thread's part of the workspace: sums, then bare rows.
@@ -118,11 +140,19 @@ class DirectConvolution final : public TiledConvolution {
         return p.upsample ? (y + 1) / 2 - 1 + r : y * p.stride.h + r * p.dilation.h - p.pad.top;
     }
 
+    /// Whether row `i` of the taps (q * tap_rows_ + r) meets the input.
+    bool is_inside(const OutputRow& row, std::int64_t i) const {
+        const ConvProblem& p = problem();
+        const std::int64_t t = input_frame(p, row.frame % p.d_out(), i / tap_rows_);
+        const std::int64_t y = input_row(row.y, i % tap_rows_);
+        return t >= 0 && t < p.d && y >= 0 && y < p.h;
+    }
+
     void run(const Frames& frames) const override {
         const ConvProblem& p = problem();
 #pragma omp parallel num_threads(threads())
         {
-            std::vector<TapRow> taps(p.filter.q * tap_rows_);
+            Lists lists{std::vector<TapRow>(p.filter.q * tap_rows_), {}};
             std::byte* own = frames.workspace + omp_get_thread_num() * thread_bytes();
             // A task is the same rows of all frames of a sample: each frame after the first finds most of its input in
             // the cache.
@@ -135,19 +165,19 @@ class DirectConvolution final : public TiledConvolution {
                     run_rows(
                         frames,
                         {task / tasks * p.d_out() + t, first, last, reinterpret_cast<float*>(own), own + sums_bytes()},
-                        taps);
+                        lists);
                 }
             }
         }
     }
 
-    void run_rows(const Frames& frames, const Rows& task, std::vector<TapRow>& taps) const {
+    void run_rows(const Frames& frames, const Rows& task, Lists& lists) const {
         for (const ChannelBlock& block : blocking().blocks) {
             for (std::int64_t parity = 0; parity < parities_; ++parity) {
                 if (blocking().chunks == 1) {
-                    run_whole(frames, task, block, parity, taps);
+                    run_whole(frames, task, block, parity, lists);
                 } else {
-                    run_chunks(frames, task, block, parity, taps);
+                    run_chunks(frames, task, block, parity, lists);
                 }
             }
         }
@@ -157,29 +187,30 @@ class DirectConvolution final : public TiledConvolution {
 
     /// For filters whose blocks fit the cache: every tile is finished while its sums are in registers.
     void run_whole(const Frames& frames, const Rows& task, const ChannelBlock& block, std::int64_t parity,
-                   std::vector<TapRow>& taps) const {
+                   Lists& lists) const {
         alignas(64) float sums[kTileElements];
         const TileKernel tile_kernel = kernel(block);
         const Columns columns = columns_of(parity);
         for (std::int64_t y = first_row(task, parity); y < task.last; y += step_) {
-            Tile tile = tile_over(frames, output_row(task, y), block, parity, 0, taps);
+            const OutputRow row = output_row(task, y, lists);
+            Tile tile = tile_over(frames, row, block, parity, 0, lists.taps);
             tile.sums = sums;
             for (std::int64_t x = 0; x < columns.count; x += tile_kernel.pixels) {
                 run_tile(tile_kernel, tile, columns, x);
-                finish_tile(frames, output_row(task, y), columns, x, block, tile);
+                finish_tile(frames, row, columns, x, block, tile);
             }
         }
     }
 
     /// For filters cut into chunks of taps: each chunk stays in the cache while all rows of the task are processed.
     void run_chunks(const Frames& frames, const Rows& task, const ChannelBlock& block, std::int64_t parity,
-                    std::vector<TapRow>& taps) const {
+                    Lists& lists) const {
         const TileKernel tile_kernel = kernel(block);
         const Columns columns = columns_of(parity);
         for (std::int64_t chunk = 0; chunk < blocking().chunks; ++chunk) {
             for (std::int64_t y = first_row(task, parity); y < task.last; y += step_) {
-                const OutputRow row = output_row(task, y);
-                Tile tile = tile_over(frames, row, block, parity, chunk, taps);
+                const OutputRow row = output_row(task, y, lists);
+                Tile tile = tile_over(frames, row, block, parity, chunk, lists.taps);
                 tile.sums = task.sums + (y - task.first) * row_sums_bytes() / 4;
                 tile.add = chunk > 0;
                 for (std::int64_t x = 0; x < columns.count; x += tile_kernel.pixels, tile.sums += kTileElements) {
@@ -201,8 +232,8 @@ class DirectConvolution final : public TiledConvolution {
         const std::byte* filter = packed().filter + block.filter_offset + parity * rows * block.row_bytes;
         std::int64_t count = 0;
         for (std::int64_t i = first; i < last; ++i) {
+            if (!is_inside(row, i)) continue;
             const std::int64_t t_in = input_frame(p, t, i / tap_rows_), y_in = input_row(row.y, i % tap_rows_);
-            if (t_in < 0 || t_in >= p.d || y_in < 0 || y_in >= p.h) continue;
             taps[count++] = {frames.input[sample * p.d + t_in] + y_in * input_row_bytes(),
                              filter + i * block.row_bytes};
         }

@@ -1,6 +1,8 @@
 // The innermost loops of the direct back end: one tile of output pixels times one block of output channels, in AVX-512
-// registers.
+// registers; of integers also in AVX2's and in plain loops.
 #pragma once
+
+#include <kinetograph/kernels/isa/element.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -16,7 +18,7 @@ enum class Arrangement : std::uint8_t {
 /// One row of taps: an input row and the packed filter of its S taps.
 struct TapRow {
     const std::byte* input = nullptr;  ///< pixel 0 of the input row
-    /// Wide:   [s][c_in / pack][16 * vectors][pack], pack: 2 for bf16, 1 for float32
+    /// Wide:   [s][c_in / pack][16 * vectors][pack], pack: 4 for U8, 2 for bf16, 1 for float32
     /// Narrow: [s][c_in in steps of 64 bytes][output channel][64 bytes], zero beyond c_in
     const std::byte* filter = nullptr;
 };
@@ -32,9 +34,9 @@ struct Tile {
     std::int64_t width = 0;          ///< columns of the input
     std::int64_t channel_bytes = 0;  ///< of one input pixel
     std::int64_t pixels = 0;
-    const std::byte* zeros = nullptr;  ///< channel_bytes of zeros, read for taps outside
-    float* sums = nullptr;             ///< [kernel's pixels][16 * vectors], 64-byte aligned; written, or added to
-    bool add = false;                  ///< start from `sums` instead of zero
+    const std::byte* zeros = nullptr;  ///< channel_bytes of zeros, or of the zero point, read for taps outside
+    float* sums = nullptr;  ///< [kernel's pixels][16 * vectors], int32 for U8, 64-byte aligned; written, or added to
+    bool add = false;       ///< start from `sums` instead of zero
 };
 
 struct TileKernel {
@@ -46,7 +48,8 @@ struct TileKernel {
 constexpr int kMaxNarrow = 4;
 
 /// Wide: the kernel for blocks of 16 * `count` output channels. Narrow: for `count` output channels, with a pitch of 16
-/// sums between pixels. `count` is 1 to 4. Needs AVX-512F and BW, for bf16 also AVX512_BF16.
-TileKernel tile_kernel(Arrangement arrangement, int count, bool bf16);
+/// sums between pixels. `count` is 1 to 4. F32 and BF16 need AVX-512F and BW, BF16 also AVX512_BF16. U8, which is Wide,
+/// needs nothing: its sums are the same integers on every processor.
+TileKernel tile_kernel(Arrangement arrangement, int count, Element element);
 
 }  // namespace kinetograph::conv::direct

@@ -1,10 +1,11 @@
 #include <kinetograph/compute/conv/direct/tiled_convolution.hpp>
+#include <kinetograph/compute/conv/element.hpp>
 #include <kinetograph/compute/conv/epilogue.hpp>
-#include <kinetograph/compute/conv/row_norm.hpp>
 
 #include <omp.h>
 
 #include <algorithm>
+#include <cstring>
 
 namespace kinetograph::conv::direct {
 
@@ -39,8 +40,25 @@ Result<TiledConvolution::Packed> TiledConvolution::pack_parameters(const ConvPar
     pack_filter(products_, blocking_, product_filter(parameters.filter).data(), packed.memory->data());
     packed.bias.assign(2 * products_.filter.k, 0.0F);
     std::ranges::copy(parameters.bias, packed.bias.begin());
-    packed.gamma.assign(parameters.gamma.begin(), parameters.gamma.end());
+    packed.norm = RowNorm::of(problem(), parameters);
+    if (problem().multiplies_integers()) pack_integers(parameters, packed);
     return packed;
+}
+
+void TiledConvolution::pack_integers(const ConvParameters& parameters, Packed& packed) const {
+    const ConvProblem& p = problem();
+    std::memset(packed.memory->data() + filter_bytes(), p.input.zero, static_cast<std::size_t>(p.c_in));
+    for (std::int64_t k = 0; k < p.filter.k; ++k)
+        packed.factors.push_back(p.product_scale() * (p.channel_scales ? parameters.scales[k] : 1.0F));
+    const std::int64_t rows = p.filter.q * p.filter.r, taps = p.filter.s;
+    packed.offsets.assign(static_cast<std::size_t>(rows * p.filter.k), 0);
+    const float* filter = parameters.filter.data();
+    for (std::int64_t k = 0; k < p.filter.k; ++k)
+        for (std::int64_t c = 0; c < p.c_in; ++c)
+            for (std::int64_t row = 0; row < rows; ++row)
+                for (std::int64_t s = 0; s < taps; ++s, ++filter)
+                    packed.offsets[row * p.filter.k + k] +=
+                        p.input.zero * static_cast<std::int32_t>(rounded_element(*filter, Element::I8));
 }
 
 Result<void> TiledConvolution::pack() {
@@ -60,7 +78,7 @@ std::int64_t TiledConvolution::output_row_bytes() const {
 }
 
 TileKernel TiledConvolution::kernel(const ChannelBlock& block) const {
-    return tile_kernel(blocking_.arrangement, block.kernel_count, problem().input.element == DType::BF16);
+    return tile_kernel(blocking_.arrangement, block.kernel_count, problem().input.element);
 }
 
 Result<void> TiledConvolution::enqueue_checked(accel::Stream& stream, std::string_view pass_name,
@@ -122,14 +140,16 @@ void TiledConvolution::finish_tile(const Frames& frames, const OutputRow& row, c
         columns.step * p.filter.k,
         p.beta,
         p.activation,
-        p.negative_slope};
+        p.negative_slope,
+        packed_->factors.empty() ? nullptr : packed_->factors.data() + block.first,
+        row.offsets == nullptr ? nullptr : row.offsets + block.first};
     p.output.element == DType::F32 ? finish_f32(span) : finish_bf16(span);
 }
 
 void TiledConvolution::norm_row(const Frames& frames, const OutputRow& row) const {
     const ConvProblem& p = problem();
-    rms_norm_pixels(address(frames, row), frames.normed[row.frame] + row.y * output_row_bytes(), packed_->gamma.data(),
-                    p.w_out(), p.filter.k, p.output.element, p.norm_activation);
+    const std::int64_t normed_row_bytes = p.w_out() * p.filter.k * element_bytes(p.normed.element);
+    packed_->norm.run(address(frames, row), frames.normed[row.frame] + row.y * normed_row_bytes, p.w_out());
 }
 
 }  // namespace kinetograph::conv::direct

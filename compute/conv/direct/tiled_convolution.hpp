@@ -5,6 +5,7 @@
 #include <kinetograph/compute/conv/convolution.hpp>
 #include <kinetograph/compute/conv/direct/blocking.hpp>
 #include <kinetograph/compute/conv/direct/tile_kernels.hpp>
+#include <kinetograph/compute/conv/row_norm.hpp>
 
 #include <memory>
 #include <vector>
@@ -23,9 +24,12 @@ class TiledConvolution : public Convolution {
     struct Packed {
         std::unique_ptr<accel::Memory> memory;
         const std::byte* filter = nullptr;
-        const std::byte* zeros = nullptr;  ///< one input pixel of zeros
+        const std::byte* zeros = nullptr;  ///< one input pixel of zeros, or of the zero point
         std::vector<float> bias;           ///< [2][k]: the biases, and zeros for problems without
-        std::vector<float> gamma;
+        std::vector<float> factors;        ///< [k], of integer sums; else empty
+        /// [rows of taps][k]: what the zero point adds to integer sums; else empty.
+        std::vector<std::int32_t> offsets;
+        RowNorm norm;
     };
     /// The addresses of one call.
     struct Frames {
@@ -39,6 +43,7 @@ class TiledConvolution : public Convolution {
     struct OutputRow {
         std::int64_t frame = 0, y = 0;
         std::byte* bare = nullptr;  ///< with Norm::Instead, where it is not stored: output_row_bytes() in the workspace
+        const std::int32_t* offsets = nullptr;  ///< [k], of integer sums: Packed::offsets of the taps inside the input
     };
     /// Which input columns the tiles of a row read, and which output columns they make.
     struct Columns {
@@ -79,6 +84,7 @@ class TiledConvolution : public Convolution {
     std::uint64_t filter_bytes() const;
     std::uint64_t packed_bytes() const;
     Result<Packed> pack_parameters(const ConvParameters& parameters) const;
+    void pack_integers(const ConvParameters& parameters, Packed& packed) const;
     std::byte* address(const Frames& frames, const OutputRow& row) const;
     Result<void> enqueue_checked(accel::Stream& stream, std::string_view pass_name,
                                  const ConvTensors& tensors) const final;

@@ -44,7 +44,7 @@ class ReferenceConvolution final : public Convolution {
             for (std::int64_t c = 0; c < c_group; ++c) {
                 for (std::int64_t tap = 0; tap < taps; ++tap) {
                     const float given = filter[(k * c_group + c) * taps + tap];
-                    const double value = rounded_element(given, p.input.element);
+                    const double value = rounded_element(given, p.weight.element);
                     filter_[((k / k_group * taps + tap) * c_group + c) * k_group + k % k_group] = value;
                 }
             }
@@ -111,7 +111,7 @@ class ReferenceConvolution final : public Convolution {
         for (std::int64_t group = 0; group < p.groups; ++group) {
             const double* filter = filter_.data() + (group * taps + tap) * c_group * k_group;
             for (std::int64_t c = 0; c < c_group; ++c) {
-                const double value = load_element(input, pixel + group * c_group + c, p.input.element);
+                const double value = load_element(input, pixel + group * c_group + c, p.input.element) - p.input.zero;
                 add_scaled(sums.data() + group * k_group, filter + c * k_group, value, k_group);
             }
         }

@@ -62,6 +62,10 @@ ConvProblem easy_problem() {
 ConvProblem easy_problem_for(std::string_view candidate) {
     ConvProblem p = easy_problem();
     p.upsample = candidate == "doubled-direct-cpu";
+    if (candidate == "direct-bytes-cpu") {
+        p.input = DType::U8;
+        p.weight = DType::I8;
+    }
     return p;
 }
 
@@ -168,6 +172,13 @@ const Decline kDeclines[] = {
      "wants 3x3 taps of stride 1 and padding 1 on an input to upsample, met 3x3, stride 1,1,1, dilation 1,1,1, pad "
      "0,0,0,0",
      upsample},
+    {"direct-bytes-cpu", "wants a CPU device, met cuda", [](ConvProblem&, accel::DeviceInfo& d) { d.kind = "cuda"; }},
+    {"direct-bytes-cpu", "wants an input of u8, met BF16",
+     [](ConvProblem& p, accel::DeviceInfo&) { p.input = p.weight = DType::BF16; }},
+    {"direct-bytes-cpu", "wants input channels a multiple of 4, met 6",
+     [](ConvProblem& p, accel::DeviceInfo&) { p.c_in = 6; }},
+    {"direct-bytes-cpu", "wants an input as it lies in memory, met one to upsample", upsample},
+    {"direct-bytes-cpu", "wants groups 1, met 4", [](ConvProblem& p, accel::DeviceInfo&) { p.groups = 4; }},
     {"doubled-direct-cpu", "wants an input to upsample, met one as it lies in memory",
      [](ConvProblem& p, accel::DeviceInfo&) { p.upsample = false; }},
     {"doubled-direct-cpu", "wants sums without scales, met alpha 0.500000", halve},

@@ -47,6 +47,15 @@ TEST(ConvProblemTest, ReadsAsOneLine) {
     EXPECT_EQ(p.to_string(),
               "1x6x36x64x128 bf16 * 64x3x3x3 pad 0,0,1,1,1,1 + bias, norm, silu beside -> 1x4x36x64x64 bf16");
     p.norm = Norm::None;
+    p.norm = Norm::Beside;
+    p.input = {DType::U8, 0.5F, 40};
+    p.weight = DType::I8;
+    p.normed = {DType::U8, 0.25F, 12};
+    EXPECT_EQ(p.to_string(),
+              "1x6x36x64x128 u8 * 64x3x3x3 pad 0,0,1,1,1,1 * 0.5 + bias, norm, silu as u8 / 0.25 + 12 beside -> "
+              "1x4x36x64x64 bf16");
+    p.input = p.weight = p.normed = Storage();
+    p.norm = Norm::None;
     p.activation = Activation::Relu;
     p.negative_slope = 0.25F;
     EXPECT_EQ(p.to_string(), "1x6x36x64x128 bf16 * 64x3x3x3 pad 0,0,1,1,1,1 + bias, relu 0.25 -> 1x4x36x64x64 bf16");
@@ -70,7 +79,7 @@ const Mistake kMistakes[] = {
      [](ConvProblem& p) { p.negative_slope = -0.5F; }},
     {"convolution: 3 groups do not divide both c_in 128 and k 64", ErrorCode::InvalidArgument,
      [](ConvProblem& p) { p.groups = 3; }},
-    {"convolution: the input is F64, wanted F32, BF16, F16 or F8_E4M3", ErrorCode::InvalidArgument,
+    {"convolution: the input is F64, wanted F32, BF16, F16, F8_E4M3 or U8", ErrorCode::InvalidArgument,
      [](ConvProblem& p) { p.input = p.weight = DType::F64; }},
     {"convolution: the output is BF16, wanted F16 or F32", ErrorCode::InvalidArgument,
      [](ConvProblem& p) { p.input = p.weight = DType::F16; }},
@@ -87,6 +96,26 @@ const Mistake kMistakes[] = {
          p.output = p.normed = DType::F32;
          p.pad.front = 2;
          p.pad.back = 1;
+     }},
+    {"convolution: the filter is BF16 of zero point 0, wanted I8 without one", ErrorCode::InvalidArgument,
+     [](ConvProblem& p) { p.input = DType::U8; }},
+    {"convolution: the input is U8 of scale 1 and zero point 256, wanted a scale above 0 and a zero point of 0 to 255",
+     ErrorCode::InvalidArgument,
+     [](ConvProblem& p) {
+         p.input = {DType::U8, 1, 256};
+         p.weight = DType::I8;
+     }},
+    {"convolution: the norm is U8 of scale 0 and zero point 1, wanted a scale above 0 and a zero point of 0 to 255",
+     ErrorCode::InvalidArgument,
+     [](ConvProblem& p) {
+         p.norm = Norm::Beside;
+         p.normed = {DType::U8, 0, 1};
+     }},
+    {"convolution: 110592 products of U8 and I8 are summed, wanted at most 65536", ErrorCode::OutOfRange,
+     [](ConvProblem& p) {
+         p.input = DType::U8;
+         p.weight = DType::I8;
+         p.c_in = 4096;
      }},
     {"convolution: the filter of 9x3x3 taps does not fit the padded input, output would be 0x36x64",
      ErrorCode::InvalidArgument, [](ConvProblem& p) { p.filter.q = 9; }},
