@@ -40,6 +40,7 @@ void CommandStream::give_up() {
         const Lock lock(mutex_);
         stop_ = true;
         held_back_.clear();
+        closed_ = passed_on_;
     }
     changed_.notify_all();
 }
@@ -235,6 +236,7 @@ void CommandStream::submit(Slice slice) {
         if (result == VK_SUCCESS)
             for (const graph::Point& point : slice.signals) context_.points().note_submitted(point);
     }
+    passed_on_ = slice.number;
     if (slice.recording) executing_.push_back({std::move(slice.recording), slice.number});
     if (result != VK_SUCCESS) fail_with(device.error(result, "vkQueueSubmit2").value());
 }
@@ -272,6 +274,7 @@ void CommandStream::pass_front(Lock& lock) {
     Slice slice = std::move(front);
     held_back_.pop_front();
     if (slice.function == nullptr) return submit(std::move(slice));
+    passed_on_ = slice.number;
     lock.unlock();
     slice.function(slice.user_data);
     progress_->signal(slice.number);

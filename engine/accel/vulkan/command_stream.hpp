@@ -84,6 +84,7 @@ class CommandStream {
     Condition changed_;
     Slice open_ KG_GUARDED_BY(mutex_);
     std::uint64_t closed_ KG_GUARDED_BY(mutex_) = 0;         ///< number of the newest closed slice
+    std::uint64_t passed_on_ KG_GUARDED_BY(mutex_) = 0;      ///< number of the newest that was submitted or run
     std::deque<Slice> held_back_ KG_GUARDED_BY(mutex_);      ///< closed, oldest first
     std::deque<Executing> executing_ KG_GUARDED_BY(mutex_);  ///< oldest first
     std::optional<Error> error_ KG_GUARDED_BY(mutex_);       ///< of a submission: nothing runs any more

@@ -1,0 +1,146 @@
+// The engine's device as an accelerator beside its Vulkan lanes: kernels and drawing in one graph on one VkDevice, and
+// memory and timelines of other devices.
+#include "vulkan_accel_fixture.hpp"
+
+#include <kinetograph/engine/accel/accelerator_lane.hpp>
+#include <kinetograph/engine/vulkan/api.hpp>
+#include <kinetograph/engine/vulkan/graph_memory.hpp>
+#include <kinetograph/engine/vulkan/lane.hpp>
+
+#include <unistd.h>
+
+#include <fcntl.h>
+
+namespace kinetograph::accel::vulkan {
+namespace {
+
+using VulkanLanes = VulkanAccelTest;
+constexpr std::uint64_t kBytes = VulkanAccelTest::kCount * sizeof(float);
+
+struct Copied {
+    graph::Buffer from, to;
+};
+
+TEST_F(VulkanLanes, ComputeAndCopyInOneGraphWithoutTheHost) {
+    auto shared = vk::Buffer::create(*engine, "shared", kBytes, {.addressed = true}).value();
+    auto result = vk::Buffer::create(*engine, "result", kBytes, {.memory = vk::MemoryUse::Readback}).value();
+    const auto seen = share_buffer(*device, *shared);
+    ASSERT_TRUE(seen) << message_of(seen);
+    std::vector<std::unique_ptr<graph::LaneBackend>> lanes;
+    for (const graph::Lane lane : {graph::Lane::Graphics, graph::Lane::AsyncCompute, graph::Lane::Transfer})
+        lanes.push_back(vk::VulkanLane::create(*engine, lane).value());
+    lanes.push_back(AcceleratorLane::create(*device).value());
+    vk::VulkanMemory graphics(*engine);
+    AcceleratorMemory own{*device};
+    graph::ExecutorDesc desc;
+    for (const auto& lane : lanes) desc.lanes.push_back(lane.get());
+    desc.memory = {{graph::MemoryDomain::Graphics, &graphics},
+                   {graph::MemoryDomain::Shared, &graphics},
+                   {graph::MemoryDomain::Accelerator, &own}};
+    auto executor = graph::Executor::create(std::move(desc)).value();
+    const auto import_shared = [&](graph::FrameGraph& frame, const vk::Buffer& buffer, std::byte* address) {
+        graph::Physical physical = vk::physical_of(buffer);
+        physical.mapped = reinterpret_cast<std::uintptr_t>(address);
+        return frame.import_buffer(buffer.name(), {kBytes, 256, graph::MemoryDomain::Shared}, physical);
+    };
+    for (int step = 1; step <= 20; ++step) {
+        graph::FrameGraph frame;
+        const graph::Buffer picture = import_shared(frame, *shared, (*seen)->data());
+        const Copied& decoded = frame.add_pass<Copied>(
+            "decode", graph::Lane::Accelerator,
+            [&](graph::PassBuilder& pass, Copied& data) { data.to = pass.write(picture, graph::Access::KernelWrite); },
+            [this, step](const Copied& data, accel::PassContext& lane) {
+                ScaleAddParams given = params(*a, *b, 1, static_cast<float>(step));
+                given.to = lane.address(data.to);
+                enqueue(lane.stream(), "decode", given);
+            });
+        const graph::Buffer place = import_shared(frame, *result, nullptr);
+        const Copied& drawn = frame.add_pass<Copied>(
+            "draw", graph::Lane::Graphics,
+            [&](graph::PassBuilder& pass, Copied& data) {
+                data.from = pass.read(decoded.to, graph::Access::TransferRead);
+                data.to = pass.write(place, graph::Access::TransferWrite);
+            },
+            [](const Copied& data, vk::PassContext& lane) {
+                const vk::BufferRange from = lane.range(data.from), to = lane.range(data.to);
+                const VkBufferCopy region{from.offset, to.offset, kBytes};
+                lane.table().vkCmdCopyBuffer(lane.commands(), from.buffer, to.buffer, 1, &region);
+            });
+        frame.export_contents(drawn.to);
+        const auto execution = executor->execute(frame);
+        ASSERT_TRUE(execution) << message_of(execution);
+        const auto done = executor->wait(*execution);
+        ASSERT_TRUE(done) << message_of(done);
+        EXPECT_EQ(reinterpret_cast<const float*>(result->mapped())[7], 7.F + static_cast<float>(step));
+    }
+    executor.reset();
+}
+
+TEST_F(VulkanLanes, WaitForAndSignalTimelinesOfTheEnginesDevice) {
+    const auto theirs = vk::TimelineSemaphore::create(*engine, "theirs").value();
+    const auto ours = device->create_timeline().value();
+    EXPECT_TRUE(stream->sees(*theirs));
+    EXPECT_EQ(ours->owner(), theirs->owner());
+    theirs->signal(2);
+    stream->wait(theirs, 2);
+    add(1, 1);
+    stream->signal(theirs, 3);
+    EXPECT_TRUE(graph::wait_for({theirs, 3}));
+    EXPECT_EQ(read(*b).front(), 1.F);
+    ASSERT_TRUE(stream->synchronize());
+}
+
+TEST_F(VulkanLanes, ShareOnlyBuffersWithAddresses) {
+    const auto plain = vk::Buffer::create(*engine, "plain", kBytes).value();
+    EXPECT_EQ(message_of(share_buffer(*device, *plain)),
+              "sharing buffer \"plain\": it was not made to have an address (BufferOptions::addressed)");
+    const auto cpu = open("cpu").value();
+    EXPECT_EQ(message_of(share_buffer(*cpu, *plain)),
+              "sharing buffer \"plain\": " + cpu->info().name + " is no device of Vulkan's");
+    const CallersDevice none;
+    EXPECT_EQ(message_of(adopt("vulkan", &none)), "computing in the caller's device: it is null");
+}
+
+TEST_F(VulkanLanes, ImportMemoryByItsDescriptor) {
+    if (!device->info().can_import_memory) GTEST_SKIP() << device->info().can_import_memory.reason;
+    constexpr std::uint64_t kLarge = 1U << 20U;
+    const auto theirs = vk::Buffer::create(*engine, "theirs", kLarge, {.exportable = true}).value();
+    const int fd = theirs->export_fd().value();
+    {
+        const auto imported = device->import_memory(
+            "frame", {.fd = fd, .bytes = theirs->allocation().bytes(), .dedicated = theirs->allocation().dedicated()});
+        ASSERT_TRUE(imported) << message_of(imported);
+        EXPECT_EQ(::fcntl(fd, F_GETFD), -1) << "the descriptor is the device's now";
+        stream->fill((*imported)->data(), std::byte{0x42}, kLarge);
+        ASSERT_TRUE(stream->synchronize());
+        const auto seen = vk::Buffer::create(*engine, "seen", kLarge, {.memory = vk::MemoryUse::Readback}).value();
+        ASSERT_TRUE(engine->run_once("copying", [&](VkCommandBuffer commands) {
+            const VkBufferCopy region{0, 0, kLarge};
+            engine->table().vkCmdCopyBuffer(commands, theirs->handle(), seen->handle(), 1, &region);
+        }));
+        EXPECT_EQ(seen->mapped()[kLarge - 1], std::byte{0x42});
+    }
+    EXPECT_FALSE(device->import_memory("frame", {.fd = -1, .bytes = kLarge}));
+}
+
+TEST_F(VulkanLanes, ImportTimelinesByTheirDescriptor) {
+    if (!device->info().can_import_timeline) {
+        EXPECT_EQ(message_of(device->import_timeline(3, std::make_shared<graph::HostTimeline>())),
+                  "importing a timeline into " + device->info().name + ": it has no VK_KHR_external_semaphore_fd");
+        return;
+    }
+    const auto theirs = vk::TimelineSemaphore::create(*engine, "theirs", vk::Sharing::Exportable).value();
+    const int fd = vk::export_timeline_fd(*engine, theirs->handle(), "theirs").value();
+    const auto imported = device->import_timeline(fd, theirs);
+    ASSERT_TRUE(imported) << message_of(imported);
+    stream->wait(*imported, 1);
+    add(1, 1);
+    stream->signal(*imported, 2);
+    EXPECT_FALSE(theirs->wait(2, std::chrono::milliseconds(20)));
+    theirs->signal(1);
+    EXPECT_TRUE(theirs->wait(2, std::chrono::seconds(10)));
+    EXPECT_EQ(read(*b).front(), 1.F);
+}
+
+}  // namespace
+}  // namespace kinetograph::accel::vulkan
