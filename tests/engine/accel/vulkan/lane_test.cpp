@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <fcntl.h>
+#include <algorithm>
 
 namespace kinetograph::accel::vulkan {
 namespace {
@@ -74,6 +75,91 @@ TEST_F(VulkanLanes, ComputeAndCopyInOneGraphWithoutTheHost) {
         EXPECT_EQ(reinterpret_cast<const float*>(result->mapped())[7], 7.F + static_cast<float>(step));
     }
     executor.reset();
+}
+
+TEST_F(VulkanLanes, ReplayTheirBatchesAndStampTheirPasses) {
+    profile::Recorder recorder;
+    auto lane = AcceleratorLane::create(*device, &recorder, Batches::Replayed).value();
+    AcceleratorMemory own{*device};
+    auto executor = graph::Executor::create({.lanes = {lane.get()},
+                                             .memory = {{graph::MemoryDomain::Accelerator, &own}},
+                                             .compile = {.topology = graph::LaneTopology::without_vulkan()}})
+                        .value();
+    graph::FrameGraph frame;
+    const graph::Buffer numbers = frame.import_buffer("numbers", {kBytes, 256, graph::MemoryDomain::Accelerator},
+                                                      {reinterpret_cast<std::uintptr_t>(b->data()), 0, kBytes});
+    const Copied& counted = frame.add_pass<Copied>(
+        "count", graph::Lane::Accelerator,
+        [&](graph::PassBuilder& pass, Copied& data) {
+            data.from = pass.read(numbers, graph::Access::KernelRead);
+            data.to = pass.write(numbers, graph::Access::KernelWrite);
+        },
+        [this](const Copied& data, accel::PassContext& context) {
+            ScaleAddParams given = params(*b, *b, 1, 1);
+            given.from = given.to = context.address(data.to);
+            enqueue(context.stream(), "count", given);
+        });
+    frame.export_contents(counted.to);
+    for (int step = 0; step < 20; ++step) {
+        const auto execution = executor->execute(frame);
+        ASSERT_TRUE(execution) << message_of(execution);
+        const auto done = executor->wait(*execution);
+        ASSERT_TRUE(done) << message_of(done);
+    }
+    EXPECT_EQ(read(*b).front(), 20.F);
+    EXPECT_EQ(lane->batch_counts().declined, "");
+    EXPECT_GE(lane->batch_counts().replayed, 10U);
+    executor.reset();
+    lane.reset();
+    EXPECT_GE(std::ranges::count(recorder.spans(), "count", &profile::Span::name), 5);
+}
+
+TEST_F(VulkanLanes, ComputeInAnApplicationsDeviceIfItHasEnabledWhatThatNeeds) {
+    vk::RequiredFeatures features;
+    features.require_all();
+    features.enable(engine->report().compute);
+    const float priority = 1.0F;
+    VkDeviceQueueCreateInfo queue{};
+    queue.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO;
+    queue.queueFamilyIndex = engine->queue(graph::Lane::Graphics).family;
+    queue.queueCount = 1;
+    queue.pQueuePriorities = &priority;
+    VkDeviceCreateInfo info{};
+    info.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO;
+    info.pNext = features.chain();
+    info.queueCreateInfoCount = 1;
+    info.pQueueCreateInfos = &queue;
+    VkDevice application = VK_NULL_HANDLE;
+    ASSERT_EQ(instance->table().vkCreateDevice(engine->physical(), &info, nullptr, &application), VK_SUCCESS);
+    const auto function = [&](const char* name) { return instance->table().vkGetDeviceProcAddr(application, name); };
+    vk::AdoptedDevice given;
+    given.physical = engine->physical();
+    given.device = application;
+    given.graphics.family = queue.queueFamilyIndex;
+    reinterpret_cast<PFN_vkGetDeviceQueue>(function("vkGetDeviceQueue"))(application, queue.queueFamilyIndex, 0,
+                                                                         &given.graphics.handle);
+    {
+        const auto unknown = vk::Device::adopt(*instance, given).value();
+        const CallersDevice callers{unknown.get()};
+        EXPECT_EQ(message_of(adopt("vulkan", &callers)),
+                  device->info().name +
+                      " cannot compute: feature bufferDeviceAddress is missing, or not known to be enabled, feature "
+                      "subgroupSizeControl or computeFullSubgroups is missing, or not known to be enabled");
+    }
+    given.create_chain = features.chain();
+    {
+        const auto known = vk::Device::adopt(*instance, given).value();
+        EXPECT_EQ(known->report().compute.float16, engine->report().compute.float16);
+        const CallersDevice callers{known.get()};
+        const auto theirs = adopt("vulkan", &callers).value();
+        const auto work = theirs->create_stream("theirs").value();
+        const auto memory = theirs->allocate("memory", 4096).value();
+        work->fill(memory->data(), std::byte{3}, 4096);
+        std::vector<std::byte> got(4096);
+        ASSERT_TRUE(work->read_back(got, memory->data()));
+        EXPECT_EQ(got.back(), std::byte{3});
+    }
+    reinterpret_cast<PFN_vkDestroyDevice>(function("vkDestroyDevice"))(application, nullptr);
 }
 
 TEST_F(VulkanLanes, WaitForAndSignalTimelinesOfTheEnginesDevice) {
