@@ -6,11 +6,13 @@
 #include <kinetograph/engine/vulkan/api.hpp>
 #include <kinetograph/engine/vulkan/graph_memory.hpp>
 #include <kinetograph/engine/vulkan/lane.hpp>
+#include <kinetograph/tests/engine/vulkan/blocked_queue.hpp>
 
 #include <unistd.h>
 
 #include <fcntl.h>
 #include <algorithm>
+#include <atomic>
 
 namespace kinetograph::accel::vulkan {
 namespace {
@@ -75,6 +77,27 @@ TEST_F(VulkanLanes, ComputeAndCopyInOneGraphWithoutTheHost) {
         EXPECT_EQ(reinterpret_cast<const float*>(result->mapped())[7], 7.F + static_cast<float>(step));
     }
     executor.reset();
+}
+
+TEST_F(VulkanLanes, MayWaitOnTheirQueueForWorkThatStillWaitsForTheHost) {
+    const auto lane = vk::VulkanLane::create(*engine, graph::Lane::AsyncCompute).value();
+    const auto gate = device->create_timeline().value(), done = device->create_timeline().value();
+    std::atomic<bool> ran = false;
+    stream->wait(gate, 1);
+    add(1, 1);
+    stream->enqueue("between", [&]() -> Result<void> {
+        ran = true;
+        return {};
+    });
+    add(2, 1);
+    stream->signal(done, 1);
+    vk::testing::block(*engine, graph::Lane::AsyncCompute, static_cast<const vk::TimelineSemaphore&>(*done));
+    EXPECT_FALSE(ran);
+    gate->signal(1);
+    const auto idle = engine->wait_idle(std::chrono::seconds(10));
+    EXPECT_TRUE(idle) << message_of(idle);
+    EXPECT_TRUE(ran);
+    EXPECT_EQ(read(*b).front(), 3.F);
 }
 
 TEST_F(VulkanLanes, ReplayTheirBatchesAndStampTheirPasses) {
