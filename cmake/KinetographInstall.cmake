@@ -66,7 +66,7 @@ kinetograph_install_headers(
     engine/profile/statistics.hpp
     engine/profile/trace.hpp)
 if(KINETOGRAPH_HAS_VULKAN)
-    kinetograph_install_headers(engine/vulkan/device.hpp engine/vulkan/graph_memory.hpp)
+    kinetograph_install_headers(engine/accel/vulkan/device.hpp engine/vulkan/device.hpp engine/vulkan/graph_memory.hpp)
 endif()
 if(KINETOGRAPH_BUILD_VIEWER)
     kinetograph_install_headers(

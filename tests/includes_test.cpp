@@ -32,6 +32,7 @@ const std::vector<std::vector<std::string>> kFloors = {
     {"compute/tensor"},
     {"engine/ui"},
     {"engine/interop", "engine/present"},
+    {"engine/accel/vulkan"},
     {"engine/accel", "engine/vulkan"},
     {"engine/profile"},
     {"engine/graph"},

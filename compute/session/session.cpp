@@ -13,10 +13,11 @@ namespace kinetograph::session {
 namespace {
 
 /// A GPU for which this build has a decoder.
-Result<std::unique_ptr<accel::Device>> open_decoding(std::string_view kind, const accel::DeviceHooks& hooks) {
-    KG_TRY(auto device, accel::open(kind, hooks));
-    if (device->info().emulated)
-        return fail(ErrorCode::Unsupported, "{} computes on the CPU, whose own lane is faster", device->info().name);
+Result<std::unique_ptr<accel::Device>> open_decoding(const accel::Backend& backend, const accel::DeviceHooks& hooks) {
+    KG_TRY(const auto devices, backend.inspect());
+    if (devices.front().emulated)
+        return fail(ErrorCode::Unsupported, "{} computes on the CPU, whose own lane is faster", devices.front().name);
+    KG_TRY(auto device, backend.open(0, hooks));
     KG_CHECK(nn::Operators::create(*device));
     return device;
 }
@@ -33,7 +34,7 @@ Result<void> check_budget(accel::Device& device, const vae::Checkpoint& checkpoi
 Result<std::unique_ptr<accel::Device>> open_device(const std::string& name, const accel::DeviceHooks& hooks) {
     if (name == "auto") {
         for (const accel::Backend& backend : accel::backends().subspan(1)) {  // after the CPU
-            auto device = open_decoding(backend.name, hooks);
+            auto device = open_decoding(backend, hooks);
             if (device) return device;
             hooks.log.info("lane {} is not used: {}", backend.name, device.error().message);
         }

@@ -204,8 +204,8 @@ class Stream {
     /// Blocks the host until the stream is empty. Returns and clears the first Error since the last call.
     virtual Result<void> synchronize() = 0;
 
-    /// Called on a released stream in place of its destruction, because its work does not end. The stream is leaked,
-    /// and until the work has ended, so is whatever would be released on its device. Not for work on the host.
+    /// Called on a released stream in place of its destruction, because its work does not end. Until it has
+    /// ended, the stream stays, and whatever would be released on its device is leaked. Not for work on the host.
     virtual void give_up() {}
 };
 

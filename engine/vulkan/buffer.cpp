@@ -62,7 +62,7 @@ Result<std::unique_ptr<Buffer>> Buffer::create(const Device& device, std::string
     if (options.exportable && !has(features, VK_EXTERNAL_MEMORY_FEATURE_EXPORTABLE_BIT))
         return fail(ErrorCode::Unsupported, "{} cannot export the memory of buffer \"{}\"", device.report().name, name);
 
-    std::unique_ptr<Buffer> buffer(new Buffer(device, name, bytes));
+    std::unique_ptr<Buffer> buffer(new Buffer(device, name, bytes, options.addressed));
     KG_TRY(auto handle, create_handle(device, name, bytes, usage,
                                       options.exportable ? VkExternalMemoryHandleTypeFlags{handle_type} : 0));
     buffer->handle_ = handle;
@@ -109,7 +109,7 @@ Result<std::unique_ptr<Buffer>> Buffer::import_host(const Device& device, std::s
     const auto features = external_features(device, usage, handle_type);
     if (!has(features, VK_EXTERNAL_MEMORY_FEATURE_IMPORTABLE_BIT))
         return fail(ErrorCode::Unsupported, "{} does not import memory of the host for buffers", device.report().name);
-    std::unique_ptr<Buffer> buffer(new Buffer(device, name, pages.size()));
+    std::unique_ptr<Buffer> buffer(new Buffer(device, name, pages.size(), addressed));
     KG_TRY(auto handle, create_handle(device, name, pages.size(), usage, handle_type));
     buffer->handle_ = handle;
     VkMemoryRequirements needs{};
@@ -132,7 +132,7 @@ Result<std::unique_ptr<Buffer>> Buffer::import_host(const Device& device, std::s
 Result<std::unique_ptr<Buffer>> Buffer::import_fd(const Device& device, std::string_view name, int fd,
                                                   VkDeviceSize bytes, bool dedicated) {
     const VkExternalMemoryHandleTypeFlagBits handle_type = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
-    std::unique_ptr<Buffer> buffer(new Buffer(device, name, bytes));
+    std::unique_ptr<Buffer> buffer(new Buffer(device, name, bytes, true));
     KG_TRY(buffer->handle_, create_handle(device, name, bytes, with_address(kGraphBufferUsage, true), handle_type));
     VkMemoryRequirements needs{};
     device.table().vkGetBufferMemoryRequirements(device.handle(), buffer->handle_, &needs);

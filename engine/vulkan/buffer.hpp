@@ -49,8 +49,8 @@ class Buffer {
     VkBuffer handle() const { return handle_; }
     VkDeviceSize bytes() const { return bytes_; }
     const std::string& name() const { return name_; }
-    /// For kernels: of an addressed buffer.
-    VkDeviceAddress address() const;
+    bool is_addressed() const { return addressed_; }
+    VkDeviceAddress address() const;  ///< of an addressed buffer, for kernels
     /// Null for device-local memory.
     std::byte* mapped() const { return allocation_.mapped() != nullptr ? allocation_.mapped() + skipped_ : nullptr; }
     const Allocation& allocation() const { return allocation_; }
@@ -60,12 +60,13 @@ class Buffer {
 
   private:
     friend class GraphArena;
-    Buffer(const Device& device, std::string_view name, VkDeviceSize bytes)
-        : device_(device), name_(name), bytes_(bytes) {}
+    Buffer(const Device& device, std::string_view name, VkDeviceSize bytes, bool addressed = false)
+        : device_(device), name_(name), bytes_(bytes), addressed_(addressed) {}
     Result<void> bind();
     const Device& device_;
     std::string name_;
     VkDeviceSize bytes_;
+    bool addressed_;
     VkBuffer handle_ = VK_NULL_HANDLE;
     Allocation allocation_;
     VkDeviceSize skipped_ = 0;  // of the allocation, up to the first whole page

@@ -110,7 +110,7 @@ Result<void> DeviceClock::anchor() {
         }
     }
     if (!outcome) {  // a blocked queue may still write to it later
-        device_.keep(std::shared_ptr<const void>(nullptr, [device = &device_, pool](const void*) {
+        device_.keep(std::shared_ptr<const void>(&device_, [device = &device_, pool](const void*) {
             device->table().vkDestroyQueryPool(device->handle(), pool, nullptr);
         }));
         return outcome;

@@ -167,6 +167,12 @@ void Device::remove_lane(const VulkanLane& lane) const {
     std::erase(lanes_, &lane);
 }
 
+bool Device::serves_lanes(graph::Lane lane) const {
+    const Lock lock(lanes_mutex_);
+    return std::ranges::any_of(
+        lanes_, [&](const VulkanLane* other) { return queue(other->lane()).handle == queue(lane).handle; });
+}
+
 bool Device::waits_for_a_point(graph::Lane lane) const {
     const Lock lock(lanes_mutex_);
     return std::ranges::any_of(lanes_, [&](const VulkanLane* other) {

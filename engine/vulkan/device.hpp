@@ -110,6 +110,8 @@ class Device final : public Display {
     /// Lanes on this device's queues, from their creation to their end.
     void add_lane(const VulkanLane& lane) const;
     void remove_lane(const VulkanLane& lane) const;
+    /// Whether any of them uses the queue of `lane`.
+    bool serves_lanes(graph::Lane lane) const;
     /// Whether a batch on the queue of `lane` waits for a point that is not reached: nothing after it can move.
     bool waits_for_a_point(graph::Lane lane) const;
     /// Records commands for the graphics queue with `record`, submits them and waits: for set-up, not for frames.

@@ -65,6 +65,8 @@ TypeWish wish_of(MemoryUse use) {
             return {kMapped, kMapped};
         case MemoryUse::Readback:
             return {kMapped, kMapped | VK_MEMORY_PROPERTY_HOST_CACHED_BIT};
+        case MemoryUse::Arguments:
+            return {kMapped, kMapped | VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT};
     }
     return {0, 0};
 }

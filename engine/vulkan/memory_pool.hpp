@@ -20,6 +20,7 @@ enum class MemoryUse : std::uint8_t {
     DeviceLocal,  ///< fast for the device
     Upload,       ///< mapped; the host writes in order, the device reads
     Readback,     ///< mapped and cached; the device writes, the host reads
+    Arguments,    ///< mapped; few bytes that the host writes in order, near the device, which reads them often
 };
 
 struct AllocationRequest {
@@ -48,7 +49,7 @@ class Allocation {
     VkDeviceMemory memory() const { return memory_; }
     VkDeviceSize offset() const { return offset_; }
     VkDeviceSize bytes() const { return bytes_; }
-    std::byte* mapped() const { return mapped_; }  ///< null unless the use is Upload or Readback
+    std::byte* mapped() const { return mapped_; }  ///< null if the use is DeviceLocal
     bool exportable() const { return exportable_; }
     bool dedicated() const { return dedicated_; }  ///< allocated for one buffer or image
     void reset();

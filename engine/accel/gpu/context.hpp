@@ -62,7 +62,7 @@ class Context {
 
     virtual Result<StreamHandle> create_stream() = 0;
     virtual void release(StreamHandle stream) = 0;
-    /// The stream is never released, because its work does not end: what has not reached the device is dropped.
+    /// Its work does not end: what has not reached the device is dropped. The stream is released if the rest has ended.
     virtual void give_up(StreamHandle /*stream*/) {}
     virtual Result<bool> is_idle(StreamHandle stream) = 0;
     virtual Result<void> synchronize(StreamHandle stream) = 0;

@@ -23,6 +23,10 @@ class GpuDevice final : public Device {
         : Device(hooks.log), context_(std::move(context)) {
         context_->ledger().set_budget(hooks.budget);
     }
+    /// Work that was given up and has ended lets go of the context now.
+    ~GpuDevice() override { (void)context_->given_up().has_ended(); }
+    GpuDevice(const GpuDevice&) = delete;
+    GpuDevice& operator=(const GpuDevice&) = delete;
     const std::shared_ptr<Context>& context() const { return context_; }
 
     const DeviceInfo& info() const override { return context_->info(); }

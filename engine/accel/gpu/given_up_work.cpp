@@ -10,8 +10,10 @@ void GivenUpWork::add(std::function<bool()> has_ended) {
 }
 
 bool GivenUpWork::has_ended() {
+    std::vector<std::function<bool()>> ended;  // destroyed unlocked: what they keep may ask again
     const Lock lock(mutex_);
-    std::erase_if(pending_, [](const std::function<bool()>& has_ended) { return has_ended(); });
+    for (std::function<bool()>& has_ended : std::exchange(pending_, {}))
+        (has_ended() ? ended : pending_).push_back(std::move(has_ended));
     return pending_.empty();
 }
 

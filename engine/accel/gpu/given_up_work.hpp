@@ -12,7 +12,7 @@ namespace kinetograph::accel::gpu {
 /// work may still use them and a driver would wait for it. Thread-safe.
 class GivenUpWork {
   public:
-    /// `has_ended` is polled until it returns true; it must not block.
+    /// `has_ended` is polled until it returns true, and then destroyed with what it keeps; it must not block.
     void add(std::function<bool()> has_ended);
     bool has_ended();
 

@@ -64,8 +64,8 @@ void GpuStream::give_up_promises() {
 
 void GpuStream::give_up() {
     context_->give_up(handle_);
-    context_->given_up().add([this] {
-        const auto idle = context_->is_idle(handle_);
+    context_->given_up().add([self = std::shared_ptr<GpuStream>(this)] {
+        const auto idle = self->context_->is_idle(self->handle_);
         return !idle || *idle;
     });
 }

@@ -40,6 +40,7 @@ void CommandStream::give_up() {
         const Lock lock(mutex_);
         stop_ = true;
         held_back_.clear();
+        closed_ = passed_on_;
     }
     changed_.notify_all();
 }
@@ -185,13 +186,24 @@ void CommandStream::close() {
 /// Submits what is held back, as far as it waits for nothing unknown; the rest is the pump's.
 void CommandStream::advance() {
     if (pumping_) return changed_.notify_all();
-    while (!held_back_.empty() && held_back_.front().function == nullptr && !unmet(held_back_.front())) {
-        Slice slice = std::move(held_back_.front());
+    const bool at_once = context_.device().serves_lanes(graph::Lane::AsyncCompute);
+    while (!held_back_.empty()) {
+        Slice& front = held_back_.front();
+        if (!at_once && (front.function != nullptr || unmet(front))) break;
+        Slice slice = std::move(front);
         held_back_.pop_front();
-        submit(std::move(slice));
+        if (slice.function == nullptr) {
+            submit(std::move(slice));
+            continue;
+        }
+        newest_function_ = passed_on_ = slice.number;
+        functions_.push_back(std::move(slice));
     }
-    if (held_back_.empty()) return;
-    pumping_ = true;
+    pumping_ = !held_back_.empty();
+    if (pumping_ || !functions_.empty()) wake_pump();
+}
+
+void CommandStream::wake_pump() {
     if (!pump_.joinable()) {
         pump_ = std::thread([this] { pump(); });
         pthread_setname_np(pump_.native_handle(), "vulkan stream");
@@ -211,6 +223,7 @@ void CommandStream::submit(Slice slice) {
     const vk::Device& device = context_.device();
     constexpr VkPipelineStageFlags2 kAll = VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT;
     slice.signals.push_back({progress_, slice.number});
+    slice.waits.push_back({progress_, newest_function_});
     std::vector<VkSemaphoreSubmitInfo> waits, signals;
     for (const graph::Point& point : slice.waits)
         if (!point.reached() && point.timeline->status()) waits.push_back(submit_info(point, Recording::kStages));
@@ -235,6 +248,7 @@ void CommandStream::submit(Slice slice) {
         if (result == VK_SUCCESS)
             for (const graph::Point& point : slice.signals) context_.points().note_submitted(point);
     }
+    passed_on_ = slice.number;
     if (slice.recording) executing_.push_back({std::move(slice.recording), slice.number});
     if (result != VK_SUCCESS) fail_with(device.error(result, "vkQueueSubmit2").value());
 }
@@ -242,24 +256,26 @@ void CommandStream::submit(Slice slice) {
 void CommandStream::fail_with(Error error) {
     if (!error_) error_ = std::move(error);
     held_back_.clear();
+    functions_.clear();
     changed_.notify_all();
 }
 
-/// The thread: what is held back goes on as soon as it can.
+/// The thread: what is held back goes on as soon as it can. Functions that the queue waits for are run to the end.
 void CommandStream::pump() {
     Lock lock(mutex_);
     while (true) {
-        changed_.wait(lock, [&]() KG_REQUIRES(mutex_) { return stop_ || pumping_; });
-        while (!stop_ && !held_back_.empty()) pass_front(lock);
+        changed_.wait(lock, [&]() KG_REQUIRES(mutex_) { return stop_ || pumping_ || !functions_.empty(); });
+        while (!functions_.empty() || (!stop_ && !held_back_.empty())) pass_front(lock);
         pumping_ = false;
         changed_.notify_all();
         if (stop_) return;
     }
 }
 
-/// One step towards the end of the oldest slice that is held back; unlocks while it waits.
+/// One step towards the end of the oldest slice of the pump's; unlocks while it waits.
 void CommandStream::pass_front(Lock& lock) {
-    Slice& front = held_back_.front();
+    std::deque<Slice>& slices = functions_.empty() ? held_back_ : functions_;
+    Slice& front = slices.front();
     const graph::Point before{progress_, front.number - 1};
     if (const auto point = front.function != nullptr && !before.reached() ? before : unmet(front)) {
         lock.unlock();
@@ -270,8 +286,9 @@ void CommandStream::pass_front(Lock& lock) {
         return;
     }
     Slice slice = std::move(front);
-    held_back_.pop_front();
+    slices.pop_front();
     if (slice.function == nullptr) return submit(std::move(slice));
+    passed_on_ = std::max(passed_on_, slice.number);
     lock.unlock();
     slice.function(slice.user_data);
     progress_->signal(slice.number);

@@ -18,7 +18,9 @@ struct Captured {
 };
 
 /// A wait for a value that nothing on the device is known to signal holds back the later work on the host, where a
-/// thread waits for it, because streams share a queue: on the queue it would block them all. So do host functions.
+/// thread waits for it, because streams share a queue: on the queue it would block them all. So do host functions. If a
+/// graph's lanes use the queue too, everything is submitted at once and waits there: a lane's batch may wait for this
+/// stream's work, which could then no longer be submitted behind it.
 /// One thread records at a time; is_idle() may be asked by another.
 class CommandStream {
   public:
@@ -72,6 +74,7 @@ class CommandStream {
     Result<void> check() const KG_REQUIRES(mutex_);
     void close() KG_REQUIRES(mutex_);
     void advance() KG_REQUIRES(mutex_);
+    void wake_pump() KG_REQUIRES(mutex_);
     void submit(Slice slice) KG_REQUIRES(mutex_);
     void fail_with(Error error) KG_REQUIRES(mutex_);
     std::optional<graph::Point> unmet(const Slice& slice) const;
@@ -83,11 +86,14 @@ class CommandStream {
     Mutex mutex_;
     Condition changed_;
     Slice open_ KG_GUARDED_BY(mutex_);
-    std::uint64_t closed_ KG_GUARDED_BY(mutex_) = 0;         ///< number of the newest closed slice
-    std::deque<Slice> held_back_ KG_GUARDED_BY(mutex_);      ///< closed, oldest first
-    std::deque<Executing> executing_ KG_GUARDED_BY(mutex_);  ///< oldest first
-    std::optional<Error> error_ KG_GUARDED_BY(mutex_);       ///< of a submission: nothing runs any more
-    bool pumping_ KG_GUARDED_BY(mutex_) = false;             ///< the thread submits what is held back
+    std::uint64_t closed_ KG_GUARDED_BY(mutex_) = 0;           ///< number of the newest closed slice
+    std::uint64_t passed_on_ KG_GUARDED_BY(mutex_) = 0;        ///< number of the newest that was submitted or run
+    std::deque<Slice> held_back_ KG_GUARDED_BY(mutex_);        ///< closed, oldest first
+    std::deque<Slice> functions_ KG_GUARDED_BY(mutex_);        ///< whose later slices wait for them on the queue
+    std::uint64_t newest_function_ KG_GUARDED_BY(mutex_) = 0;  ///< number of the newest of those
+    std::deque<Executing> executing_ KG_GUARDED_BY(mutex_);    ///< oldest first
+    std::optional<Error> error_ KG_GUARDED_BY(mutex_);         ///< of a submission: nothing runs any more
+    bool pumping_ KG_GUARDED_BY(mutex_) = false;               ///< the thread submits what is held back
     bool stop_ KG_GUARDED_BY(mutex_) = false;
     std::optional<Captured> capture_;
     std::thread pump_;

@@ -96,14 +96,22 @@ Result<BufferRange> Context::range(const std::byte* address, std::uint64_t bytes
                 static_cast<const void*>(address), info().name);
 }
 
-/// From now on the buffer is found by its address.
-Result<std::byte*> Context::add(std::unique_ptr<vk::Buffer> buffer) {
+/// From now on range() finds the buffer, until release().
+std::byte* Context::add(std::unique_ptr<vk::Buffer> buffer) {
     const VkDeviceAddress address = buffer->address();
-    if (address == 0) return fail(ErrorCode::Unsupported, "vkGetBufferDeviceAddress gave no address");
     const Lock lock(mutex_);
-    const VkBuffer handle = buffer->handle();
-    const std::uint64_t bytes = buffer->bytes();
-    addressed_[address] = {handle, bytes, std::move(buffer)};
+    Addressed& added = addressed_[address];
+    added = {buffer->handle(), buffer->bytes(), nullptr};
+    added.own = std::move(buffer);
+    return to_pointer(address);
+}
+
+Result<std::byte*> Context::share(const vk::Buffer& buffer) {
+    if (!buffer.is_addressed())
+        return fail(ErrorCode::InvalidArgument, "it was not made to have an address (BufferOptions::addressed)");
+    const VkDeviceAddress address = buffer.address();
+    const Lock lock(mutex_);
+    addressed_[address] = {buffer.handle(), buffer.bytes(), nullptr};
     return to_pointer(address);
 }
 
@@ -134,7 +142,7 @@ Result<std::byte*> Context::allocate_pinned(std::uint64_t bytes) {
            vk::Buffer::create(device_, "pinned memory", bytes,
                               {.memory = vk::MemoryUse::Readback, .addressed = true, .whole_pages = true}));
     std::byte* const host = buffer->mapped();
-    KG_TRY(auto* const address, add(std::move(buffer)));
+    std::byte* const address = add(std::move(buffer));
     const Lock lock(mutex_);
     pinned_[host] = address;
     return host;
@@ -152,7 +160,7 @@ void Context::release_pinned(std::byte* host) {
 
 Result<void> Context::register_host(std::span<std::byte> memory) {
     KG_TRY(auto buffer, vk::Buffer::import_host(device_, "memory of the host", memory, true));
-    KG_TRY(auto* const address, add(std::move(buffer)));
+    std::byte* const address = add(std::move(buffer));
     const Lock lock(mutex_);
     pinned_[memory.data()] = address;
     return {};
@@ -187,13 +195,8 @@ Result<gpu::ExternalMemoryHandle> Context::import_memory(const ExternalMemoryDes
     return fail(std::move(buffer.error()));
 }
 
-Result<std::byte*> Context::map(gpu::ExternalMemoryHandle memory, std::uint64_t bytes) {
-    const auto& buffer = *reinterpret_cast<const vk::Buffer*>(memory);
-    const VkDeviceAddress address = buffer.address();
-    if (address == 0) return fail(ErrorCode::Unsupported, "vkGetBufferDeviceAddress gave no address");
-    const Lock lock(mutex_);
-    addressed_[address] = {buffer.handle(), bytes, nullptr};
-    return to_pointer(address);
+Result<std::byte*> Context::map(gpu::ExternalMemoryHandle memory, std::uint64_t /*bytes*/) {
+    return share(*reinterpret_cast<const vk::Buffer*>(memory));
 }
 
 void Context::release(gpu::ExternalMemoryHandle memory) { delete reinterpret_cast<vk::Buffer*>(memory); }
@@ -227,7 +230,13 @@ Result<gpu::StreamHandle> Context::create_stream() {
 
 void Context::release(gpu::StreamHandle stream) { delete &of(stream); }
 
-void Context::give_up(gpu::StreamHandle stream) { of(stream).give_up(); }
+/// A caller's device ends the rest once its queues are idle.
+void Context::give_up(gpu::StreamHandle stream) {
+    of(stream).give_up();
+    if (own_.device == nullptr)
+        device_.keep(std::shared_ptr<const void>(
+            this, [self = shared_from_this()](const void*) { (void)self->given_up().has_ended(); }));
+}
 
 Result<void> Context::check_adopted(gpu::StreamHandle /*stream*/) const {
     return fail(ErrorCode::InvalidArgument, "{} has no streams of a caller's", info().name);

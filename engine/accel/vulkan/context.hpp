@@ -16,7 +16,7 @@ struct OwnDevice {
     std::unique_ptr<vk::Device> device{};
 };
 
-class Context final : public gpu::Context {
+class Context final : public gpu::Context, public std::enable_shared_from_this<Context> {
   public:
     /// Errors: Unsupported (a feature is missing or was not enabled), what the driver says.
     static Result<std::shared_ptr<Context>> create(const vk::Device& device, OwnDevice own);
@@ -26,6 +26,8 @@ class Context final : public gpu::Context {
     const ComputeLimits& limits() const { return limits_; }
     VkPipelineLayout layout() const { return layout_; }  ///< of every kernel: the address of its arguments
     SubmittedPoints& points() { return points_; }
+    /// From now on range() finds another's buffer, until release(). Errors: InvalidArgument (it has no address).
+    Result<std::byte*> share(const vk::Buffer& buffer);
     /// Errors: InvalidArgument (not all of the bytes are in one allocation of this device).
     Result<BufferRange> range(const std::byte* address, std::uint64_t bytes) const;
 
@@ -89,12 +91,12 @@ class Context final : public gpu::Context {
     struct Addressed {
         VkBuffer buffer = VK_NULL_HANDLE;
         std::uint64_t bytes = 0;
-        std::unique_ptr<vk::Buffer> own{};  ///< null: imported, whose handle owns it
+        std::unique_ptr<vk::Buffer> own{};  ///< null: another's, or imported, whose handle owns it
     };
     Context(const vk::Device& device, OwnDevice own);
     Result<void> create_layout();
     Result<void> check_launch(const Launch& launch, const Pipeline& pipeline) const;
-    Result<std::byte*> add(std::unique_ptr<vk::Buffer> buffer);
+    std::byte* add(std::unique_ptr<vk::Buffer> buffer);
     Result<std::unique_ptr<vk::Buffer>> take_staging();
     void give_back(std::unique_ptr<vk::Buffer> staging);
 

@@ -107,6 +107,7 @@ std::vector<std::string> feature_words(const vk::Instance& instance, const vk::D
     if (has.bfloat16_matrices && has.storage16 && multiplies(all, Bfloat16, Bfloat16, Float32, 16))
         words.emplace_back("matrix-bf16");
     if (has.int8 && has.storage8 && multiplies(all, Uint8, Sint8, Sint32, 32)) words.emplace_back("matrix-u8s8");
+    if (has.int8 && has.storage8 && multiplies(all, Sint8, Sint8, Sint32, 32)) words.emplace_back("matrix-s8s8");
     return words;
 }
 
@@ -135,9 +136,11 @@ ComputeLimits compute_limits(const vk::Instance& instance, VkPhysicalDevice devi
 
 std::vector<std::string> missing_features(const vk::DeviceReport& report) {
     std::vector<std::string> missing = report.declined;
-    if (!report.compute.addresses) missing.emplace_back("feature bufferDeviceAddress is missing");
-    if (!report.compute.subgroup_sizes)
-        missing.emplace_back("feature subgroupSizeControl or computeFullSubgroups is missing");
+    const auto require = [&](bool has, const char* name) {
+        if (!has) missing.push_back(fmt::format("feature {} is missing, or not known to be enabled", name));
+    };
+    require(report.compute.addresses, "bufferDeviceAddress");
+    require(report.compute.subgroup_sizes, "subgroupSizeControl or computeFullSubgroups");
     return missing;
 }
 

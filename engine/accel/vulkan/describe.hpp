@@ -23,8 +23,8 @@ ComputeLimits compute_limits(const ::kinetograph::vulkan::Instance& instance, Vk
 std::vector<std::string> missing_features(const ::kinetograph::vulkan::DeviceReport& report);
 
 /// DeviceInfo::features is words for gates: "subgroup-32" (the size that kernels run with), "float16" and "int8" (the
-/// type and its storage), and of VK_KHR_cooperative_matrix "matrix-f16", "matrix-bf16" (16 x 16 x 16, sums in fp32) and
-/// "matrix-u8s8" (16 x 16 x 32, sums in int32).
+/// type and its storage), and of VK_KHR_cooperative_matrix "matrix-f16", "matrix-bf16" (16 x 16 x 16, sums in fp32),
+/// "matrix-u8s8" and "matrix-s8s8" (16 x 16 x 32, sums in int32; types of A and B).
 DeviceInfo describe(const ::kinetograph::vulkan::Instance& instance, const ::kinetograph::vulkan::DeviceReport& report);
 
 }  // namespace kinetograph::accel::vulkan

@@ -26,6 +26,23 @@ Result<std::unique_ptr<vk::Instance>> create_instance(vk::Validation validation)
     return vk::Instance::create(loader, {.validation = validation});
 }
 
+class SharedMemory final : public Memory {
+  public:
+    SharedMemory(std::shared_ptr<Context> context, const vk::Buffer& buffer, std::byte* address)
+        : context_(std::move(context)), buffer_(buffer), address_(address) {}
+    ~SharedMemory() override { context_->release(address_); }
+    SharedMemory(const SharedMemory&) = delete;
+    SharedMemory& operator=(const SharedMemory&) = delete;
+    std::byte* data() const override { return address_; }
+    std::byte* host_data() const override { return buffer_.mapped(); }
+    std::uint64_t bytes() const override { return buffer_.bytes(); }
+
+  private:
+    std::shared_ptr<Context> context_;
+    const vk::Buffer& buffer_;
+    std::byte* address_;
+};
+
 std::shared_ptr<Context> context_of(const Device& device) { return gpu::context_of<Context>(device); }
 
 }  // namespace
@@ -79,6 +96,15 @@ Result<std::unique_ptr<Device>> adopt_device(const CallersDevice& callers, const
 const vk::Device* device_of(const Device& device) {
     const auto context = context_of(device);
     return context == nullptr ? nullptr : &context->device();
+}
+
+Result<std::unique_ptr<Memory>> share_buffer(const Device& device, const vk::Buffer& buffer) {
+    const auto context = context_of(device);
+    if (context == nullptr)
+        return fail(ErrorCode::InvalidArgument, "sharing buffer \"{}\": {} is no device of Vulkan's", buffer.name(),
+                    device.info().name);
+    KG_TRY_IN(fmt::format("sharing buffer \"{}\"", buffer.name()), auto* const address, context->share(buffer));
+    return std::make_unique<SharedMemory>(context, buffer, address);
 }
 
 Result<BufferPlace> buffer_at(const Device& device, const std::byte* address, std::uint64_t bytes) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <kinetograph/engine/accel/backend.hpp>
+#include <kinetograph/engine/vulkan/buffer.hpp>
 #include <kinetograph/engine/vulkan/device.hpp>
 
 namespace kinetograph::accel::vulkan {
@@ -35,6 +36,10 @@ Result<std::unique_ptr<Device>> adopt_device(const CallersDevice& callers, const
 
 /// The engine's device in which `device` computes; null if it is not of this back end.
 const ::kinetograph::vulkan::Device* device_of(const Device& device);
+
+/// A buffer of device_of() as memory of `device`, without a copy: the graph's Vulkan lanes read what kernels write. The
+/// buffer is BufferOptions::addressed, and outlives the result. Errors: InvalidArgument (it has no address).
+Result<std::unique_ptr<Memory>> share_buffer(const Device& device, const ::kinetograph::vulkan::Buffer& buffer);
 
 /// Part of a buffer of device_of(), for commands that take no addresses.
 struct BufferPlace {

@@ -74,18 +74,28 @@ Result<std::shared_ptr<Module>> SpirvModule::load(std::shared_ptr<Context> conte
     info.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
     info.codeSize = words.size() * sizeof(std::uint32_t);
     info.pCode = words.data();
-    if (const VkResult result = device.table().vkCreateShaderModule(device.handle(), &info, nullptr, &module->handle_);
+    if (const VkResult result =
+            device.table().vkCreateShaderModule(device.handle(), &info, nullptr, &module->loaded_->module);
         result != VK_SUCCESS)
         return device.error(result, "vkCreateShaderModule");
     return module;
 }
 
+SpirvModule::SpirvModule(std::shared_ptr<Context> context, std::string_view name, SpirvKernel kernel)
+    : GpuModule(name),
+      context_(std::move(context)),
+      image_(name),
+      kernel_(std::move(kernel)),
+      loaded_(std::make_shared<Loaded>(context_->device())) {}
+
 SpirvModule::~SpirvModule() {
-    if (!context_->given_up().has_ended()) return;
-    const vk::Device& device = context_->device();
-    for (const auto& [name, pipeline] : pipelines_)
+    if (!context_->given_up().has_ended()) context_->device().keep(std::move(loaded_));
+}
+
+SpirvModule::Loaded::~Loaded() {
+    for (const auto& [name, pipeline] : pipelines)
         device.table().vkDestroyPipeline(device.handle(), pipeline.handle, nullptr);
-    device.table().vkDestroyShaderModule(device.handle(), handle_, nullptr);
+    device.table().vkDestroyShaderModule(device.handle(), module, nullptr);
 }
 
 const gpu::Context& SpirvModule::context() const { return *context_; }
@@ -150,7 +160,7 @@ Result<VkPipeline> SpirvModule::create_pipeline(std::span<const std::uint32_t> c
     info.stage.pNext = limits.sets_subgroup ? &subgroup : nullptr;
     if (threads % limits.subgroup == 0) info.stage.flags = VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT;
     info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
-    info.stage.module = handle_;
+    info.stage.module = loaded_->module;
     info.stage.pName = kernel_.entry_point.c_str();
     info.stage.pSpecializationInfo = &values;
     VkPipeline pipeline = VK_NULL_HANDLE;
@@ -164,12 +174,13 @@ Result<VkPipeline> SpirvModule::create_pipeline(std::span<const std::uint32_t> c
 Result<SpirvModule::Found> SpirvModule::find(const std::string& name) const {
     KG_TRY(const auto constants, constants_of(name));
     KG_TRY(const std::uint32_t threads, threads_of(constants));
-    const Lock lock(mutex_);
-    auto found = pipelines_.find(name);
-    if (found == pipelines_.end()) {
+    const Lock lock(loaded_->mutex);
+    auto& pipelines = loaded_->pipelines;
+    auto found = pipelines.find(name);
+    if (found == pipelines.end()) {
         KG_TRY(const VkPipeline pipeline, create_pipeline(constants, threads));
         context_->device().set_name(VK_OBJECT_TYPE_PIPELINE, reinterpret_cast<std::uint64_t>(pipeline), name);
-        found = pipelines_.emplace(name, Pipeline{pipeline, threads}).first;
+        found = pipelines.emplace(name, Pipeline{pipeline, threads}).first;
     }
     Found result;
     result.function = reinterpret_cast<gpu::FunctionHandle>(&found->second);

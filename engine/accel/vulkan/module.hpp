@@ -21,8 +21,18 @@ class SpirvModule final : public gpu::GpuModule {
     ~SpirvModule() override;
 
   private:
-    SpirvModule(std::shared_ptr<Context> context, std::string_view name, SpirvKernel kernel)
-        : GpuModule(name), context_(std::move(context)), image_(name), kernel_(std::move(kernel)) {}
+    /// What the device has of it.
+    struct Loaded {
+        const vk::Device& device;
+        VkShaderModule module = VK_NULL_HANDLE;
+        Mutex mutex;
+        std::map<std::string, Pipeline, std::less<>> pipelines KG_GUARDED_BY(mutex);
+        explicit Loaded(const vk::Device& of) : device(of) {}
+        ~Loaded();
+        Loaded(const Loaded&) = delete;
+        Loaded& operator=(const Loaded&) = delete;
+    };
+    SpirvModule(std::shared_ptr<Context> context, std::string_view name, SpirvKernel kernel);
     Result<Found> find(const std::string& name) const override;
     const gpu::Context& context() const override;
     Result<std::vector<std::uint32_t>> constants_of(std::string_view name) const;
@@ -32,9 +42,7 @@ class SpirvModule final : public gpu::GpuModule {
     std::shared_ptr<Context> context_;
     std::string image_;
     SpirvKernel kernel_;
-    VkShaderModule handle_ = VK_NULL_HANDLE;
-    mutable Mutex mutex_;
-    mutable std::map<std::string, Pipeline, std::less<>> pipelines_ KG_GUARDED_BY(mutex_);
+    std::shared_ptr<Loaded> loaded_;
 };
 
 }  // namespace kinetograph::accel::vulkan

@@ -26,7 +26,7 @@ Result<std::unique_ptr<Recording>> Recording::create(const vk::Device& device, V
         result != VK_SUCCESS)
         return device.error(result, "allocating a command buffer");
     KG_TRY(recording->arguments_, vk::Buffer::create(device, "arguments of launches", kArgumentBytes,
-                                                     {.memory = vk::MemoryUse::Upload, .addressed = true}));
+                                                     {.memory = vk::MemoryUse::Arguments, .addressed = true}));
     recording->address_ = recording->arguments_->address();
     KG_CHECK(recording->begin());
     return recording;

@@ -6,9 +6,9 @@
 /// kernel is sm80_slab_<name>.
 #define KG_SM80_SLAB_CONFIGS_OF(X, type, element)     \
     X(type##_8x96, element, 8, 96, 2, 2, 3, 2, 3)     \
-    X(type##_16x96, element, 16, 96, 4, 2, 3, 3, 1)   \
+    X(type##_16x96, element, 16, 96, 4, 1, 3, 3, 2)   \
     X(type##_8x96_2x2, element, 8, 96, 2, 2, 2, 2, 3) \
-    X(type##_16x96_2x2, element, 16, 96, 4, 2, 2, 3, 1)
+    X(type##_16x96_2x2, element, 16, 96, 4, 1, 2, 3, 2)
 #define KG_SM80_SLAB_CONFIGS_BF16(X) KG_SM80_SLAB_CONFIGS_OF(X, slab_bf16, BF16)
 #define KG_SM80_SLAB_CONFIGS_F16(X) KG_SM80_SLAB_CONFIGS_OF(X, slab_f16, F16)
 

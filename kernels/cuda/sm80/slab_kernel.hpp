@@ -165,7 +165,7 @@ struct SlabKernel : CheckedSlabConfig<kConfig> {
         uint32_t stage = 0, next = kFault == ConvFault::LoadsIntoReadStage ? 0 : kAhead;
         for (uint32_t slab = 0; slab < loader.count(); ++slab) {
             const uint32_t buffer = slab % 2;
-            KG_UNROLL
+            KG_ROLLED  // unrolled, the addresses of all taps would stay in registers
             for (uint32_t row = 0; row < c.taps; ++row) {
                 if constexpr (kFault != ConvFault::NoWait)
                     isa::cp_async::wait<kFault == ConvFault::WaitsForOneGroupLess ? kAhead : kAhead - 1>();

@@ -32,7 +32,7 @@ struct SlabTile {
     /// Of shared memory, with that many taps in a frame; the sums take their place later.
     constexpr std::uint32_t shared_bytes(std::uint32_t rows, std::uint32_t columns) const {
         const std::uint32_t slab = (height + rows - 1) * (width + columns - 1) * (bk / 8 + 1);
-        const std::uint32_t staged = slab + columns * bk * (bn / 8 + 1), sums = subgroups() * 80;
+        const std::uint32_t staged = slab + columns * bk * (bn / 8 + 1), sums = subgroups() * 16 * (subgroup_filters / 4 + 1);
         return 16 * (staged > sums ? staged : sums);
     }
 };
@@ -47,7 +47,9 @@ struct ProductTile {
     constexpr std::uint32_t subgroups() const { return bm / subgroup_rows * (bn / subgroup_columns); }
     constexpr std::uint32_t shared_bytes() const {
         const std::uint32_t by_column = bn * (bk / 8 + 1), by_depth = bk * (bn / 8 + 1);
-        return 16 * (bm * (bk / 8 + 1) + (by_column > by_depth ? by_column : by_depth));
+        const std::uint32_t sums = subgroups() * 16 * (subgroup_columns / 4 + 1);
+        const std::uint32_t tiles = bm * (bk / 8 + 1) + (by_column > by_depth ? by_column : by_depth);
+        return 16 * (tiles > sums ? tiles : sums);
     }
 };
 inline constexpr ProductTile kProductTile{128, 128, 32, 64, 64};

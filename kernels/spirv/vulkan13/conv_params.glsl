@@ -17,21 +17,38 @@ layout(push_constant) uniform Launch { ConvParams params; };
 // EpilogueFlags (kernels/conv/epilogue_flags.hpp)
 const uint kBias = 1, kSilu = 2, kResidual = 4, kFloat32 = 64, kRelu = 256;
 
-// The stored value of a sum: output channel `channel`, element `place` of the output frame.
-float finished(float sum, uint channel, Address residual, uint place) {
-    float x = sum * params.scale;
-    if (!is_null(params.scales)) x *= Floats(params.scales).at[channel];
-    if ((params.flags & kBias) != 0) x += Floats(params.bias).at[channel];
-    if ((params.flags & kSilu) != 0) x = silu(x);
-    if ((params.flags & kResidual) != 0)
-        x += params.beta *
-             ((params.flags & kFloat32) != 0 ? Floats(residual).at[place] : load(Elements(residual), place));
-    if ((params.flags & kRelu) != 0 && x < 0) x *= params.negative_slope;
+// What the epilogue needs of the parameters, read once: a store might change what lies in memory.
+struct Epilogue {
+    Address bias, scales;
+    uint flags;
+    float scale, beta, negative_slope;
+};
+Epilogue epilogue;
+void load_epilogue() {
+    epilogue = Epilogue(params.bias, params.scales, params.flags, params.scale,
+                        (params.flags & kResidual) != 0 ? params.beta : 0.0, params.negative_slope);
+}
+
+// The value before it is stored, of a sum of output channel `channel`; `residual` is the residual's value, or anything
+// finite without one.
+float finished(float sum, uint channel, float residual) {
+    float x = sum * epilogue.scale;
+    if (!is_null(epilogue.scales)) x *= Floats(epilogue.scales).at[channel];
+    if ((epilogue.flags & kBias) != 0) x += Floats(epilogue.bias).at[channel];
+    if ((epilogue.flags & kSilu) != 0) x = silu(x);
+    x += epilogue.beta * residual;
+    if ((epilogue.flags & kRelu) != 0 && x < 0) x *= epilogue.negative_slope;
     return x;
 }
-void store_output(Address frame, uint place, float value) {
-    if ((params.flags & kFloat32) != 0)
-        Floats(frame).at[place] = value;
+// Element `place` of the output frame, of a sum.
+void store_finished(float sum, uint channel, Address frame, Address residual, uint place) {
+    const bool float32 = (epilogue.flags & kFloat32) != 0;
+    float added = 0;
+    if ((epilogue.flags & kResidual) != 0)
+        added = float32 ? Floats(residual).at[place] : load(Elements(residual), place);
+    const float x = finished(sum, channel, added);
+    if (float32)
+        Floats(frame).at[place] = x;
     else
-        store(Elements(frame), place, value);
+        store(Elements(frame), place, x);
 }

@@ -34,7 +34,7 @@ const uint kUnits = kBk / 8;          // of a pixel in the slab
 const uint kPixelPitch = kUnits + 1;  // a unit more, so that rows of a piece lie in other banks
 const uint kFilterUnits = kBn / 8, kFilterPitch = kFilterUnits + 1;
 const uint kSlabSize = kSlabPixels * kPixelPitch, kTapSize = kBk * kFilterPitch;
-const uint kPutPitch = 5, kPutSize = 16 * kPutPitch;  // a piece of sums, 16 rows of 16 float32
+const uint kPutPitch = kSubgroupFilters / 4 + 1, kPutSize = 16 * kPutPitch;  // 16 pixels of sums in float32
 const uint kSubgroups = kTileHeight * kTileWidth / kSubgroupPixels * (kBn / kSubgroupFilters);
 const uint kTilesSize = kSlabSize + kTapColumns * kTapSize, kSumsSize = kSubgroups * kPutSize;
 const uint kStagedSize = kTilesSize > kSumsSize ? kTilesSize : kSumsSize;
@@ -42,54 +42,65 @@ shared uvec4 staged_[kStagedSize];
 const bool kRightByColumn = false;
 #include "matrices.glsl"
 
-layout(buffer_reference, scalar, buffer_reference_align = 16) buffer Units { uvec4 at[]; };
+layout(buffer_reference, std430, buffer_reference_align = 16) buffer Units { uvec4 at[]; };
 
 const uint kPieceRows = kSubgroupPixels / 16, kPieceColumns = kSubgroupFilters / 16;
 const uint kPixelLoads = (kSlabPixels * kUnits + kThreads - 1) / kThreads;
 const uint kFilterLoads = (kTapColumns * kBk * kFilterUnits + kThreads - 1) / kThreads;
 
+uint height_out, width_out, channels_out;  // of the output frame
+
 // Eight channels of a pixel from sums in shared memory to the output.
 void finish(uint put, uint pixel_y, uint pixel_x, uint channel, Address frame, Address residual) {
-    if (pixel_y >= params.h_out || pixel_x >= params.w_out || channel >= params.k) return;
-    const uint place = (pixel_y * params.w_out + pixel_x) * params.k + channel;
+    if (pixel_y >= height_out || pixel_x >= width_out || channel >= channels_out) return;
+    const uint place = (pixel_y * width_out + pixel_x) * channels_out + channel;
     const vec4 low = uintBitsToFloat(staged_[put]), high = uintBitsToFloat(staged_[put + 1]);
-    float values[8] = float[8](low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w);
-    if (params.k % 8 != 0 || (params.flags & kFloat32) != 0) {
-        for (uint i = 0; i < 8 && channel + i < params.k; ++i)
-            store_output(frame, place + i, finished(values[i], channel + i, residual, place + i));
+    const float sums[8] = float[8](low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w);
+    if (channels_out % 8 != 0 || (epilogue.flags & kFloat32) != 0) {
+        [[unroll]] for (uint i = 0; i < 8; ++i)
+            if (channel + i < channels_out) store_finished(sums[i], channel + i, frame, residual, place + i);
         return;
     }
-    uvec4 added = uvec4(0);
-    if ((params.flags & kResidual) != 0) added = Units(residual).at[place / 8];
-    uvec4 word;
-    [[unroll]] for (uint i = 0; i < 8; ++i) {
-        float x = values[i] * params.scale;
-        if (!is_null(params.scales)) x *= Floats(params.scales).at[channel + i];
-        if ((params.flags & kBias) != 0) x += Floats(params.bias).at[channel + i];
-        if ((params.flags & kSilu) != 0) x = silu(x);
+    uvec4 added = uvec4(0), word;
+    if ((epilogue.flags & kResidual) != 0) added = Units(residual).at[place / 8];
+    [[unroll]] for (uint i = 0; i < 4; ++i) {
 #if ELEMENT == 1
-        x += params.beta * unpackHalf2x16(added[i / 2])[i % 2];
+        const vec2 residuals = unpackHalf2x16(added[i]);
+        word[i] = float16_bits(finished(sums[2 * i], channel + 2 * i, residuals.x)) |
+                  float16_bits(finished(sums[2 * i + 1], channel + 2 * i + 1, residuals.y)) << 16;
 #else
-        x += params.beta * uintBitsToFloat(i % 2 == 0 ? added[i / 2] << 16 : added[i / 2] & 0xffff0000u);
+        word[i] =
+            bfloat16_bits(finished(sums[2 * i], channel + 2 * i, uintBitsToFloat(added[i] << 16))) |
+            bfloat16_bits(finished(sums[2 * i + 1], channel + 2 * i + 1, uintBitsToFloat(added[i] & 0xffff0000u))) << 16;
 #endif
-        if ((params.flags & kRelu) != 0 && x < 0) x *= params.negative_slope;
-        values[i] = x;
     }
-    [[unroll]] for (uint i = 0; i < 4; ++i)
-#if ELEMENT == 1
-        word[i] = float16_bits(values[2 * i]) | float16_bits(values[2 * i + 1]) << 16;
-#else
-        word[i] = bfloat16_bits(values[2 * i]) | bfloat16_bits(values[2 * i + 1]) << 16;
-#endif
     Units(frame).at[place / 8] = word;
 }
 
+// The pixels of the tile from `first` on, 16 of them, whose sums are in shared memory.
+void finish_row(uint put, uint first, uint y0, uint x0, uint channel, uint parity, bool sub_pixel, uint height,
+                uint width, Address to, Address residual) {
+    const uint kParts = kSubgroupFilters / 8;
+    for (uint part = LANE; part < 16 * kParts; part += kLanes) {
+        const uint pixel = first + part / kParts;
+        uint y = y0 + pixel / kTileWidth, x = x0 + pixel % kTileWidth;
+        if (sub_pixel) {
+            if (y >= height || x >= width) continue;
+            y = 2 * y + parity / 2, x = 2 * x + parity % 2;
+        }
+        finish(put + part / kParts * kPutPitch + part % kParts * 2, y, x, channel + part % kParts * 8, to, residual);
+    }
+}
+
 void main() {
+    load_epilogue();
+    height_out = params.h_out, width_out = params.w_out, channels_out = params.k;
+    const uint h = params.h, w = params.w;
     const uint thread = gl_LocalInvocationID.x;
     const uint n0 = gl_WorkGroupID.x * kBn;
     const uint parity = gl_WorkGroupID.y % params.parities, frame = gl_WorkGroupID.y / params.parities;
     const bool sub_pixel = params.parities == 4;
-    const uint width = sub_pixel ? params.w : params.w_out;
+    const uint width = sub_pixel ? w : width_out;
     const uint across = (width + kTileWidth - 1) / kTileWidth;
     const uint x0 = gl_WorkGroupID.z % across * kTileWidth, y0 = gl_WorkGroupID.z / across * kTileHeight;
     const int top = sub_pixel ? 1 - int(parity / 2) : params.pad_top;
@@ -103,8 +114,8 @@ void main() {
     [[unroll]] for (uint i = 0; i < kPixelLoads; ++i) {
         const uint unit = i * kThreads + thread, pixel = unit / kUnits;
         const int y = int(y0 + pixel / kSlabWidth) - top, x = int(x0 + pixel % kSlabWidth) - left;
-        const bool inside = pixel < kSlabPixels && y >= 0 && y < int(params.h) && x >= 0 && x < int(params.w);
-        sources[i] = inside ? (y * int(params.w) + x) * int(kChannelsIn / 8) + int(unit % kUnits) : -1;
+        const bool inside = pixel < kSlabPixels && y >= 0 && y < int(h) && x >= 0 && x < int(w);
+        sources[i] = inside ? (y * int(w) + x) * int(kChannelsIn / 8) + int(unit % kUnits) : -1;
     }
     uvec4 pixels[kPixelLoads], filters[kFilterLoads];
     Units image = Units(params.input_[frame * params.q + first_q]);
@@ -191,20 +202,15 @@ void main() {
     barrier();
     const Address to = params.output_[frame], residual = params.residual[frame];
     const uint put = SUBGROUP * kPutSize;
-    [[unroll]] for (uint i = 0; i < kPieceRows; ++i)
-        [[unroll]] for (uint j = 0; j < kPieceColumns; ++j) {
-            PUT_SUMS(sums[i * kPieceColumns + j], put, kPutPitch);
-            SUBGROUP_BARRIER;
-            for (uint part = LANE; part < 32; part += kLanes) {
-                const uint pixel = pixel0 + 16 * i + part / 2;
-                uint y = y0 + pixel / kTileWidth, x = x0 + pixel % kTileWidth;
-                if (sub_pixel) {
-                    if (y >= params.h || x >= params.w) continue;
-                    y = 2 * y + parity / 2, x = 2 * x + parity % 2;
-                }
-                finish(put + part / 2 * kPutPitch + part % 2 * 2, y, x, n0 + filter0 + 16 * j + part % 2 * 8, to,
-                       residual);
-            }
-            SUBGROUP_BARRIER;
-        }
+// A row of pieces. Not a loop: sums that are indexed by anything but constants lie in memory from the start.
+#define FINISH(i)                                                                                           \
+    if (i < kPieceRows) {                                                                                   \
+        [[unroll]] for (uint j = 0; j < kPieceColumns; ++j) {                                               \
+            PUT_SUMS(sums[(i % kPieceRows) * kPieceColumns + j], put + 4 * j, kPutPitch);                   \
+        }                                                                                                   \
+        SUBGROUP_BARRIER;                                                                                   \
+        finish_row(put, pixel0 + 16 * i, y0, x0, n0 + filter0, parity, sub_pixel, h, w, to, residual);                           \
+        SUBGROUP_BARRIER;                                                                                   \
+    }
+    FINISH(0) FINISH(1) FINISH(2) FINISH(3)
 }

@@ -26,14 +26,14 @@ const uint kThreads = gl_WorkGroupSize.x, kUnits = kBk / 8;
 const uint kLeftPitch = kUnits + 1;
 const uint kRightRows = kRightByColumn ? kBn : kBk, kRightUnits = kRightByColumn ? kUnits : kBn / 8;
 const uint kRightPitch = kRightUnits + 1;
-const uint kPutPitch = 5, kPutSize = 16 * kPutPitch;
+const uint kPutPitch = kSubgroupColumns / 4 + 1, kPutSize = 16 * kPutPitch;
 const uint kSubgroups = kBm / kSubgroupRows * (kBn / kSubgroupColumns);
 const uint kTilesSize = kBm * kLeftPitch + kRightRows * kRightPitch, kSumsSize = kSubgroups * kPutSize;
 const uint kStagedSize = kTilesSize > kSumsSize ? kTilesSize : kSumsSize;
 shared uvec4 staged_[kStagedSize];
 #include "matrices.glsl"
 
-layout(buffer_reference, scalar, buffer_reference_align = 16) buffer Units { uvec4 at[]; };
+layout(buffer_reference, std430, buffer_reference_align = 16) buffer Units { uvec4 at[]; };
 const uint kPieceRows = kSubgroupRows / 16, kPieceColumns = kSubgroupColumns / 16;
 const uint kLeftLoads = (kBm * kUnits + kThreads - 1) / kThreads;
 const uint kRightLoads = (kRightRows * kRightUnits + kThreads - 1) / kThreads;
@@ -50,22 +50,34 @@ uvec4 load_unit(Address from, uint row, uint pitch, uint first, uint end) {
     return unit;
 }
 
+// 16 rows from `first` on, whose sums are in shared memory.
+void finish_row(uint put, uint first, uint column0) {
+    const uint kParts = kSubgroupColumns / 4;
+    for (uint part = LANE; part < 16 * kParts; part += kLanes) {
+        const uint row = first + part / kParts, column = column0 + part % kParts * 4;
+        if (row >= params.rows) continue;
+        const vec4 values = params.factor * uintBitsToFloat(staged_[put + part / kParts * kPutPitch + part % kParts]);
+        for (uint e = 0; e < 4 && column + e < params.columns; ++e) put_product(row, column + e, values[e]);
+    }
+}
+
 void main() {
+    const Address left_from = params.left, right_from = params.right;
+    const uint rows = params.rows, columns = params.columns, all_depth = params.depth;
+    const uint left_pitch = params.left_pitch, right_pitch = params.right_pitch;
     const uint thread = gl_LocalInvocationID.x, n0 = gl_WorkGroupID.x * kBn, m0 = gl_WorkGroupID.y * kBm;
     uvec4 lefts[kLeftLoads], rights[kRightLoads];
 #define LOAD(d0)                                                                                            \
     [[unroll]] for (uint i = 0; i < kLeftLoads; ++i) {                                                      \
         const uint unit = i * kThreads + thread, row = m0 + unit / kUnits;                                  \
-        lefts[i] = row < params.rows                                                                        \
-                       ? load_unit(params.left, row, params.left_pitch, (d0) + unit % kUnits * 8, params.depth) \
-                       : uvec4(0);                                                                          \
+        lefts[i] = row < rows ? load_unit(left_from, row, left_pitch, (d0) + unit % kUnits * 8, all_depth)  \
+                              : uvec4(0);                                                                   \
     }                                                                                                       \
     [[unroll]] for (uint i = 0; i < kRightLoads; ++i) {                                                     \
         const uint unit = i * kThreads + thread, row = (kRightByColumn ? n0 : (d0)) + unit / kRightUnits;   \
         const uint first = (kRightByColumn ? (d0) : n0) + unit % kRightUnits * 8;                           \
-        rights[i] = row < (kRightByColumn ? params.columns : params.depth)                                  \
-                        ? load_unit(params.right, row, params.right_pitch, first,                           \
-                                    kRightByColumn ? params.depth : params.columns)                         \
+        rights[i] = row < (kRightByColumn ? columns : all_depth)                                            \
+                        ? load_unit(right_from, row, right_pitch, first, kRightByColumn ? all_depth : columns) \
                         : uvec4(0);                                                                         \
     }
     const uint across = kBn / kSubgroupColumns;
@@ -73,7 +85,7 @@ void main() {
     Sums sums[kPieceRows * kPieceColumns];
     [[unroll]] for (uint i = 0; i < kPieceRows * kPieceColumns; ++i) { CLEAR(sums[i]); }
     LOAD(0)
-    for (uint d0 = 0; d0 < params.depth; d0 += kBk) {
+    for (uint d0 = 0; d0 < all_depth; d0 += kBk) {
         barrier();
         [[unroll]] for (uint i = 0; i < kLeftLoads; ++i) {
             const uint unit = i * kThreads + thread;
@@ -105,17 +117,14 @@ void main() {
 
     barrier();
     const uint put = SUBGROUP * kPutSize;
-    [[unroll]] for (uint i = 0; i < kPieceRows; ++i)
-        [[unroll]] for (uint j = 0; j < kPieceColumns; ++j) {
-            PUT_SUMS(sums[i * kPieceColumns + j], put, kPutPitch);
-            SUBGROUP_BARRIER;
-            for (uint part = LANE; part < 64; part += kLanes) {
-                const uint row = m0 + row0 + 16 * i + part / 4, column = n0 + column0 + 16 * j + part % 4 * 4;
-                if (row < params.rows) {
-                    const vec4 values = params.factor * uintBitsToFloat(staged_[put + part / 4 * kPutPitch + part % 4]);
-                    for (uint e = 0; e < 4 && column + e < params.columns; ++e) put_product(row, column + e, values[e]);
-                }
-            }
-            SUBGROUP_BARRIER;
-        }
+#define FINISH(i)  /* as in conv_slab.comp */                                                               \
+    if (i < kPieceRows) {                                                                                   \
+        [[unroll]] for (uint j = 0; j < kPieceColumns; ++j) {                                               \
+            PUT_SUMS(sums[(i % kPieceRows) * kPieceColumns + j], put + 4 * j, kPutPitch);                   \
+        }                                                                                                   \
+        SUBGROUP_BARRIER;                                                                                   \
+        finish_row(put, m0 + row0 + 16 * i, n0 + column0);                                                  \
+        SUBGROUP_BARRIER;                                                                                   \
+    }
+    FINISH(0) FINISH(1) FINISH(2) FINISH(3)
 }

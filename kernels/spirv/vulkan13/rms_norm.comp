@@ -16,15 +16,17 @@ shared float squares_[gl_WorkGroupSize.x];
 
 void main() {
     const uint thread = gl_LocalInvocationID.x, lane = thread % kLanes;
-    const uint pixel = FLAT_INDEX / kLanes, frame = gl_WorkGroupID.y, first = pixel * params.channels;
+    const uint channels = params.channels;
+    const bool adds = params.adds != 0, activates = params.silu_ != 0;
+    const uint pixel = FLAT_INDEX / kLanes, frame = gl_WorkGroupID.y, first = pixel * channels;
     const bool present = pixel < params.pixels;
     Elements from = Elements(params.frames.input_[frame]);
-    Elements read = params.adds != 0 ? Elements(params.sums[frame]) : from;
+    Elements read = adds ? Elements(params.sums[frame]) : from;
     float squares = 0;
     if (present)
-        for (uint c = lane; c < params.channels; c += kLanes) {
+        for (uint c = lane; c < channels; c += kLanes) {
             float x = load(from, first + c);
-            if (params.adds != 0) {
+            if (adds) {
                 x = rounded(x + load(read, first + c));
                 store(read, first + c, x);
             }
@@ -39,11 +41,11 @@ void main() {
     }
     barrier();
     if (!present) return;
-    const float factor = sqrt(float(params.channels)) / max(sqrt(squares_[thread - lane]), 1e-12);
+    const float factor = sqrt(float(channels)) / max(sqrt(squares_[thread - lane]), 1e-12);
     Elements to = Elements(params.frames.output_[frame]);
     Floats gamma = Floats(params.gamma);
-    for (uint c = lane; c < params.channels; c += kLanes) {
+    for (uint c = lane; c < channels; c += kLanes) {
         const float y = load(read, first + c) * factor * gamma.at[c];
-        store(to, first + c, params.silu_ != 0 ? silu(y) : y);
+        store(to, first + c, activates ? silu(y) : y);
     }
 }

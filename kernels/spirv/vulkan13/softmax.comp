@@ -15,11 +15,12 @@ vec2 joined(vec2 a, vec2 b) {
 }
 
 void main() {
+    const uint columns = params.columns, to_first = gl_WorkGroupID.x * params.to_pitch;
     const uint thread = gl_LocalInvocationID.x, first = gl_WorkGroupID.x * params.scores_pitch;
     Floats scores = Floats(params.scores);
     const float kLeast = -3.4e38;  // not an infinity, whose difference to another is NaN
     vec2 part = vec2(kLeast, 0);
-    for (uint c = thread; c < params.columns; c += gl_WorkGroupSize.x) {
+    for (uint c = thread; c < columns; c += gl_WorkGroupSize.x) {
         const float score = scores.at[first + c];
         if (score > part.x) part = vec2(score, part.y * exp(part.x - score));
         part.y += exp(score - part.x);
@@ -32,6 +33,6 @@ void main() {
     barrier();
     const float greatest = partial_[0].x, factor = 1.0 / partial_[0].y;
     Elements to = Elements(params.to);
-    for (uint c = thread; c < params.columns; c += gl_WorkGroupSize.x)
-        store(to, gl_WorkGroupID.x * params.to_pitch + c, exp(scores.at[first + c] - greatest) * factor);
+    for (uint c = thread; c < columns; c += gl_WorkGroupSize.x)
+        store(to, to_first + c, exp(scores.at[first + c] - greatest) * factor);
 }

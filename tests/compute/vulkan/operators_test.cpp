@@ -14,6 +14,10 @@ TEST_F(VulkanOperatorsTest, ChannelsBecomePixelsExactly) { expect_depth_to_space
 TEST_F(VulkanOperatorsTest, LatentsAreUnpackedAndFramesStoredAlike) { expect_both_ends(*device_); }
 TEST_F(VulkanOperatorsTest, PicturesAreTheSameBytes) { expect_pictures(*device_); }
 TEST_F(VulkanOperatorsTest, AttentionAgrees) { expect_attention(*device_); }
+TEST_F(VulkanOperatorsTest, AttentionByMatricesAgrees) {
+    emulate_matrices();
+    expect_attention(*device_);
+}
 TEST_F(VulkanOperatorsTest, MistakesNameThePass) { expect_mistakes(*device_); }
 
 }  // namespace

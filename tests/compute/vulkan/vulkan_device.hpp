@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 #include <kinetograph/engine/accel/open.hpp>
 
+#include <fstream>
+#include <iterator>
+
 namespace kinetograph::test {
 
 /// Skips where there is no Vulkan device. At the end none of its memory may be held.
@@ -20,9 +23,28 @@ class VulkanDevice : public testing::Test {
         }
     }
     /// Whether it computes on a GPU; then tests may do what takes the CPU minutes.
-    bool on_gpu() const { return device_->info().name.find("llvmpipe") == std::string::npos; }
+    bool on_gpu() const { return !device_->info().emulated; }
+
+    /// Makes a device that a CPU plays pose as one with cooperative matrices: subgroups of 32 threads multiply them by
+    /// loops, in the same shaders compiled with -DEMULATED. Errors end the test.
+    void emulate_matrices() {
+        if (on_gpu()) return;
+        for (const std::string module :
+             {"conv_slab_bf16", "conv_slab_f16", "product_matrix_bf16", "product_matrix_f16"}) {
+            const auto words = [&]() -> Result<std::span<const std::byte>> {
+                std::ifstream file(KINETOGRAPH_EMULATED_MODULES "/" + module + ".spv", std::ios::binary);
+                words_.assign(std::istreambuf_iterator<char>(file), {});
+                return std::as_bytes(std::span(words_));
+            };
+            ASSERT_TRUE(device_->kernels().get(module, module + ":32", words));
+        }
+        const_cast<accel::DeviceInfo&>(device_->info()).features = "subgroup-32 matrix-bf16 matrix-f16";
+    }
 
     std::unique_ptr<accel::Device> device_;
+
+  private:
+    std::vector<char> words_;
 };
 
 }  // namespace kinetograph::test
