@@ -77,30 +77,26 @@ struct ChannelQuad {
 
 /// From a warp's accumulators to memory, in fp32 until the one rounding. The tile passes through the shared memory of
 /// the ring, so that a few neighbouring lanes hold a whole pixel: they access 64 bytes or more at once, and the norm
-/// needs only these lanes. Tile: ConvTile or one like it. A tile of more than kPassPixels passes in parts.
-template <ConvConfig kConfig, ConvFault kFault, class Tile = ConvTile, uint32_t kPassPixels = kConfig.bm>
+/// needs only these lanes.
+template <ConvConfig kConfig, ConvFault kFault>
 class ConvEpilogueStep {
   public:
     static constexpr ConvConfig c = kConfig;
     static constexpr uint32_t kTilesM = c.bm / c.warps_m / 16, kTilesN = c.bn / c.warps_n / 8;
     using Accumulators = float[kTilesM][kTilesN][4];
 
-    /// `staged`: kPassPixels * tile_pitch(c) floats of shared memory.
-    KG_DEVICE ConvEpilogueStep(const ConvParams& params, float* staged, const Tile& tile)
-        : params_(params), staged_(staged), tile_(tile), whole_(params.c_out % 4 == 0) {}
+    KG_DEVICE ConvEpilogueStep(const ConvParams& params, ConvSmem<kConfig>& smem, const ConvTile& tile)
+        : params_(params), smem_(smem), tile_(tile), whole_(params.c_out % 4 == 0) {}
 
     KG_DEVICE void run(const Accumulators& sums) {
-        KG_UNROLL
-        for (uint32_t first = 0; first < c.bm; first += kPassPixels) {
-            if constexpr (kFault != ConvFault::StagesWhileOthersMultiply) isa::sync_cta();
-            stage(sums, first);
-            if constexpr (kFault != ConvFault::NoStagingBarrier) isa::sync_cta();
-            constexpr Element kNarrow = c.element == Element::BF16 ? Element::BF16 : Element::F16;
-            if ((params_.flags & kConvFloat32) != 0) {
-                finish<Element::F32>(first);
-            } else {
-                finish<kNarrow>(first);
-            }
+        if constexpr (kFault != ConvFault::StagesWhileOthersMultiply) isa::sync_cta();
+        stage(sums);
+        if constexpr (kFault != ConvFault::NoStagingBarrier) isa::sync_cta();
+        constexpr Element kNarrow = c.element == Element::BF16 ? Element::BF16 : Element::F16;
+        if ((params_.flags & kConvFloat32) != 0) {
+            finish<Element::F32>();
+        } else {
+            finish<kNarrow>();
         }
     }
 
@@ -118,14 +114,11 @@ class ConvEpilogueStep {
         return channel(j) >= params_.c_out ? 0 : params_.c_out - channel(j) < 4 ? params_.c_out - channel(j) : 4;
     }
 
-    /// The pixels from `first` on. Rows are tile_pitch apart: the eight rows and four pairs of columns of a store use
-    /// every bank equally often.
-    KG_DEVICE void stage(const Accumulators& sums, uint32_t first) {
-        const uint32_t of_warp = isa::warp_index() / c.warps_n * (c.bm / c.warps_m);
-        if (kPassPixels < c.bm && of_warp / kPassPixels != first / kPassPixels) return;
-        const uint32_t row = of_warp - first + isa::lane_index() / 4;
+    /// Rows are tile_pitch apart: the eight rows and four pairs of columns of a store use every bank equally often.
+    KG_DEVICE void stage(const Accumulators& sums) {
+        const uint32_t row = isa::warp_index() / c.warps_n * (c.bm / c.warps_m) + isa::lane_index() / 4;
         const uint32_t column = isa::warp_index() % c.warps_n * (c.bn / c.warps_n) + isa::lane_index() % 4 * 2;
-        const uint32_t to = isa::shared_address(staged_) + (row * tile_pitch(c) + column) * 4;
+        const uint32_t first = isa::shared_address(smem_.tile) + (row * tile_pitch(c) + column) * 4;
         KG_UNROLL
         for (uint32_t i = 0; i < kTilesM; ++i) {
             KG_UNROLL
@@ -134,30 +127,30 @@ class ConvEpilogueStep {
                 for (uint32_t j = 0; j < kTilesN; ++j) {
                     const isa::Words<2> pair{
                         {isa::bits_of(sums[i][j][2 * half]), isa::bits_of(sums[i][j][2 * half + 1])}};
-                    isa::store_shared_at(to + ((16 * i + 8 * half) * tile_pitch(c) + 8 * j) * 4, pair);
+                    isa::store_shared_at(first + ((16 * i + 8 * half) * tile_pitch(c) + 8 * j) * 4, pair);
                 }
             }
         }
     }
 
     template <Element kValue>
-    KG_DEVICE void finish(uint32_t first) {
+    KG_DEVICE void finish() {
         if (has(kConvAddend)) {
-            finish_pixels<kValue, true>(first);
+            finish_pixels<kValue, true>();
         } else {
-            finish_pixels<kValue, false>(first);
+            finish_pixels<kValue, false>();
         }
     }
 
     template <Element kValue, bool kAddend>
-    KG_DEVICE void finish_pixels(uint32_t first) {
+    KG_DEVICE void finish_pixels() {
         Pixel bias, gamma;
         load_channels(bias, params_.bias, has(kConvBias));
         load_channels(gamma, params_.gamma, has(kConvNorm));
-        for (uint32_t row = isa::thread_index() / kLanes; row < kPassPixels; row += kRows) {
-            const PlacedPixel placed = tile_.pixel(params_, first + row);
-            const bool stored = placed.exists;
-            const size_t pixel = stored ? static_cast<size_t>(placed.index) * params_.c_out : 0;
+        for (uint32_t row = isa::thread_index() / kLanes; row < c.bm; row += kRows) {
+            const uint32_t m = tile_.m + row;
+            const bool stored = m < params_.pixels;
+            const size_t pixel = stored ? static_cast<size_t>(output_pixel(params_, tile_, m)) * params_.c_out : 0;
             Pixel values;
             if constexpr (kAddend) load_addend(values, pixel, stored);
             float squares = 0;
@@ -199,7 +192,7 @@ class ConvEpilogueStep {
     KG_DEVICE void finish_quad(float (&values)[4], uint32_t row, uint32_t j, size_t pixel, uint32_t exist,
                                const float (&bias)[4]) {
         const auto words =
-            isa::load_shared(reinterpret_cast<const isa::Words<4>*>(staged_ + row * tile_pitch(c) + 4 * quad(j)));
+            isa::load_shared(reinterpret_cast<const isa::Words<4>*>(smem_.tile + row * tile_pitch(c) + 4 * quad(j)));
         const size_t element = pixel + channel(j);
         KG_UNROLL
         for (uint32_t i = 0; i < 4; ++i) {
@@ -249,8 +242,8 @@ class ConvEpilogueStep {
     }
 
     const ConvParams& params_;
-    float* staged_;
-    const Tile& tile_;
+    ConvSmem<kConfig>& smem_;
+    const ConvTile& tile_;
     bool whole_;  ///< every pixel's channels are whole quads
 };
 

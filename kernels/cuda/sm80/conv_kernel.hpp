@@ -27,7 +27,7 @@ struct ConvKernel : CheckedConvConfig<kConfig> {
             Loader loader(params, smem.ring, tile);
             multiply(loader, smem.ring, sums);
         }
-        Epilogue(params, smem.tile, tile).run(sums);
+        Epilogue(params, smem, tile).run(sums);
     }
 
   private:

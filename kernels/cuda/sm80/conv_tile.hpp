@@ -6,12 +6,6 @@
 
 namespace kinetograph::sm80 {
 
-/// A pixel of a tile: whether it exists, and its position in the output frame.
-struct PlacedPixel {
-    bool exists;
-    uint32_t index;
-};
-
 /// The work of this CTA: bm pixels by bn filters of one output frame, or of one parity of it.
 struct ConvTile {
     uint32_t frame;        ///< output frame
@@ -26,13 +20,13 @@ struct ConvTile {
         return {block.y / params.parities, parity / 2, parity % 2, block.x / params.n_tiles * c.bm,
                 block.x % params.n_tiles * c.bn};
     }
-    /// The tile's pixel `index`.
-    KG_DEVICE PlacedPixel pixel(const ConvParams& params, uint32_t index) const {
-        const uint32_t pixel = m + index;
-        if (params.parities == 1) return {pixel < params.pixels, pixel};
-        const uint32_t y = pixel / params.w_out, x = pixel % params.w_out;
-        return {pixel < params.pixels, (2 * y + row) * 2 * params.w_out + 2 * x + column};
-    }
 };
+
+/// The position of the tile's pixel m in the output frame.
+KG_DEVICE uint32_t output_pixel(const ConvParams& params, const ConvTile& tile, uint32_t m) {
+    if (params.parities == 1) return m;
+    const uint32_t y = m / params.w_out, x = m % params.w_out;
+    return (2 * y + tile.row) * 2 * params.w_out + 2 * x + tile.column;
+}
 
 }  // namespace kinetograph::sm80

@@ -8,7 +8,6 @@
 #include <kinetograph/kernels/cuda/sm80/conv_configs.hpp>
 #include <kinetograph/kernels/cuda/sm80/conv_rows.hpp>
 #include <kinetograph/kernels/cuda/sm80/cost.hpp>
-#include <kinetograph/kernels/cuda/sm80/slab_configs.hpp>
 
 namespace kinetograph::sm80 {
 namespace {
@@ -19,9 +18,6 @@ using conv::Norm;
 
 #define KG_NAMED(name, ...) NamedConvConfig{"sm80_conv_" #name, name},
 constexpr std::array kConfigs{KG_SM80_CONV_CONFIGS_BF16(KG_NAMED) KG_SM80_CONV_CONFIGS_F16(KG_NAMED)};
-#undef KG_NAMED
-#define KG_NAMED(name, ...) NamedSlabConfig{"sm80_" #name, name},
-constexpr std::array kSlabs{KG_SM80_SLAB_CONFIGS_BF16(KG_NAMED) KG_SM80_SLAB_CONFIGS_F16(KG_NAMED)};
 #undef KG_NAMED
 
 using conv::ceil_div;
@@ -43,19 +39,11 @@ constexpr std::array kTileClocks{
     TileClocks{64, 192, 964, 7177, 2017, 38},      TileClocks{64, 96, 526, 2716, 631, 486},
     TileClocks{64, 64, 375, 2060, 2181, 4783},
 };
-/// Of a slab's 8 x 16 pixels by 96 filters.
-constexpr TileClocks kSlabClocks{128, 96, 700, 3682, 740, 2000};
 const TileClocks& clocks_of(const ConvConfig& config) {
     const auto found = std::ranges::find_if(
         kTileClocks, [&](const TileClocks& tile) { return tile.bm == config.bm && tile.bn == config.bn; });
     assert(found != kTileClocks.end());
     return *found;
-}
-
-uint32_t resident(uint32_t shared, uint32_t by_registers, const Chip& chip) {
-    constexpr uint32_t kOfTheSystem = 1024;  // of an SM's shared memory, reserved for each block
-    const uint32_t by_memory = (chip.shared_bytes_per_block + kOfTheSystem) / (shared + kOfTheSystem);
-    return std::max(1u, std::min(by_memory, by_registers));
 }
 
 /// Bytes that one copy of input channels may have. Copies of 16 bytes use MaskedRow, narrower ones PlacedRow.
@@ -93,19 +81,10 @@ bool some_tile_fits(const ConvProblem& problem) {
     return std::ranges::any_of(kConfigs, [&](const NamedConvConfig& named) { return fits(named.config, problem); });
 }
 
-std::span<const NamedSlabConfig> slab_configs() { return kSlabs; }
-
-bool fits(const SlabConfig& config, const ConvProblem& p) {
-    const bool sub_pixel = cuda::upsample_of(p) == cuda::Upsample::SubPixel;
-    const bool plain = p.stride.h == 1 && p.stride.w == 1 && p.dilation.h == 1 && p.dilation.w == 1;
-    const bool taps =
-        sub_pixel ? config.taps == 2 : !p.upsample && p.filter.r == config.taps && p.filter.s == config.taps;
-    return config.element == p.input.element && plain && taps && p.c_in % kSlabDepth == 0 &&
-           (p.norm == Norm::None || p.filter.k <= config.bn);
-}
-
 uint32_t resident_ctas(const ConvConfig& config, const Chip& chip) {
-    return resident(shared_bytes(config), config.ctas_per_sm, chip);
+    constexpr uint32_t kOfTheSystem = 1024;  // of an SM's shared memory, reserved for each block
+    const uint32_t by_memory = (chip.shared_bytes_per_block + kOfTheSystem) / (shared_bytes(config) + kOfTheSystem);
+    return std::max(1u, std::min(by_memory, config.ctas_per_sm));
 }
 
 int64_t conv_ctas(const ConvConfig& config, const ConvProblem& p) {
@@ -145,28 +124,6 @@ double conv_seconds(const ConvConfig& config, const ConvProblem& p, const Chip& 
     return wave_seconds({.shared = std::max(clocks.multiply, products) * depth + clocks.finish,
                          .alone = std::max(clocks.alone, products) * depth + clocks.start},
                         conv_ctas(config, p), resident_ctas(config, chip), chip);
-}
-
-double conv_seconds(const SlabConfig& config, const ConvProblem& p, const Chip& chip) {
-    const bool sub_pixel = config.taps == 2;
-    const int64_t height = sub_pixel ? p.h : p.h_out(), width = sub_pixel ? p.w : p.w_out();
-    const int64_t ctas = ceil_div(height, config.tile_rows) * ceil_div(width, kSlabTileColumns) *
-                         ceil_div(p.filter.k, config.bn) * p.frames_out() * (sub_pixel ? 4 : 1);
-    const double halves = config.tile_rows / 8.0;  // of the tile that the clocks are of
-    const auto depth = static_cast<double>(p.filter.q * config.taps * config.taps * p.c_in) / 64 * halves;
-    const double products = matrix_clocks(64.0 * 8 * kSlabTileColumns * config.bn, chip);
-    const double finish = kSlabClocks.finish * halves;
-    return wave_seconds({.shared = std::max(kSlabClocks.multiply, products) * depth + finish,
-                         .alone = std::max(kSlabClocks.alone, products) * depth + kSlabClocks.start + finish},
-                        ctas, resident(shared_bytes(config), config.ctas_per_sm, chip), chip);
-}
-
-const NamedSlabConfig* choose_slab(const ConvProblem& problem, const Chip& chip) {
-    constexpr int64_t kWidth = 96;
-    if (5 * conv::round_up(problem.filter.k, kWidth) > 6 * problem.filter.k) return nullptr;
-    return conv::cheapest(
-        kSlabs, [&](const NamedSlabConfig& named) { return fits(named.config, problem); },
-        [&](const NamedSlabConfig& named) { return conv_seconds(named.config, problem, chip); });
 }
 
 const NamedConvConfig& choose_config(const ConvProblem& problem, const Chip& chip) {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <kinetograph/kernels/conv/gate.hpp>
-#include <kinetograph/kernels/cuda/sm80/slab_config.hpp>
+#include <kinetograph/kernels/cuda/sm80/conv_config.hpp>
 
 /// Which of the compiled tiles a convolution gets, and how long it will run.
 namespace kinetograph::sm80 {
@@ -13,20 +13,6 @@ struct NamedConvConfig {
 
 /// All compiled tiles.
 std::span<const NamedConvConfig> conv_configs();
-
-struct NamedSlabConfig {
-    std::string_view kernel;  ///< "sm80_slab_bf16_16x96"
-    SlabConfig config;
-};
-std::span<const NamedSlabConfig> slab_configs();
-
-/// Whether that slab can run it: its element and taps, stride and dilation 1 in a frame, channels in whole slabs, and
-/// for a norm all of them in one tile.
-bool fits(const SlabConfig& config, const conv::ConvProblem& problem);
-double conv_seconds(const SlabConfig& config, const conv::ConvProblem& problem, const conv::Chip& chip);
-/// The cheapest slab of those that fit; null if none does, or if more than a sixth of its filters would not exist.
-/// Neither whether there is one nor the sums depend on the number of frames.
-const NamedSlabConfig* choose_slab(const conv::ConvProblem& problem, const conv::Chip& chip);
 
 /// CTAs resident on one SM, limited by shared memory and by the registers that the kernel was compiled for.
 uint32_t resident_ctas(const ConvConfig& config, const conv::Chip& chip);

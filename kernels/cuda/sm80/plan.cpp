@@ -42,11 +42,8 @@ ConvPlan plan_rounded_q_slice(const ConvProblem& problem, const Chip& chip) {
 
 std::span<const conv::ConvMethod> methods() {
     static const conv::ConvMethod kMethods[] = {
-        {.name = "implicit-gemm-sm80",
-         .summary = "implicit GEMM on any NVIDIA GPU since sm_80, frames read in place",
-         .gates = implicit_gemm_gates(),
-         .plan = plan_implicit_gemm,
-         .choice = {implicit_gemm_kernels, plan_implicit_gemm_with}},
+        {"implicit-gemm-sm80", "implicit GEMM on any NVIDIA GPU since sm_80, frames read in place",
+         implicit_gemm_gates(), plan_implicit_gemm},
         {"winograd-time-sm80",
          "two frames at once with two thirds of their multiplications on any NVIDIA GPU since sm_80", winograd_gates(),
          plan_winograd, conv::Rounding::Operands},
@@ -72,7 +69,7 @@ std::span<const conv::KnownDevice> devices() {
     return kDevices;
 }
 
-ConvParams shape_params(uint32_t bn, const ConvProblem& p, const ParameterAddresses& parameters) {
+ConvParams shape_params(const ConvConfig& config, const ConvProblem& p, const ParameterAddresses& parameters) {
     const cuda::Upsample upsample = cuda::upsample_of(p);
     const bool sub_pixel = upsample == cuda::Upsample::SubPixel;
     const int64_t seen = upsample == cuda::Upsample::Nearest2x ? 2 : 1;
@@ -93,7 +90,7 @@ ConvParams shape_params(uint32_t bn, const ConvProblem& p, const ParameterAddres
     params.w_out = u32(sub_pixel ? p.w : p.w_out());
     params.pixels = u32(sub_pixel ? p.h * p.w : p.pixels_out());
     params.parities = sub_pixel ? 4 : 1;
-    params.n_tiles = u32((p.filter.k + bn - 1) / bn);
+    params.n_tiles = u32((p.filter.k + config.bn - 1) / config.bn);
     params.stride_h = i32(p.stride.h);
     params.stride_w = i32(p.stride.w);
     params.dilation_h = i32(p.dilation.h);
@@ -106,21 +103,16 @@ ConvParams shape_params(uint32_t bn, const ConvProblem& p, const ParameterAddres
     return params;
 }
 
-namespace {
-
-/// The launches of a kernel whose CTAs take tiles of bn filters: `launch`, whose grid is the pixel tiles of a frame,
-/// with frames and parameters.
-std::vector<ConvLaunch> tile_launches(uint32_t bn, const ConvLaunch& launch, const ConvProblem& problem,
-                                      const ConvTensors& tensors, const ParameterAddresses& parameters,
-                                      std::span<const std::byte* const> addend) {
+std::vector<ConvLaunch> conv_launches(const ConvConfig& config, const ConvProblem& problem, const ConvTensors& tensors,
+                                      const ParameterAddresses& parameters, std::span<const std::byte* const> addend) {
     std::vector<ConvLaunch> launches;
     if (problem.empty()) return launches;
     const int64_t frames = problem.frames_out(), q = problem.filter.q;
     assert(q <= kMaxConvFrameTaps && tensors.input.size() == static_cast<size_t>(problem.frames_in()));
     assert(tensors.output.size() == static_cast<size_t>(problem.norm == conv::Norm::Instead ? 0 : frames));
-    assert(problem.norm == conv::Norm::None || (bn >= problem.filter.k && parameters.gamma != nullptr));
+    assert(problem.norm == conv::Norm::None || (config.bn >= problem.filter.k && parameters.gamma != nullptr));
 
-    ConvParams common = shape_params(bn, problem, parameters);
+    ConvParams common = shape_params(config, problem, parameters);
     common.flags = conv::epilogue_flags(problem);
     if (!addend.empty()) common.flags |= kConvAddend;
     const int64_t room = std::min<int64_t>(kMaxConvFrames, kMaxConvFrameTaps / q);
@@ -136,38 +128,13 @@ std::vector<ConvLaunch> tile_launches(uint32_t bn, const ConvLaunch& launch, con
             if (!addend.empty()) params.addend[i] = addend[frame];
             if (!tensors.normed.empty()) params.normed[i] = tensors.normed[frame];
         }
-        launches.push_back(launch);
-        launches.back().grid = {launch.grid[0] * common.n_tiles, u32(count) * common.parities, 1};
-        launches.back().arguments = conv::Arguments::of(params);
+        const uint32_t m_tiles = (common.pixels + config.bm - 1) / config.bm;
+        launches.push_back({.grid = {m_tiles * common.n_tiles, u32(count) * common.parities, 1},
+                            .threads = threads(config),
+                            .shared_bytes = shared_bytes(config),
+                            .arguments = conv::Arguments::of(params)});
     }
     return launches;
-}
-
-}  // namespace
-
-std::vector<ConvLaunch> conv_launches(const ConvConfig& config, const ConvProblem& problem, const ConvTensors& tensors,
-                                      const ParameterAddresses& parameters, std::span<const std::byte* const> addend) {
-    const int64_t pixels =
-        cuda::upsample_of(problem) == cuda::Upsample::SubPixel ? problem.h * problem.w : problem.pixels_out();
-    return tile_launches(config.bn,
-                         {.grid = {u32(conv::ceil_div<int64_t>(pixels, config.bm))},
-                          .threads = threads(config),
-                          .shared_bytes = shared_bytes(config),
-                          .arguments = {}},
-                         problem, tensors, parameters, addend);
-}
-
-std::vector<ConvLaunch> conv_launches(const SlabConfig& config, const ConvProblem& problem, const ConvTensors& tensors,
-                                      const ParameterAddresses& parameters) {
-    const bool sub_pixel = cuda::upsample_of(problem) == cuda::Upsample::SubPixel;
-    const int64_t height = sub_pixel ? problem.h : problem.h_out(), width = sub_pixel ? problem.w : problem.w_out();
-    return tile_launches(config.bn,
-                         {.grid = {u32(conv::ceil_div<int64_t>(height, config.tile_rows) *
-                                       conv::ceil_div<int64_t>(width, kSlabTileColumns))},
-                          .threads = threads(config),
-                          .shared_bytes = shared_bytes(config),
-                          .arguments = {}},
-                         problem, tensors, parameters, {});
 }
 
 }  // namespace kinetograph::sm80

@@ -2,9 +2,9 @@
 
 #include <kinetograph/kernels/conv/chips.hpp>
 #include <kinetograph/kernels/cuda/host/cost.hpp>
+#include <kinetograph/kernels/cuda/sm80/conv_config.hpp>
 #include <kinetograph/kernels/cuda/sm80/conv_params.hpp>
 #include <kinetograph/kernels/cuda/sm80/operators.hpp>
-#include <kinetograph/kernels/cuda/sm80/slab_config.hpp>
 
 /// The convolutions of this folder as plans. Pure host code.
 namespace kinetograph::sm80 {
@@ -14,8 +14,9 @@ std::span<const conv::ConvMethod> methods();
 std::span<const conv::ConvModel> models();
 std::span<const conv::KnownDevice> devices();
 
-/// All parameters of a launch except its frames. `bn`: filters of a tile.
-ConvParams shape_params(uint32_t bn, const conv::ConvProblem& problem, const conv::ParameterAddresses& parameters);
+/// All parameters of a launch except its frames.
+ConvParams shape_params(const ConvConfig& config, const conv::ConvProblem& problem,
+                        const conv::ParameterAddresses& parameters);
 
 /// One launch of ConvKernel for `problem` in that tile; several, in any order, if its frames do not fit into one
 /// launch's parameters; none if it is empty. The tile must fit (cost.hpp). `addend`: fp32 frames that are added to the
@@ -25,11 +26,6 @@ std::vector<conv::ConvLaunch> conv_launches(const ConvConfig& config, const conv
                                             const conv::ConvTensors& tensors,
                                             const conv::ParameterAddresses& parameters,
                                             std::span<const std::byte* const> addend = {});
-
-/// The same for SlabKernel.
-std::vector<conv::ConvLaunch> conv_launches(const SlabConfig& config, const conv::ConvProblem& problem,
-                                            const conv::ConvTensors& tensors,
-                                            const conv::ParameterAddresses& parameters);
 
 enum class QSliceForm : uint8_t {
     FusedSums,      ///< each 2-D convolution's epilogue adds its fp32 sums to the frame's; the last one finishes

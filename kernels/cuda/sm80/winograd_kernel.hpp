@@ -40,10 +40,10 @@ struct WinogradKernel : CheckedConvConfig<kConfig> {
             }
         }
         tile.frame *= 2;
-        Epilogue(params.conv, smem.tile, tile).run(p);
+        Epilogue(params.conv, smem, tile).run(p);
         if (alone) return;
         ++tile.frame;
-        Epilogue(params.conv, smem.tile, tile).run(q);
+        Epilogue(params.conv, smem, tile).run(q);
     }
 
   private:

@@ -100,7 +100,7 @@ std::vector<ConvLaunch> winograd_launches(const ConvConfig& config, const ConvPr
     const std::vector<Pair> pairs = pairs_of(problem, tensors.input);
     ConvProblem of_four_taps = problem;
     of_four_taps.filter.q = 4;
-    WinogradParams common{.conv = shape_params(config.bn, of_four_taps, parameters), .alone = 0};
+    WinogradParams common{.conv = shape_params(config, of_four_taps, parameters), .alone = 0};
     common.conv.flags = conv::epilogue_flags(problem);
     const uint32_t m_tiles = (common.conv.pixels + config.bm - 1) / config.bm;
     for (size_t first = 0; first < pairs.size(); first += kMaxPairs) {

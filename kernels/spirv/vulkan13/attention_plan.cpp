@@ -30,8 +30,8 @@ struct SoftmaxParams {
 };
 
 constexpr std::uint32_t kSoftmaxThreads = 256;
-/// Bounds the scores of a block of queries and their softmax: 1152 queries of a frame of 88x160.
-constexpr std::int64_t kWorkspaceBytes = 96 << 20;
+/// Bounds the scores of a block of queries and their softmax, if it has more than 128: 4736 of a frame of 88x160.
+constexpr std::int64_t kWorkspaceBytes = 384 << 20;
 
 /// Queries whose scores are in the workspace at a time, and elements from one's to the next one's.
 struct Block {
@@ -116,15 +116,14 @@ OpPlan plan_by_tiles(const AttentionProblem& p, const Chip& chip) {
 }
 
 OpPlan plan_by_matrices(const AttentionProblem& p, const Chip& chip) {
-    const auto product = [&](std::uint32_t by_column) {
-        constexpr ProductTile kTile = kProductTile;
-        const std::uint32_t threads = kTile.subgroups() * subgroup_size(chip);
+    const auto product = [&](const ProductTile& tile, std::uint32_t by_column) {
+        const std::uint32_t threads = tile.subgroups() * subgroup_size(chip);
         return Product{
             pipeline(kProductMatrix, p.input.element,
-                     {threads, kTile.bm, kTile.bn, kTile.bk, kTile.subgroup_rows, kTile.subgroup_columns, by_column}),
-            kTile.bm, kTile.bn, threads};
+                     {threads, tile.bm, tile.bn, tile.bk, tile.subgroup_rows, tile.subgroup_columns, by_column}),
+            tile.bm, tile.bn, threads};
     };
-    return plan_blocks(p, product(1), product(0));
+    return plan_blocks(p, product(kScoresTile, 1), product(kSumsTile, 0));
 }
 
 using AttentionSubject = conv::SubjectOf<AttentionProblem>;
@@ -137,7 +136,9 @@ constexpr conv::Gate<AttentionSubject> kMatrixGates[] = {
     {"channels a multiple of 8", [](const AttentionSubject& s) { return s.problem.channels % 8 == 0; },
      [](const AttentionSubject& s) { return std::to_string(s.problem.channels); }},
     {"shared memory for a tile",
-     [](const AttentionSubject& s) { return kProductTile.shared_bytes() <= s.chip.shared_bytes_per_block; },
+     [](const AttentionSubject& s) {
+         return std::max(kScoresTile.shared_bytes(), kSumsTile.shared_bytes()) <= s.chip.shared_bytes_per_block;
+     },
      [](const AttentionSubject& s) { return std::to_string(s.chip.shared_bytes_per_block) + " bytes"; }},
 };
 

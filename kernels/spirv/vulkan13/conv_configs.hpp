@@ -32,7 +32,8 @@ struct SlabTile {
     /// Of shared memory, with that many taps in a frame; the sums take their place later.
     constexpr std::uint32_t shared_bytes(std::uint32_t rows, std::uint32_t columns) const {
         const std::uint32_t slab = (height + rows - 1) * (width + columns - 1) * (bk / 8 + 1);
-        const std::uint32_t staged = slab + columns * bk * (bn / 8 + 1), sums = subgroups() * 16 * (subgroup_filters / 4 + 1);
+        const std::uint32_t staged = slab + columns * bk * (bn / 8 + 1),
+                            sums = subgroups() * 16 * (subgroup_filters / 4 + 1);
         return 16 * (staged > sums ? staged : sums);
     }
 };
@@ -52,6 +53,7 @@ struct ProductTile {
         return 16 * (tiles > sums ? tiles : sums);
     }
 };
-inline constexpr ProductTile kProductTile{128, 128, 32, 64, 64};
+inline constexpr ProductTile kScoresTile{128, 128, 32, 64, 64};
+inline constexpr ProductTile kSumsTile{64, 128, 32, 32, 64};  ///< of few columns: more workgroups
 
 }  // namespace kinetograph::vulkan13

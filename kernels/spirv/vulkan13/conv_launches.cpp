@@ -77,7 +77,7 @@ std::vector<ConvStep> conv_launches(const ConvProblem& p, ConvParams params, con
 ConvPlan with_norm(const ConvProblem& problem, const conv::Chip& chip, ConvPlan plan, Launches launches) {
     const bool norms = problem.norm != conv::Norm::None;
     if (norms) {
-        plan.kernels.push_back(norm_pipeline(problem.output.element));
+        plan.kernels.push_back(norm_pipeline(problem.output.element, problem.filter.k));
         plan.seconds += traffic_seconds(
             2.0 * static_cast<double>(problem.frames_out()) * static_cast<double>(problem.output_frame_bytes()), chip);
     }
@@ -88,10 +88,13 @@ ConvPlan with_norm(const ConvProblem& problem, const conv::Chip& chip, ConvPlan 
         std::vector<ConvStep> steps = launches(convolved, parameters);
         if (norms) {
             const std::vector<const std::byte*> stored(convolved.output.begin(), convolved.output.end());
-            append_norm(
-                steps, 1,
-                {.pixels = problem.pixels_out(), .channels = problem.filter.k, .activation = problem.norm_activation},
-                {.input = stored, .output = tensors.normed, .parameters = parameters.gamma});
+            append_norm(steps, 1,
+                        {.pixels = problem.pixels_out(),
+                         .channels = problem.filter.k,
+                         .input = problem.output,
+                         .output = problem.normed,
+                         .activation = problem.norm_activation},
+                        {.input = stored, .output = tensors.normed, .parameters = parameters.gamma});
         }
         return steps;
     };

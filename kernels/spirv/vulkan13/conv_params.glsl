@@ -29,12 +29,10 @@ void load_epilogue() {
                         (params.flags & kResidual) != 0 ? params.beta : 0.0, params.negative_slope);
 }
 
-// The value before it is stored, of a sum of output channel `channel`; `residual` is the residual's value, or anything
-// finite without one.
-float finished(float sum, uint channel, float residual) {
-    float x = sum * epilogue.scale;
-    if (!is_null(epilogue.scales)) x *= Floats(epilogue.scales).at[channel];
-    if ((epilogue.flags & kBias) != 0) x += Floats(epilogue.bias).at[channel];
+// The value before it is stored, of a sum with its channel's scale and bias; `residual` is the residual's value, or
+// anything finite without one.
+float finished(float sum, float scale, float bias, float residual) {
+    float x = sum * epilogue.scale * scale + bias;
     if ((epilogue.flags & kSilu) != 0) x = silu(x);
     x += epilogue.beta * residual;
     if ((epilogue.flags & kRelu) != 0 && x < 0) x *= epilogue.negative_slope;
@@ -46,7 +44,9 @@ void store_finished(float sum, uint channel, Address frame, Address residual, ui
     float added = 0;
     if ((epilogue.flags & kResidual) != 0)
         added = float32 ? Floats(residual).at[place] : load(Elements(residual), place);
-    const float x = finished(sum, channel, added);
+    const float scale = is_null(epilogue.scales) ? 1.0 : Floats(epilogue.scales).at[channel];
+    const float bias = (epilogue.flags & kBias) != 0 ? Floats(epilogue.bias).at[channel] : 0.0;
+    const float x = finished(sum, scale, bias, added);
     if (float32)
         Floats(frame).at[place] = x;
     else

@@ -43,12 +43,18 @@ const bool kRightByColumn = false;
 #include "matrices.glsl"
 
 layout(buffer_reference, std430, buffer_reference_align = 16) buffer Units { uvec4 at[]; };
+layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Vectors { vec4 at[]; };
 
 const uint kPieceRows = kSubgroupPixels / 16, kPieceColumns = kSubgroupFilters / 16;
 const uint kPixelLoads = (kSlabPixels * kUnits + kThreads - 1) / kThreads;
 const uint kFilterLoads = (kTapColumns * kBk * kFilterUnits + kThreads - 1) / kThreads;
 
 uint height_out, width_out, channels_out;  // of the output frame
+
+void read_channels(inout float values[8], Address from, uint channel) {
+    const vec4 low = Vectors(from).at[channel / 4], high = Vectors(from).at[channel / 4 + 1];
+    values = float[8](low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w);
+}
 
 // Eight channels of a pixel from sums in shared memory to the output.
 void finish(uint put, uint pixel_y, uint pixel_x, uint channel, Address frame, Address residual) {
@@ -61,17 +67,21 @@ void finish(uint put, uint pixel_y, uint pixel_x, uint channel, Address frame, A
             if (channel + i < channels_out) store_finished(sums[i], channel + i, frame, residual, place + i);
         return;
     }
+    float scales[8] = float[8](1, 1, 1, 1, 1, 1, 1, 1), biases[8] = float[8](0, 0, 0, 0, 0, 0, 0, 0);
+    if (!is_null(epilogue.scales)) read_channels(scales, epilogue.scales, channel);
+    if ((epilogue.flags & kBias) != 0) read_channels(biases, epilogue.bias, channel);
     uvec4 added = uvec4(0), word;
     if ((epilogue.flags & kResidual) != 0) added = Units(residual).at[place / 8];
     [[unroll]] for (uint i = 0; i < 4; ++i) {
 #if ELEMENT == 1
         const vec2 residuals = unpackHalf2x16(added[i]);
-        word[i] = float16_bits(finished(sums[2 * i], channel + 2 * i, residuals.x)) |
-                  float16_bits(finished(sums[2 * i + 1], channel + 2 * i + 1, residuals.y)) << 16;
+        word[i] = float16_bits(finished(sums[2 * i], scales[2 * i], biases[2 * i], residuals.x)) |
+                  float16_bits(finished(sums[2 * i + 1], scales[2 * i + 1], biases[2 * i + 1], residuals.y)) << 16;
 #else
         word[i] =
-            bfloat16_bits(finished(sums[2 * i], channel + 2 * i, uintBitsToFloat(added[i] << 16))) |
-            bfloat16_bits(finished(sums[2 * i + 1], channel + 2 * i + 1, uintBitsToFloat(added[i] & 0xffff0000u))) << 16;
+            bfloat16_bits(finished(sums[2 * i], scales[2 * i], biases[2 * i], uintBitsToFloat(added[i] << 16))) |
+            bfloat16_bits(finished(sums[2 * i + 1], scales[2 * i + 1], biases[2 * i + 1],
+                                   uintBitsToFloat(added[i] & 0xffff0000u))) << 16;
 #endif
     }
     Units(frame).at[place / 8] = word;
@@ -168,6 +178,7 @@ void main() {
         const uint this_q = q, this_chunk = chunk;
         if (++chunk == chunks) chunk = 0, ++q;
         if (q == end_q) q = first_q;  // loaded once more after the last, so that no branch surrounds the loads
+        image = Units(params.input_[frame * params.q + q]);
         [[unroll]] for (uint row = 0; row < kTapRows; ++row) {
             barrier();
             if (row == 0) { STAGE_PIXELS }
@@ -177,7 +188,6 @@ void main() {
                 LOAD_FILTERS(this_q, this_chunk, row + 1)
             } else {
                 LOAD_FILTERS(q, chunk, 0)
-                image = Units(params.input_[frame * params.q + q]);
                 LOAD_PIXELS(chunk)
             }
             [[unroll]] for (uint column = 0; column < kTapColumns; ++column)

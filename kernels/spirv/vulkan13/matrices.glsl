@@ -47,11 +47,9 @@ void add_product(Left left, Right right, inout Sums sums) {
 #define Right coopmat<Factor, gl_ScopeSubgroup, 16, 16, gl_MatrixUseB>
 #define Sums coopmat<float, gl_ScopeSubgroup, 16, 16, gl_MatrixUseAccumulator>
 #define LOAD_LEFT(m, place, row_pitch) coopMatLoad(m, staged_, place, row_pitch, gl_CooperativeMatrixLayoutRowMajor)
-#define LOAD_RIGHT(m, place, row_pitch)                                                                     \
-    if (kRightByColumn)                                                                                     \
-        coopMatLoad(m, staged_, place, row_pitch, gl_CooperativeMatrixLayoutColumnMajor);                   \
-    else                                                                                                    \
-        coopMatLoad(m, staged_, place, row_pitch, gl_CooperativeMatrixLayoutRowMajor)
+const int kRightLayout =
+    kRightByColumn ? gl_CooperativeMatrixLayoutColumnMajor : gl_CooperativeMatrixLayoutRowMajor;
+#define LOAD_RIGHT(m, place, row_pitch) coopMatLoad(m, staged_, place, row_pitch, kRightLayout)
 #define CLEAR(sums) sums = Sums(0.0)
 #define ADD_PRODUCT(left, right, sums) sums = coopMatMulAdd(left, right, sums)
 #define PUT_SUMS(sums, place, row_pitch) coopMatStore(sums, staged_, place, row_pitch, gl_CooperativeMatrixLayoutRowMajor)

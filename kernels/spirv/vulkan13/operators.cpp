@@ -35,7 +35,7 @@ OpPlan plan_unpack_latent(const conv::UnpackLatentProblem& p, const conv::Chip&)
 }
 
 OpPlan plan_norm(const conv::NormProblem& p, const conv::Chip&) {
-    return plan_pass(norm_pipeline(p.input.element),
+    return plan_pass(norm_pipeline(p.input.element, p.channels),
                      [p](auto& steps, const OpTensors& t) { append_norm(steps, 0, p, t); });
 }
 
@@ -91,7 +91,26 @@ OpPlan plan_store_picture(const conv::StorePictureProblem& p, const conv::Chip&)
 
 }  // namespace
 
-conv::KernelName norm_pipeline(Element element) { return pipeline(kRmsNorm, element, {kPassThreads, kNormLanes}); }
+namespace {
+
+/// Threads that share a pixel in rms_norm.comp, each with eight channels of 16 bits that it reads once, or with every
+/// so many-th.
+struct NormLanes {
+    std::uint32_t count = 16;
+    bool whole = false;
+    NormLanes(Element element, std::int64_t channels) {
+        if (element == Element::F32 || channels % 8 != 0 || channels / 8 > kPassThreads) return;
+        whole = true;
+        while (count < channels / 8) count *= 2;
+    }
+};
+
+}  // namespace
+
+conv::KernelName norm_pipeline(Element element, std::int64_t channels) {
+    const NormLanes lanes(element, channels);
+    return pipeline(kRmsNorm, element, {kPassThreads, lanes.count, lanes.whole ? 1U : 0U});
+}
 
 void append_norm(std::vector<ConvStep>& steps, std::uint32_t kernel, const conv::NormProblem& problem,
                  const OpTensors& tensors) {
@@ -103,7 +122,7 @@ void append_norm(std::vector<ConvStep>& steps, std::uint32_t kernel, const conv:
                               .channels = u32(problem.channels),
                               .silu = problem.activation == conv::Activation::Silu,
                               .adds = problem.adds},
-                tensors, problem.pixels * kNormLanes);
+                tensors, problem.pixels * NormLanes(problem.input.element, problem.channels).count);
 }
 
 std::span<const conv::OpMethod> operators() {

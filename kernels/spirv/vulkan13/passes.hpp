@@ -10,7 +10,6 @@ namespace kinetograph::vulkan13 {
 
 inline constexpr std::size_t kMaxPassFrames = 32;  ///< of one launch
 inline constexpr std::uint32_t kPassThreads = 256;
-inline constexpr std::uint32_t kNormLanes = 16;  ///< threads that share a pixel in rms_norm.comp
 
 struct FrameTable {
     std::uint64_t input[kMaxPassFrames], output[kMaxPassFrames];
@@ -73,7 +72,7 @@ void append_pass(std::vector<conv::ConvStep>& steps, std::uint32_t kernel, Param
 /// The launches of a norm; its pipeline is norm_pipeline().
 void append_norm(std::vector<conv::ConvStep>& steps, std::uint32_t kernel, const conv::NormProblem& problem,
                  const conv::OpTensors& tensors);
-conv::KernelName norm_pipeline(Element element);
+conv::KernelName norm_pipeline(Element element, std::int64_t channels);
 
 /// The attention of a frame: scores of a block of queries, their softmax, and its product with the values.
 conv::OpMethod attention_by_matrices();

@@ -52,12 +52,27 @@ uvec4 load_unit(Address from, uint row, uint pitch, uint first, uint end) {
 
 // 16 rows from `first` on, whose sums are in shared memory.
 void finish_row(uint put, uint first, uint column0) {
-    const uint kParts = kSubgroupColumns / 4;
+    const uint kParts = kSubgroupColumns / 4, rows = params.rows, columns = params.columns, to_pitch = params.to_pitch;
+    const float factor = params.factor;
+    const bool float32 = params.float32 != 0;
+    const Address to = params.to;
     for (uint part = LANE; part < 16 * kParts; part += kLanes) {
         const uint row = first + part / kParts, column = column0 + part % kParts * 4;
-        if (row >= params.rows) continue;
-        const vec4 values = params.factor * uintBitsToFloat(staged_[put + part / kParts * kPutPitch + part % kParts]);
-        for (uint e = 0; e < 4 && column + e < params.columns; ++e) put_product(row, column + e, values[e]);
+        if (row >= rows) continue;
+        const vec4 values = factor * uintBitsToFloat(staged_[put + part / kParts * kPutPitch + part % kParts]);
+        const uint place = row * to_pitch + column;
+        if (column + 4 > columns || place % 4 != 0)
+            for (uint e = 0; e < 4 && column + e < columns; ++e) put_product(row, column + e, values[e]);
+        else if (float32)
+            Vectors(to).at[place / 4] = values;
+        else
+#if ELEMENT == 1
+            WordPairs(to).at[place / 4] = uvec2(float16_bits(values.x) | float16_bits(values.y) << 16,
+                                                float16_bits(values.z) | float16_bits(values.w) << 16);
+#else
+            WordPairs(to).at[place / 4] = uvec2(bfloat16_bits(values.x) | bfloat16_bits(values.y) << 16,
+                                                bfloat16_bits(values.z) | bfloat16_bits(values.w) << 16);
+#endif
     }
 }
 

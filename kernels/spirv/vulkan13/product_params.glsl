@@ -8,6 +8,8 @@ layout(buffer_reference, scalar, buffer_reference_align = 16) readonly buffer Pr
     uint float32;
 };
 layout(push_constant) uniform Launch { ProductParams params; };
+layout(buffer_reference, std430, buffer_reference_align = 16) buffer Vectors { vec4 at[]; };
+layout(buffer_reference, std430, buffer_reference_align = 8) buffer WordPairs { uvec2 at[]; };
 
 void put_product(uint row, uint column, float value) {
     if (params.float32 != 0)
