@@ -5,22 +5,13 @@
 namespace kinetograph::families {
 
 Family lightvae() {
-    return {.name = "lightvae",
-            .title = "LightVAE",
-            .diffusers_class = "",
-            .latents = "Wan 2.1",
-            .relative_of = "wan2.1",
-            .rates = {.time = {1, 4}, .space = {1, 8}},
-            .fps = 16,
-            .published = {.dim = 24, .z_dim = 16},
-            .dim = {"decoder.head.0.gamma", 0},
-            .z_dim = {"conv2.bias", 0},
-            .end = "decoder.head.2",
-            .is_causal = true,
-            .statistics = wan::statistics(),
-            .config = wan::config,
-            .decoder = wan::decoder,
-            .diffusers_name = wan::diffusers_name};
+    Family family = wan21();
+    family.name = "lightvae";
+    family.title = "LightVAE";
+    family.diffusers_class = "";
+    family.relative_of = "wan2.1";
+    family.published = {.dim = 24, .z_dim = 16};
+    return family;
 }
 
 }  // namespace kinetograph::families

@@ -6,22 +6,14 @@
 namespace kinetograph::families {
 
 Family qwen_image() {
-    return {.name = "qwen-image",
-            .title = "Qwen-Image",
-            .diffusers_class = "AutoencoderKLQwenImage",
-            .latents = "Wan 2.1",
-            .relative_of = "wan2.1",
-            .rates = {.time = {1, 4}, .space = {1, 8}},
-            .one_latent_frame = true,
-            .published = {.dim = 96, .z_dim = 16},
-            .dim = {"decoder.head.0.gamma", 0},
-            .z_dim = {"conv2.bias", 0},
-            .end = "decoder.head.2",
-            .is_causal = true,
-            .statistics = wan::statistics(),
-            .config = wan::config,
-            .decoder = wan::decoder,
-            .diffusers_name = wan::diffusers_name};
+    Family family = wan21();
+    family.name = "qwen-image";
+    family.title = "Qwen-Image";
+    family.diffusers_class = "AutoencoderKLQwenImage";
+    family.relative_of = "wan2.1";
+    family.one_latent_frame = true;
+    family.fps = Family{}.fps;
+    return family;
 }
 
 }  // namespace kinetograph::families

@@ -3,6 +3,13 @@
 
 #include <kinetograph/compute/families/family.hpp>
 
+namespace kinetograph::families {
+
+/// Relatives differ in a few members.
+Family wan21();
+
+}  // namespace kinetograph::families
+
 namespace kinetograph::families::wan {
 
 /// Whether filters see the frames before, or only the one that they make: then their tensors have no time axis.

@@ -19,7 +19,7 @@ using ui::Canvas;
 
 constexpr float kMargin = 16.0F, kGap = 8.0F;  // pixels at scale 1, as all distances: from the edges, and between boxes
 
-void draw_waiting(Canvas& canvas, ImDrawList& list, const Session& session, const HudView& view, Nanoseconds waited,
+void draw_waiting(Canvas& canvas, ImDrawList& list, const Player& player, const HudView& view, Nanoseconds waited,
                   float& floor) {
     const float middle = static_cast<float>(view.width) / 2,
                 room = static_cast<float>(view.width) - canvas.px(2 * kMargin);
@@ -28,13 +28,13 @@ void draw_waiting(Canvas& canvas, ImDrawList& list, const Session& session, cons
     float y = std::max((static_cast<float>(view.height) - height) / 2, canvas.px(kGap));
     if (y + height > floor) y = std::max(floor - height, 0.0F);
     floor = y - canvas.px(kGap);
-    const std::string text = waiting_text(session, waited);
+    const std::string text = waiting_text(player, waited);
     if (canvas.large_width_of(text) <= room)
         canvas.large(middle, y, theme::kText, text, Align::Center);
     else
         canvas.text(middle, y, theme::kText, canvas.elided(text, room, ui::Cut::Begin), Align::Center);
     y += title + canvas.px(12);
-    canvas.text(middle, y, theme::kMuted, canvas.elided(session.description(), room), Align::Center);
+    canvas.text(middle, y, theme::kMuted, canvas.elided(player.description(), room), Align::Center);
     y += line + canvas.px(19);
     // A short bar runs to and fro, to show that the program is working.
     const float width = std::min(canvas.px(280), room), bar = width / 4, left = middle - width / 2;
@@ -57,9 +57,9 @@ void draw_play_state(Canvas& canvas, ImDrawList& list, float x, float y, bool pl
 }
 
 /// What a starving playback waits for.
-std::string_view waits_for(const Session& session) {
-    if (session.loading()) return session.opening();
-    const bool for_latents = session.live() != nullptr && session.live()->live().queued == 0;
+std::string_view waits_for(const Player& player) {
+    if (player.loading()) return player.opening();
+    const bool for_latents = player.live() != nullptr && player.live()->live().queued == 0;
     return for_latents ? "waiting for latents" : "waiting for the decoder";
 }
 
@@ -75,19 +75,19 @@ struct StatusItem {
     int importance = 0;  ///< the least important ones are left out where there is no room
 };
 
-std::vector<StatusItem> status_items(const Session& session, const HudView& view) {
+std::vector<StatusItem> status_items(const Player& player, const HudView& view) {
     std::vector<StatusItem> items;
     const auto add = [&](int importance, std::string text, std::string brief, ImU32 color, float width = 0.0F) {
         items.push_back({std::move(text), std::move(brief), color, width, importance});
     };
-    if (session.frame() == nullptr) {
-        const std::string text = waiting_text(session, *session.waiting_for_first_frame(view.now));
+    if (player.frame() == nullptr) {
+        const std::string text = waiting_text(player, *player.waiting_for_first_frame(view.now));
         add(5, text, text, theme::kText);
         return items;
     }
-    const Frame& frame = *session.frame();
-    const std::int64_t frames = std::max<std::int64_t>(1, session.clip()->frames);
-    const live::LiveFeed* live = session.live();
+    const Frame& frame = *player.frame();
+    const std::int64_t frames = std::max<std::int64_t>(1, player.clip()->frames);
+    const live::LiveFeed* live = player.live();
     const std::string time = clip_time(frame.presentation_time), number = fmt::format("{}", frame.index + 1);
     add(4, time, time, theme::kText, 72);
     add(3, live != nullptr ? "frame " + number : fmt::format("frame {} of {}", number, frames), number, theme::kMuted,
@@ -96,13 +96,13 @@ std::vector<StatusItem> status_items(const Session& session, const HudView& view
         const std::string text = live_text(live->live(), view.lag);
         add(2, text, live->live().has_ended ? "ended" : text.substr(text.find("lag")), theme::kText, 260);
     }
-    if (session.speed() != 1.0) {
-        const std::string speed = fmt::format("{:.2f}x", session.speed());
+    if (player.speed() != 1.0) {
+        const std::string speed = fmt::format("{:.2f}x", player.speed());
         add(2, speed, speed, theme::kAccent);
     }
-    if (session.looping()) add(0, "loop", "loop", theme::kMuted);
-    if (session.previews()) add(1, "preview", "preview", theme::kAccent);
-    if (session.starving()) add(5, std::string(waits_for(session)), std::string(waits_for(session)), theme::kAccent);
+    if (player.looping()) add(0, "loop", "loop", theme::kMuted);
+    if (player.previews()) add(1, "preview", "preview", theme::kAccent);
+    if (player.starving()) add(5, std::string(waits_for(player)), std::string(waits_for(player)), theme::kAccent);
     return items;
 }
 
@@ -125,10 +125,10 @@ float choose_items(const Canvas& canvas, std::vector<StatusItem>& items, float r
 }
 
 /// The pixel under the pointer, or else the file's name, from `right` to the left; returns the width that it takes.
-float draw_subject(Canvas& canvas, const Session& session, const HudView& view, float right, float y, float room) {
+float draw_subject(Canvas& canvas, const Player& player, const HudView& view, float right, float y, float room) {
     if (!view.pixel) {
         if (room < canvas.px(48)) return 0.0F;
-        const std::string name = canvas.elided(session.latents().filename().string(), room);
+        const std::string name = canvas.elided(player.latents().filename().string(), room);
         canvas.text(right, y, theme::kMuted, name, Align::Right);
         return canvas.width_of(name);
     }
@@ -146,15 +146,15 @@ float draw_subject(Canvas& canvas, const Session& session, const HudView& view, 
     return width;
 }
 
-void draw_progress(Canvas& canvas, const Session& session, float left, float right, float y) {
-    const std::int64_t frames = std::max<std::int64_t>(1, session.clip()->frames);
+void draw_progress(Canvas& canvas, const Player& player, float left, float right, float y) {
+    const std::int64_t frames = std::max<std::int64_t>(1, player.clip()->frames);
     const float along =
-        session.live() != nullptr ? 0.0F : static_cast<float>(session.frame()->index + 1) / static_cast<float>(frames);
+        player.live() != nullptr ? 0.0F : static_cast<float>(player.frame()->index + 1) / static_cast<float>(frames);
     canvas.box(left, y, right - left, canvas.px(2), theme::kRaised);
     canvas.box(left, y, (right - left) * std::min(along, 1.0F), canvas.px(2), theme::kAccent);
 }
 
-void draw_status(Canvas& canvas, ImDrawList& list, const Session& session, const HudView& view, float& floor) {
+void draw_status(Canvas& canvas, ImDrawList& list, const Player& player, const HudView& view, float& floor) {
     const float padding = canvas.px(theme::kPadding), height = canvas.line() + canvas.px(16);
     const float left = canvas.px(kMargin), right = static_cast<float>(view.width) - canvas.px(kMargin);
     const float top = floor - canvas.px(kMargin) - height, y = top + canvas.px(8), icon = canvas.px(24);
@@ -162,18 +162,18 @@ void draw_status(Canvas& canvas, ImDrawList& list, const Session& session, const
     canvas.box(left, top, right - left, height, theme::kGround, canvas.px(theme::kRounding));
     const float from = left + padding, to = right - padding;
     float x = from;
-    if (session.frame() != nullptr) {
-        draw_progress(canvas, session, from, to, top + height - canvas.px(3));
-        draw_play_state(canvas, list, x, y + (canvas.line() - canvas.px(11)) / 2, session.playing());
+    if (player.frame() != nullptr) {
+        draw_progress(canvas, player, from, to, top + height - canvas.px(3));
+        draw_play_state(canvas, list, x, y + (canvas.line() - canvas.px(11)) / 2, player.playing());
         x += icon;
     }
-    std::vector<StatusItem> items = status_items(session, view);
+    std::vector<StatusItem> items = status_items(player, view);
     // The colour of the pixel under the pointer has room before all but the most important item.
     const float pixel = view.pixel ? canvas.width_of("#000000") + canvas.px(kSwatch) : 0.0F;
     const float first = canvas.width_of(std::ranges::max_element(items, {}, &StatusItem::importance)->brief);
     const float reserved = first + canvas.px(kItemGap) + pixel <= to - x ? pixel : 0.0F;
     const float taken = choose_items(canvas, items, to - x - reserved);
-    draw_subject(canvas, session, view, to, y, to - x - taken);
+    draw_subject(canvas, player, view, to, y, to - x - taken);
     for (const StatusItem& item : items) {
         canvas.text(x, y, item.color, item.text);
         x += std::max(canvas.px(item.width), canvas.width_of(item.text) + canvas.px(kItemGap));
@@ -181,7 +181,7 @@ void draw_status(Canvas& canvas, ImDrawList& list, const Session& session, const
 }
 
 /// Draws messages from the bottom up: the failure, which stays, then toasts, newest first. Long ones are wrapped.
-void draw_messages(Canvas& canvas, ImDrawList& list, const Session& session, const HudView& view, float& floor) {
+void draw_messages(Canvas& canvas, ImDrawList& list, const Player& player, const HudView& view, float& floor) {
     const auto width = static_cast<float>(view.width);
     const float padding = canvas.px(12), margin = canvas.px(8);
     const float wrap = std::max(width * 0.6F, std::min(canvas.px(360), width - 2 * (padding + margin)));
@@ -197,9 +197,9 @@ void draw_messages(Canvas& canvas, ImDrawList& list, const Session& session, con
         list.AddText(font, font->FontSize, {left + padding, top + margin}, theme::kText, text.c_str());
         floor = top - canvas.px(kGap);
     };
-    if (const auto& failure = session.failure())
+    if (const auto& failure = player.failure())
         draw(failure->sentence + (failure->to_open_again ? "\nhome opens the device again" : ""), true);
-    for (auto toast = session.toasts().rbegin(); toast != session.toasts().rend(); ++toast)
+    for (auto toast = player.toasts().rbegin(); toast != player.toasts().rend(); ++toast)
         draw(toast->text, toast->is_error);
 }
 
@@ -237,9 +237,9 @@ void draw_help(Canvas& canvas, const HudView& view, float& floor) {
 
 }  // namespace
 
-std::string waiting_text(const Session& session, Nanoseconds waited) {
+std::string waiting_text(const Player& player, Nanoseconds waited) {
     const double seconds = std::chrono::duration<double>(waited).count();
-    return fmt::format("{} \u2026 {:.1f} s", session.loading() ? session.opening() : "decoding first frame", seconds);
+    return fmt::format("{} \u2026 {:.1f} s", player.loading() ? player.opening() : "decoding first frame", seconds);
 }
 
 std::string live_text(const live::LiveStats& stats, Nanoseconds lag) {
@@ -253,23 +253,22 @@ std::string clip_time(Nanoseconds time) {
     return fmt::format("{}:{:02}.{:02}", hundredths / 6000, hundredths / 100 % 60, hundredths % 100);
 }
 
-float draw_hud(const Session& session, const HudView& view) {
+float draw_hud(const Player& player, const HudView& view) {
     // Messages and the help lie over the profiler's panels; the rest is below their windows and tooltips.
     ImDrawList &above = *ImGui::GetForegroundDrawList(), &below = *ImGui::GetBackgroundDrawList();
     Canvas over(above, view.fonts, view.scale), under(below, view.fonts, view.scale);
     auto floor = static_cast<float>(view.height);
-    const auto waited = session.waiting_for_first_frame(view.now);
-    const bool waits_in_bar = waited && session.panels();
-    if (waits_in_bar || (session.frame() != nullptr && session.overlay()))
-        draw_status(under, below, session, view, floor);
+    const auto waited = player.waiting_for_first_frame(view.now);
+    const bool waits_in_bar = waited && player.panels();
+    if (waits_in_bar || (player.frame() != nullptr && player.overlay())) draw_status(under, below, player, view, floor);
     float messages = floor;
-    draw_messages(over, above, session, view, messages);
-    if (session.help()) {
+    draw_messages(over, above, player, view, messages);
+    if (player.help()) {
         draw_help(over, view, messages);
         return 0.0F;
     }
-    if (session.panels()) return floor;
-    if (waited) draw_waiting(under, below, session, view, *waited, messages);
+    if (player.panels()) return floor;
+    if (waited) draw_waiting(under, below, player, view, *waited, messages);
     return messages;
 }
 

@@ -4,7 +4,7 @@
 
 #include <kinetograph/engine/ui/fonts.hpp>
 #include <kinetograph/samples/viewer/picture_layout.hpp>
-#include <kinetograph/samples/viewer/session.hpp>
+#include <kinetograph/samples/viewer/player.hpp>
 
 #include <optional>
 #include <string>
@@ -23,10 +23,10 @@ struct HudView {
 /// Draws into the current ImGui context, between NewFrame() and Render(); returns the height that is left above, in
 /// pixels, for the profiler: 0 while the help fills the picture. What there is no room for is left out, the least
 /// important first.
-float draw_hud(const Session& session, const HudView& view);
+float draw_hud(const Player& player, const HudView& view);
 
 /// "decoding first frame ... 1.2 s": for the picture and for the window's title.
-std::string waiting_text(const Session& session, Nanoseconds waited);
+std::string waiting_text(const Player& player, Nanoseconds waited);
 
 /// "generator 15.2 fps · lag 0.31 s", or that the stream has ended.
 std::string live_text(const live::LiveStats& stats, Nanoseconds lag);

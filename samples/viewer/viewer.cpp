@@ -11,7 +11,7 @@
 #include <kinetograph/engine/vulkan/memory_pool.hpp>
 #include <kinetograph/samples/viewer/heap_uses.hpp>
 #include <kinetograph/samples/viewer/hud.hpp>
-#include <kinetograph/samples/viewer/session.hpp>
+#include <kinetograph/samples/viewer/player.hpp>
 #include <kinetograph/samples/viewer/stage.hpp>
 
 #include <algorithm>
@@ -34,7 +34,7 @@ class Viewer {
         : options_(options),
           recorder_(recorder),
           source_(source),
-          session_(source, options.loop, options.speed),
+          player_(source, options.loop, options.speed),
           profile_(recorder) {}
 
     Result<ViewerSummary> run();
@@ -69,8 +69,8 @@ class Viewer {
     const ViewerOptions& options_;
     profile::Recorder& recorder_;
     ClipSource& source_;
-    std::unique_ptr<Stage> stage_;  // before the session, whose frames may be images of its device
-    Session session_;
+    std::unique_ptr<Stage> stage_;  // before the player, whose frames may be images of its device
+    Player player_;
     profile::Profile profile_;
     ui::PanelHost panels_ = ui::PanelHost::with_all_panels();
     std::array<float, 3> arranged_{};  // width and height of the room that the panels fill, and the scale
@@ -99,13 +99,13 @@ Result<ViewerSummary> Viewer::run() {
     started_ = last_turn_ = host_now();
     KG_TRY(stage_, Stage::create(options_, recorder_));
     source_.draw_on(stage_->device());
-    session_.set_overlay(options_.overlay);
-    session_.set_panels(options_.panels);
+    player_.set_overlay(options_.overlay);
+    player_.set_panels(options_.panels);
     if (!options_.statistics.empty()) {
         KG_TRY(auto live, profile::LineSink::open(options_.statistics));
         live_.emplace(std::move(live));
     }
-    session_.open(options_.latents, started_);
+    player_.open(options_.latents, started_);
     for (;;) {
         const auto goes_on = turn();
         if (!goes_on) return fail(keep_picture(goes_on.error()));
@@ -129,8 +129,8 @@ Result<bool> Viewer::turn() {
     // Offscreen there is nothing to watch while nothing changes: one picture a frame of the clip, however long that
     // takes to decode.
     if (options_.headless && !is_new) {
-        if (session_.ended()) return false;
-        if (session_.starving() || session_.frame() == nullptr) std::this_thread::sleep_for(kNap);
+        if (player_.ended()) return false;
+        if (player_.starving() || player_.frame() == nullptr) std::this_thread::sleep_for(kNap);
         return true;
     }
     if (!is_new && !had_events_ && may_idle(now)) {
@@ -153,13 +153,13 @@ Result<bool> Viewer::handle_events() {
     for (const present::Event& event : events) {
         if (std::holds_alternative<present::CloseEvent>(event)) return false;
         if (const auto* drop = std::get_if<present::DropEvent>(&event); drop != nullptr && !drop->paths.empty())
-            session_.open(drop->paths.front(), now);
+            player_.open(drop->paths.front(), now);
         stage_->interface().feed(event);
         const auto* key = std::get_if<present::KeyEvent>(&event);
         if (stage_->interface().takes_keys()) continue;
         const auto action = key != nullptr ? action_for(*key) : std::nullopt;
         if (!action) continue;
-        const Wishes wishes = session_.handle(*action, now);
+        const Wishes wishes = player_.handle(*action, now);
         if (wishes.quit) return false;
         if (wishes.toggle_full_screen) window->set_full_screen(!window->is_full_screen());
         if (wishes.leave_full_screen) window->set_full_screen(false);
@@ -177,19 +177,19 @@ bool Viewer::may_idle(Nanoseconds now) const {
 /// In a window, an error ends the run only if nothing is left to show or load; otherwise it is shown over the picture.
 Result<bool> Viewer::move_on(Nanoseconds now) {
     // In memory the clock stops while the viewer waits for the decoder: every frame is shown, none is late.
-    if (options_.headless && !session_.starving()) virtual_now_ += refresh();
-    auto moved = session_.advance(playback_now(now), refresh());
+    if (options_.headless && !player_.starving()) virtual_now_ += refresh();
+    auto moved = player_.advance(playback_now(now), refresh());
     if (!moved) {
-        const bool can_go_on = session_.frame() != nullptr || session_.loading() ||
-                               (session_.failure() && session_.failure()->to_open_again);
+        const bool can_go_on =
+            player_.frame() != nullptr || player_.loading() || (player_.failure() && player_.failure()->to_open_again);
         if (options_.headless || !can_go_on) return moved;
         return false;
     }
     if (*moved) {
         rate_.count(now);
-        if (!session_.frame()->is_finite) {
+        if (!player_.frame()->is_finite) {
             ++frames_not_finite_;
-            session_.toast("the decoder makes values that are not finite", true, now);
+            player_.toast("the decoder makes values that are not finite", true, now);
         }
         if (first_frame_ == Nanoseconds{}) first_frame_ = now - started_;
     }
@@ -197,10 +197,10 @@ Result<bool> Viewer::move_on(Nanoseconds now) {
 }
 
 Result<void> Viewer::show(Nanoseconds now, bool is_new_frame) {
-    const Frame* frame = session_.frame();
+    const Frame* frame = player_.frame();
     if (frame != nullptr && is_new_frame) frame_age_ = now - frame->decoded_at;
     update_title(now);
-    const bool is_last = options_.frames > 0 && session_.counters().shown >= options_.frames;
+    const bool is_last = options_.frames > 0 && player_.counters().shown >= options_.frames;
     const bool for_caller = is_new_frame && options_.on_frame;
     const bool for_file = !options_.screenshot.empty() && (options_.headless || is_last);
     Stage::Picture picture;
@@ -224,12 +224,12 @@ Result<void> Viewer::show(Nanoseconds now, bool is_new_frame) {
 Result<void> Viewer::replace_display(const Error& loss, Nanoseconds now) {
     if (options_.headless || loss.code != ErrorCode::DeviceLost || !display_has_shown_) return fail(loss);
     display_has_shown_ = false;
-    session_.leave_display(loss, now);
+    player_.leave_display(loss, now);
     KG_CHECK_IN(loss.message + "; no other device draws", stage_->replace_device());
     arranged_ = {};  // the interface begins anew
     on_their_way_.clear();
     source_.draw_on(stage_->device());
-    session_.enter_display(now);
+    player_.enter_display(now);
     return {};
 }
 
@@ -238,12 +238,12 @@ Result<void> Viewer::hand_out(const Stage::Shown& shown, bool is_new_frame, Nano
         if (shown.picture)
             save_screenshot(*shown.picture, now);
         else
-            session_.toast("this display does not let its pictures be read", true, now);
+            player_.toast("this display does not let its pictures be read", true, now);
         screenshot_wanted_ = false;
     }
     if (!shown.picture) return {};
     if (is_new_frame && options_.on_frame) {
-        const Frame& frame = *session_.frame();
+        const Frame& frame = *player_.frame();
         if (auto taken = options_.on_frame({frame.index, frame.presentation_time, *shown.picture}); !taken)
             return taken;
     }
@@ -252,14 +252,14 @@ Result<void> Viewer::hand_out(const Stage::Shown& shown, bool is_new_frame, Nano
 }
 
 void Viewer::save_screenshot(const present::Picture& picture, Nanoseconds now) {
-    const std::int64_t index = session_.frame() != nullptr ? session_.frame()->index : 0;
+    const std::int64_t index = player_.frame() != nullptr ? player_.frame()->index : 0;
     std::filesystem::path path;
     for (int copy = 0; path.empty() || std::filesystem::exists(path); ++copy)
         path = options_.screenshot_folder /
-               (copy == 0 ? fmt::format("{}-{:05}.png", session_.latents().stem().string(), index)
-                          : fmt::format("{}-{:05}-{}.png", session_.latents().stem().string(), index, copy));
+               (copy == 0 ? fmt::format("{}-{:05}.png", player_.latents().stem().string(), index)
+                          : fmt::format("{}-{:05}-{}.png", player_.latents().stem().string(), index, copy));
     const auto written = present::write_png(path, picture.view());
-    session_.toast(written ? "saved " + path.string() : written.error().message, !written, now);
+    player_.toast(written ? "saved " + path.string() : written.error().message, !written, now);
 }
 
 /// Limits the rate, because presenting to some displays, such as virtual ones, does not block.
@@ -270,20 +270,20 @@ void Viewer::pace(Nanoseconds turn_began) {
 }
 
 bool Viewer::is_over() const {
-    if (options_.frames > 0 && session_.counters().shown >= options_.frames) return true;
-    return options_.headless && session_.ended();
+    if (options_.frames > 0 && player_.counters().shown >= options_.frames) return true;
+    return options_.headless && player_.ended();
 }
 
 void Viewer::draw_interface(Nanoseconds now, bool is_kept) {
-    const stream::SourceStats decoding = session_.decoding();  // also for a trace, if the overlay is hidden
+    const stream::SourceStats decoding = player_.decoding();  // also for a trace, if the overlay is hidden
     recorder_.count({.name = "frames waiting"}, now, static_cast<double>(decoding.depth));
-    const float room = draw_hud(session_, {.width = stage_->target().width,
-                                           .height = stage_->target().height,
-                                           .scale = stage_->scale(),
-                                           .fonts = stage_->fonts(),
-                                           .now = playback_now(now),
-                                           .lag = decoding.lag,
-                                           .pixel = stage_->pixel()});
+    const float room = draw_hud(player_, {.width = stage_->target().width,
+                                          .height = stage_->target().height,
+                                          .scale = stage_->scale(),
+                                          .fonts = stage_->fonts(),
+                                          .now = playback_now(now),
+                                          .lag = decoding.lag,
+                                          .pixel = stage_->pixel()});
     draw_profiler(now, is_kept, decoding, room);
 }
 
@@ -294,9 +294,9 @@ void Viewer::draw_profiler(Nanoseconds now, bool is_kept, const stream::SourceSt
     profile_.set_window(std::max<Nanoseconds>(3 * step, std::chrono::seconds(3)));
     const float scale = stage_->scale(), width = static_cast<float>(stage_->target().width);
     const float margin = 16 * scale, inside = 8 * scale;  // of the overlay, and of the panels, from the edges
-    const bool is_profiled = session_.panels() || live_ || !options_.trace.empty();
+    const bool is_profiled = player_.panels() || live_ || !options_.trace.empty();
     if (is_profiled && now - memory_told_ >= kMemoryRefresh) tell_memory(now);
-    if (session_.panels() && room > 0.0F) {
+    if (player_.panels() && room > 0.0F) {
         const std::array<float, 3> place{width, room, scale};
         if (std::exchange(arranged_, place) != place)
             panels_.arrange(inside, inside, width - 2 * inside, room - inside);
@@ -309,7 +309,7 @@ void Viewer::draw_profiler(Nanoseconds now, bool is_kept, const stream::SourceSt
     const float height = room - margin;
     if (height <= 0.0F) return;
     float right = width - margin;
-    if (session_.compact_hud()) {
+    if (player_.compact_hud()) {
         const float compact = std::min(ui::kCompactHudWidth * scale, right - margin);
         right -= compact;
         ui::draw_compact_hud(
@@ -317,7 +317,7 @@ void Viewer::draw_profiler(Nanoseconds now, bool is_kept, const stream::SourceSt
             {.x = right, .y = margin, .width = compact, .height = height, .scale = scale, .fonts = stage_->fonts()});
         right -= inside;
     }
-    if (!session_.overlay() || right <= margin) return;
+    if (!player_.overlay() || right <= margin) return;
     ui::draw_profiler_overlay(
         profile_, figures(now, decoding), now, stage_->fonts(),
         {.x = margin,
@@ -340,7 +340,7 @@ void Viewer::tell_memory(Nanoseconds now) {
 
 std::vector<profile::MemoryUse> Viewer::memory_uses() const {
     std::vector<profile::MemoryUse> uses;
-    if (const stream::SourceFacts* clip = session_.clip())
+    if (const stream::SourceFacts* clip = player_.clip())
         uses = {{"decoder", "weights", clip->memory.parameters},
                 {"decoder", "arena of a step", clip->memory.transients},
                 {"decoder", "histories", clip->memory.histories},
@@ -352,10 +352,10 @@ std::vector<profile::MemoryUse> Viewer::memory_uses() const {
 
 /// Reports each frame to the profiler once, when it is first presented. `began`: when that turn of the loop began.
 void Viewer::profile_frame(Nanoseconds began, const Stage::Shown& shown) {
-    const Frame* frame = session_.frame();
+    const Frame* frame = player_.frame();
     if (frame == nullptr || profiled_ == frame->index) return;
     profiled_ = frame->index;
-    const std::uint64_t late = session_.counters().late;
+    const std::uint64_t late = player_.counters().late;
     const Nanoseconds presented = host_now();
     recorder_.add_frame({.index = static_cast<std::uint64_t>(frame->index),
                          .shown = presented,
@@ -384,22 +384,22 @@ void Viewer::tell_live(Nanoseconds now) {
     if (!live_ || now - told_ < std::chrono::seconds(1)) return;
     told_ = now;
     if (auto written = live_->write(profile::to_json_line(profile_, now)); !written) {
-        session_.toast(written.error().message, true, now);
+        player_.toast(written.error().message, true, now);
         live_.reset();
     }
 }
 
 ui::OverlayFigures Viewer::figures(Nanoseconds now, const stream::SourceStats& decoding) const {
     ui::OverlayFigures figures;
-    figures.title = session_.description();
+    figures.title = player_.description();
     figures.hint = "P panels   H compact   ? help";
     figures.fps = rate_.rate(now);
     figures.frame_age = frame_age_;
-    figures.late = session_.counters().late;
-    figures.dropped = session_.counters().dropped;
+    figures.late = player_.counters().late;
+    figures.dropped = player_.counters().dropped;
     figures.queue_depth = decoding.depth;
     figures.step = decoding.times.last_step;
-    const stream::SourceFacts* clip = session_.clip();
+    const stream::SourceFacts* clip = player_.clip();
     if (clip == nullptr) return figures;
     figures.queue_capacity = clip->slots - decoding.held;
     const double step = std::chrono::duration<double>(decoding.times.average_step).count();
@@ -408,7 +408,7 @@ ui::OverlayFigures Viewer::figures(Nanoseconds now, const stream::SourceStats& d
 }
 
 std::optional<PixelPosition> Viewer::position_under_cursor() const {
-    const Frame* frame = session_.frame();
+    const Frame* frame = player_.frame();
     const auto cursor = stage_->window() != nullptr ? stage_->window()->cursor() : std::nullopt;
     if (frame == nullptr || !cursor) return std::nullopt;
     const auto width = static_cast<std::uint32_t>(frame->width), height = static_cast<std::uint32_t>(frame->height);
@@ -417,31 +417,31 @@ std::optional<PixelPosition> Viewer::position_under_cursor() const {
 
 void Viewer::update_title(Nanoseconds now) {
     if (stage_->window() == nullptr) return;
-    const auto waited = session_.waiting_for_first_frame(now);
+    const auto waited = player_.waiting_for_first_frame(now);
     const std::string name =
-        session_.clip() != nullptr ? session_.latents().filename().string() : options_.latents.filename().string();
-    std::string title = (waited ? waiting_text(session_, *waited) : name) + " \u2013 Kinetograph";
+        player_.clip() != nullptr ? player_.latents().filename().string() : options_.latents.filename().string();
+    std::string title = (waited ? waiting_text(player_, *waited) : name) + " \u2013 Kinetograph";
     if (title == title_) return;
     title_ = std::move(title);
     stage_->window()->set_title(title_);
 }
 
 profile::TraceFacts Viewer::facts() const {
-    return {{"decoder", session_.description()},
+    return {{"decoder", player_.description()},
             {"display", stage_->device().report().name},
             {"display clock", stage_->device().clock().describe()},
             {"latents", options_.latents.filename().string()}};
 }
 
 Result<ViewerSummary> Viewer::finish() {
-    if (session_.failure() && session_.failure()->to_open_again)
-        return fail(ErrorCode::DeviceLost, "{}", session_.failure()->sentence);
+    if (player_.failure() && player_.failure()->to_open_again)
+        return fail(ErrorCode::DeviceLost, "{}", player_.failure()->sentence);
     ViewerSummary summary;
     summary.device = stage_->device().report().name;
     summary.clock = stage_->device().clock().describe();
-    summary.frames_shown = session_.counters().shown;
-    summary.frames_late = session_.counters().late;
-    summary.frames_dropped = session_.counters().dropped;
+    summary.frames_shown = player_.counters().shown;
+    summary.frames_late = player_.counters().late;
+    summary.frames_dropped = player_.counters().dropped;
     summary.frames_not_finite = frames_not_finite_;
     summary.first_frame = first_frame_;
     summary.total = host_now() - started_;

@@ -123,19 +123,19 @@ class ViewerChaos : public testing::InPlaceTest, public ::testing::WithParamInte
     std::map<std::string, Pictures> expected_;  ///< [clip] -> pictures at the first size
     std::unique_ptr<LosableSource> source_;
     std::unique_ptr<Stage> stage_;
-    std::unique_ptr<Session> session_;
+    std::unique_ptr<Player> player_;
     Nanoseconds now_ = std::chrono::seconds(1000);
     std::uint64_t checked_ = 0, losses_ = 0;
 };
 
 /// Another device draws from now on, in pictures of the size that the options say.
 void ViewerChaos::lose_display(const Error& loss) {
-    session_->leave_display(loss, now_);
+    player_->leave_display(loss, now_);
     vulkan::testing::faults().recover();
     const auto replaced = stage_->replace_device();
     ASSERT_TRUE(replaced) << replaced.error().message;
     source_->draw_on(stage_->device());
-    session_->enter_display(now_);
+    player_->enter_display(now_);
     ++losses_;
 }
 
@@ -144,11 +144,11 @@ void ViewerChaos::act(Dice& dice) {
                                   Action::Faster,    Action::NormalSpeed, Action::Loop,     Action::Restart};
     const std::uint32_t roll = dice.roll(40);
     if (roll < 24) {
-        session_->handle(kActions.at(roll % kActions.size()), now_);
+        player_->handle(kActions.at(roll % kActions.size()), now_);
     } else if (roll < 27) {
-        session_->open(roll % 2 == 0 ? "small" : "wide", now_);
+        player_->open(roll % 2 == 0 ? "small" : "wide", now_);
     } else if (roll == 27) {
-        session_->open("broken", now_);
+        player_->open("broken", now_);
     } else if (roll == 28) {
         if (is_cuda())
             cuda_->fail();
@@ -166,43 +166,43 @@ void ViewerChaos::act(Dice& dice) {
 
 void ViewerChaos::turn(Dice& dice) {
     constexpr Nanoseconds kRefresh = std::chrono::milliseconds(16);
-    if (!session_->starving()) now_ += kRefresh;
-    const auto moved = session_->advance(now_, kRefresh);
+    if (!player_->starving()) now_ += kRefresh;
+    const auto moved = player_->advance(now_, kRefresh);
     if (!moved) {
         // What a display does that is lost, a decoder may notice first.
         EXPECT_TRUE(moved.error().code == ErrorCode::DeviceLost || moved.error().message == "no such clip")
             << moved.error().message;
         ++losses_;
     }
-    if (session_->failure() && dice.one_in(4)) session_->handle(Action::Restart, now_);
-    if (session_->frame() == nullptr) dice.pause(std::chrono::milliseconds(4));  // for those who load and decode
+    if (player_->failure() && dice.one_in(4)) player_->handle(Action::Restart, now_);
+    if (player_->frame() == nullptr) dice.pause(std::chrono::milliseconds(4));  // for those who load and decode
     Stage::Picture picture;
-    picture.subject.frame = session_->frame();
+    picture.subject.frame = player_->frame();
     picture.interface = [] {};
     picture.read_back = dice.one_in(3);
     const auto shown = stage_->show(picture);
     if (!shown) {
         ASSERT_EQ(shown.error().code, ErrorCode::DeviceLost) << shown.error().message;
         ASSERT_NO_FATAL_FAILURE(lose_display(shown.error()));
-    } else if (shown->picture && session_->frame() != nullptr && options_.width == 96) {
+    } else if (shown->picture && player_->frame() != nullptr && options_.width == 96) {
         if (!is_cuda()) check_picture(*shown->picture);
         ++checked_;
     }
 }
 
 void ViewerChaos::check_picture(const present::Picture& picture) const {
-    const auto index = static_cast<std::size_t>(session_->frame()->index);
-    const Pictures& wanted = expected_.at(session_->latents().string());
-    EXPECT_TRUE(picture.rgba == wanted.at(index)) << session_->latents() << ", frame " << index;
+    const auto index = static_cast<std::size_t>(player_->frame()->index);
+    const Pictures& wanted = expected_.at(player_->latents().string());
+    EXPECT_TRUE(picture.rgba == wanted.at(index)) << player_->latents() << ", frame " << index;
 }
 
 void ViewerChaos::play(Dice& dice, std::uint32_t turns) {
     source_ = std::make_unique<LosableSource>(Way::InPlace, make_device_, latent_frames_);
     options_.width = 96;
     stage_ = Stage::create(options_, recorder_).value();
-    session_ = std::make_unique<Session>(*source_, dice.one_in(2), 1.0);
+    player_ = std::make_unique<Player>(*source_, dice.one_in(2), 1.0);
     source_->draw_on(stage_->device());
-    session_->open("small", now_);
+    player_->open("small", now_);
     for (std::uint32_t i = 0; i < turns; ++i) {
         const interop::testing::Watchdog watchdog("a turn of the chaos", std::chrono::seconds(120));
         if (dice.one_in(3)) {
@@ -210,7 +210,7 @@ void ViewerChaos::play(Dice& dice, std::uint32_t turns) {
         }
         ASSERT_NO_FATAL_FAILURE(turn(dice));
     }
-    session_.reset();
+    player_.reset();
     source_.reset();
     stage_.reset();
     vulkan::testing::faults().recover();

@@ -2,7 +2,7 @@
 #include <kinetograph/compute/tensor/safetensors.hpp>
 #include <kinetograph/samples/viewer/checkpoint_source.hpp>
 #include <kinetograph/samples/viewer/options.hpp>
-#include <kinetograph/samples/viewer/session.hpp>
+#include <kinetograph/samples/viewer/player.hpp>
 #include <kinetograph/tests/compute/stream/small_decoder.hpp>
 #include <kinetograph/tests/compute/tensor/temporary_folder.hpp>
 #include <kinetograph/tests/compute/vae/checkpoint_file.hpp>
@@ -39,16 +39,16 @@ class CheckpointSources : public ::testing::Test {
 TEST_F(CheckpointSources, GoOnFromThePreviewBesideTheCheckpointWithoutAJump) {
     test::CheckpointFile::synthetic(2, tensor::DType::BF16, "taew2.1").write(tiny_);
     CheckpointSource source(weights_, std::string(kFindPreview), options_);
-    Session session(source, true, 1.0);
+    Player player(source, true, 1.0);
     Nanoseconds now = std::chrono::seconds(1000);
-    session.open(latents_, now);
-    for (std::int64_t shown = -1; shown < 0 || session.previews();) {
-        const auto moved = session.advance(now += std::chrono::milliseconds(2), std::chrono::milliseconds(2));
+    player.open(latents_, now);
+    for (std::int64_t shown = -1; shown < 0 || player.previews();) {
+        const auto moved = player.advance(now += std::chrono::milliseconds(2), std::chrono::milliseconds(2));
         ASSERT_TRUE(moved) << moved.error().message;
         std::this_thread::yield();  // to the threads that open and decode
         if (!*moved) continue;
-        ASSERT_EQ(session.frame()->index, (shown + 1) % session.clip()->frames);
-        shown = session.frame()->index;
+        ASSERT_EQ(player.frame()->index, (shown + 1) % player.clip()->frames);
+        shown = player.frame()->index;
     }
 }
 

@@ -82,20 +82,20 @@ TEST_F(CudaClips, ComeThroughTheHostAndSayWhyWhereTheDevicesHaveNothingInCommon)
                             {.accelerator = create_device({.registers_host_memory = false}).value()},
                             [&](const Route& route) { routes.push_back(route); });
     source.draw_on(*display);
-    Session session(source, false, 1.0);
-    session.open(write_clip(folder), host_now());
-    for (const Nanoseconds end = host_now() + std::chrono::seconds(60); !session.ended() && host_now() < end;) {
-        const auto moved = session.advance(host_now(), std::chrono::milliseconds(16));
+    Player player(source, false, 1.0);
+    player.open(write_clip(folder), host_now());
+    for (const Nanoseconds end = host_now() + std::chrono::seconds(60); !player.ended() && host_now() < end;) {
+        const auto moved = player.advance(host_now(), std::chrono::milliseconds(16));
         ASSERT_TRUE(moved) << moved.error().message;
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
-    ASSERT_NE(session.frame(), nullptr);
-    EXPECT_FALSE(session.frame()->pixels->record().host.empty());
+    ASSERT_NE(player.frame(), nullptr);
+    EXPECT_FALSE(player.frame()->pixels->record().host.empty());
     ASSERT_EQ(routes.size(), 1U);
     EXPECT_TRUE(routes[0].is_detour);
     EXPECT_EQ(routes[0].sentence.rfind("frames come through the host: headless: ", 0), 0U) << routes[0].sentence;
-    ASSERT_EQ(session.toasts().size(), 1U);
-    EXPECT_EQ(session.toasts()[0].text, routes[0].sentence);
+    ASSERT_EQ(player.toasts().size(), 1U);
+    EXPECT_EQ(player.toasts()[0].text, routes[0].sentence);
 }
 
 }  // namespace

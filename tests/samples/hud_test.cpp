@@ -33,11 +33,11 @@ class Hud : public ::testing::Test {
     }
     ~Hud() override { ImGui::DestroyContext(context_); }
 
-    void open() { session_.open(source_.clips.begin()->first, kNow); }
+    void open() { player_.open(source_.clips.begin()->first, kNow); }
     void play() {
         open();
-        while (session_.frame() == nullptr) {
-            ASSERT_TRUE(session_.advance(kNow, milliseconds(16)));
+        while (player_.frame() == nullptr) {
+            ASSERT_TRUE(player_.advance(kNow, milliseconds(16)));
             std::this_thread::sleep_for(milliseconds(1));
         }
     }
@@ -54,17 +54,17 @@ class Hud : public ::testing::Test {
         ImGui::GetIO().DisplaySize = {width, height};
         ImGui::GetIO().DeltaTime = 0.1F;
         ImGui::NewFrame();
-        room_ = draw_hud(session_, {.width = static_cast<std::uint32_t>(width),
-                                    .height = static_cast<std::uint32_t>(height),
-                                    .scale = scale_,
-                                    .fonts = fonts_,
-                                    .now = kNow,
-                                    .lag = {},
-                                    .pixel = pixel});
+        room_ = draw_hud(player_, {.width = static_cast<std::uint32_t>(width),
+                                   .height = static_cast<std::uint32_t>(height),
+                                   .scale = scale_,
+                                   .fonts = fonts_,
+                                   .now = kNow,
+                                   .lag = {},
+                                   .pixel = pixel});
         const float margin = 16 * scale_;
         if (room_ > margin)
             ui::draw_profiler_overlay(
-                profile_, {.title = session_.description(), .fps = 23.9}, kNow, fonts_,
+                profile_, {.title = player_.description(), .fps = 23.9}, kNow, fonts_,
                 {.x = margin, .y = margin, .width = width - 2 * margin, .height = room_ - margin, .scale = scale_});
         ImGui::Render();
     }
@@ -97,7 +97,7 @@ class Hud : public ::testing::Test {
     static constexpr Nanoseconds kNow = std::chrono::seconds(2);
     ImGuiContext* context_ = ImGui::CreateContext();
     FakeSource source_;
-    Session session_{source_, false, 1.0};
+    Player player_{source_, false, 1.0};
     profile::Recorder recorder_;
     profile::Profile profile_{recorder_};
     ui::Fonts fonts_;
@@ -107,12 +107,12 @@ class Hud : public ::testing::Test {
 TEST_F(Hud, CanBeReadWhileTheFirstFrameIsWaitedFor) {
     source_.clips.begin()->second.step = std::chrono::hours(1);
     open();
-    while (session_.clip() == nullptr) ASSERT_TRUE(session_.advance(kNow, milliseconds(16)));
+    while (player_.clip() == nullptr) ASSERT_TRUE(player_.advance(kNow, milliseconds(16)));
     expect_readable_at_every_scale_and_size("waiting");
     use_scale(1.0F);
     draw(1280, 720);
     expect_said({"decoding first frame", "fake decoder", "fps"});
-    session_.set_panels(true);
+    player_.set_panels(true);
     expect_readable_at_every_scale_and_size("waiting under panels");
     draw(1280, 720);
     expect_said({"decoding first frame"});
@@ -121,10 +121,10 @@ TEST_F(Hud, CanBeReadWhileTheFirstFrameIsWaitedFor) {
 TEST_F(Hud, TheStatusBarCanBeReadAndKeepsWhatMatters) {
     const PixelValue pixel{{1234, 1034}, {200, 150, 90}};
     play();
-    session_.handle(Action::Loop, kNow);
-    session_.handle(Action::Slower, kNow);
+    player_.handle(Action::Loop, kNow);
+    player_.handle(Action::Slower, kNow);
     const Nanoseconds later = kNow + std::chrono::seconds(60);
-    static_cast<void>(session_.advance(later, milliseconds(16)));  // what was said of it is over
+    static_cast<void>(player_.advance(later, milliseconds(16)));  // what was said of it is over
     expect_readable_at_every_scale_and_size("playing");
     expect_readable_at_every_scale_and_size("playing, with a pixel", pixel);
     use_scale(1.0F);
@@ -142,23 +142,23 @@ TEST_F(Hud, MessagesCanBeReadHoweverLongTheyAre) {
     play();
     std::string sentence = "a/very/long/path/without/any/blank/that/could/be/broken/into/lines/file.safetensors: ";
     for (int i = 0; i < 40; ++i) sentence += "the tensor has another shape than the layer takes; ";
-    session_.toast(sentence, true, kNow);
+    player_.toast(sentence, true, kNow);
     expect_readable_at_every_scale_and_size("a long message");
-    for (int i = 0; i < 30; ++i) session_.toast("saved picture.png", false, kNow);
+    for (int i = 0; i < 30; ++i) player_.toast("saved picture.png", false, kNow);
     expect_readable_at_every_scale_and_size("many messages");
 }
 
 TEST_F(Hud, TheHelpCanBeReadAndTheProfilerLeavesItThePicture) {
     play();
-    session_.toast("saved picture.png", false, kNow);
-    session_.handle(Action::Help, kNow);
+    player_.toast("saved picture.png", false, kNow);
+    player_.handle(Action::Help, kNow);
     expect_readable_at_every_scale_and_size("help");
     use_scale(1.0F);
     draw(640, 360);
     expect_said({"play or pause", "profiler: overview, panels, compact", "quit", "saved picture.png"});
     EXPECT_EQ(said().find("fps"), std::string::npos);
     EXPECT_EQ(room_, 0.0F);
-    static_cast<void>(session_.advance(kNow + std::chrono::seconds(60), milliseconds(16)));  // the message is over
+    static_cast<void>(player_.advance(kNow + std::chrono::seconds(60), milliseconds(16)));  // the message is over
     use_scale(3.0F);
     draw(640, 360);
     expect_said({"play or pause", "\u2026"});

@@ -4,7 +4,7 @@
 #include "small_source.hpp"
 
 #include <kinetograph/engine/accel/cpu/device.hpp>
-#include <kinetograph/samples/viewer/session.hpp>
+#include <kinetograph/samples/viewer/player.hpp>
 #include <kinetograph/samples/viewer/stage.hpp>
 #include <kinetograph/samples/viewer/viewer.hpp>
 #include <kinetograph/tests/engine/interop/same_gpu.hpp>
@@ -79,26 +79,26 @@ class InPlaceTest : public ::testing::Test {
     std::string route_;
 };
 
-/// A session and a stage, whose loop the test runs turn by turn.
-class Player {
+/// A player and a stage, whose loop the test runs turn by turn.
+class StagedPlayer {
   public:
-    Player(Way way, const MakeDevice& make_device, std::int64_t latent_frames, const ViewerOptions& options,
-           profile::Recorder& recorder, bool loop = false)
+    StagedPlayer(Way way, const MakeDevice& make_device, std::int64_t latent_frames, const ViewerOptions& options,
+                 profile::Recorder& recorder, bool loop = false)
         : source_(way, make_device, latent_frames, &recorder),
           stage_(Stage::create(options, recorder).value()),
-          session_(source_, loop, 1.0) {
+          player_(source_, loop, 1.0) {
         source_.draw_on(stage_->device());
-        session_.open("small", now_);
+        player_.open("small", now_);
     }
-    ~Player() {
+    ~StagedPlayer() {
         for (const auto& message : stage_->validation().messages()) ADD_FAILURE() << message.text;
     }
-    Player(const Player&) = delete;
-    Player& operator=(const Player&) = delete;
+    StagedPlayer(const StagedPlayer&) = delete;
+    StagedPlayer& operator=(const StagedPlayer&) = delete;
 
-    Session& session() { return session_; }
-    void press(Action action) { session_.handle(action, now_); }
-    void drop(const char* latents) { session_.open(latents, now_); }
+    Player& player() { return player_; }
+    void press(Action action) { player_.handle(action, now_); }
+    void drop(const char* latents) { player_.open(latents, now_); }
     /// From now on pictures are submitted and not waited for, as in a window.
     void run_ahead() { runs_ahead_ = true; }
     /// Plays on, one picture a turn, until `done` or half a minute has passed.
@@ -110,28 +110,28 @@ class Player {
         }
         return false;
     }
-    /// Draws the session's current frame; returns the picture.
+    /// Draws the player's current frame; returns the picture.
     std::vector<std::uint8_t> picture(const std::optional<PixelPosition>& probe = {}) {
         Stage::Picture picture;
-        picture.subject = {session_.frame(), probe};
+        picture.subject = {player_.frame(), probe};
         picture.interface = [] {};
         picture.read_back = true;
         auto shown = stage_->show(picture);
         EXPECT_TRUE(shown && shown->picture);
         return shown && shown->picture ? std::move(shown->picture->rgba) : std::vector<std::uint8_t>{};
     }
-    std::int64_t index() const { return session_.frame() != nullptr ? session_.frame()->index : -1; }
+    std::int64_t index() const { return player_.frame() != nullptr ? player_.frame()->index : -1; }
     std::optional<PixelValue> pixel() { return stage_->pixel(); }
 
   private:
     void turn() {
         constexpr Nanoseconds kRefresh = std::chrono::milliseconds(16);
-        if (!session_.starving()) now_ += kRefresh;
-        const auto moved = session_.advance(now_, kRefresh);
+        if (!player_.starving()) now_ += kRefresh;
+        const auto moved = player_.advance(now_, kRefresh);
         ASSERT_TRUE(moved) << moved.error().message;
         if (!*moved) return std::this_thread::sleep_for(std::chrono::microseconds(200));
         Stage::Picture picture;
-        picture.subject.frame = session_.frame();
+        picture.subject.frame = player_.frame();
         picture.interface = [] {};
         picture.read_back = !runs_ahead_;
         ASSERT_TRUE(stage_->show(picture));
@@ -139,7 +139,7 @@ class Player {
 
     SmallSource source_;
     std::unique_ptr<Stage> stage_;
-    Session session_;
+    Player player_;
     Nanoseconds now_ = std::chrono::seconds(1000);
     bool runs_ahead_ = false;
 };

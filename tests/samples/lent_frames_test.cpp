@@ -14,7 +14,7 @@ namespace {
 
 using interop::testing::create_same_gpu;
 using testing::Pictures;
-using testing::Player;
+using testing::StagedPlayer;
 using testing::Topology;
 using testing::Way;
 
@@ -49,67 +49,67 @@ TEST_P(StreamedClips, EndAfterAsManyFramesAsWereAskedFor) {
 TEST_P(StreamedClips, AreSteppedBackStartedAgainAndLoopedBeyondTheNumberOfImages) {
     const Pictures expected = view(Way::Uploaded);
     const auto picture_of = [&](std::int64_t index) { return expected.at(static_cast<std::size_t>(index)); };
-    Player player(Way::InPlace, make_device_, latent_frames_, options_, recorder_);
-    ASSERT_TRUE(player.play_until([&] { return player.session().ended(); }));
-    ASSERT_EQ(player.index(), frames() - 1);
+    StagedPlayer staged(Way::InPlace, make_device_, latent_frames_, options_, recorder_);
+    ASSERT_TRUE(staged.play_until([&] { return staged.player().ended(); }));
+    ASSERT_EQ(staged.index(), frames() - 1);
     for (std::int64_t back = frames() - 2; back >= 0; --back) {
-        player.press(Action::StepBack);
-        ASSERT_EQ(player.index(), back);
-        EXPECT_TRUE(player.picture() == picture_of(back)) << back;
+        staged.press(Action::StepBack);
+        ASSERT_EQ(staged.index(), back);
+        EXPECT_TRUE(staged.picture() == picture_of(back)) << back;
     }
-    player.press(Action::StepForward);
-    ASSERT_TRUE(player.play_until([&] { return player.index() == 1; }));
-    EXPECT_TRUE(player.picture() == picture_of(1));
-    player.press(Action::Loop);
-    player.press(Action::Restart);
-    const std::uint64_t before = player.session().counters().shown;
-    ASSERT_TRUE(player.play_until([&] { return player.session().counters().shown > before + 150; }));
-    EXPECT_TRUE(player.picture() == picture_of(player.index()));
-    const stream::SourceStats decoding = player.session().decoding();
-    EXPECT_LE(decoding.depth + decoding.held, player.session().clip()->slots);
-    player.press(Action::Loop);
-    ASSERT_TRUE(player.play_until([&] { return player.session().ended(); }));
-    EXPECT_TRUE(player.picture() == picture_of(frames() - 1));
-    EXPECT_EQ(player.session().counters().dropped, 0U);
+    staged.press(Action::StepForward);
+    ASSERT_TRUE(staged.play_until([&] { return staged.index() == 1; }));
+    EXPECT_TRUE(staged.picture() == picture_of(1));
+    staged.press(Action::Loop);
+    staged.press(Action::Restart);
+    const std::uint64_t before = staged.player().counters().shown;
+    ASSERT_TRUE(staged.play_until([&] { return staged.player().counters().shown > before + 150; }));
+    EXPECT_TRUE(staged.picture() == picture_of(staged.index()));
+    const stream::SourceStats decoding = staged.player().decoding();
+    EXPECT_LE(decoding.depth + decoding.held, staged.player().clip()->slots);
+    staged.press(Action::Loop);
+    ASSERT_TRUE(staged.play_until([&] { return staged.player().ended(); }));
+    EXPECT_TRUE(staged.picture() == picture_of(frames() - 1));
+    EXPECT_EQ(staged.player().counters().dropped, 0U);
 }
 
 TEST_P(StreamedClips, FasterThanTheDisplayArePassedOverAndGivenBack) {
-    Player player(Way::InPlace, make_device_, latent_frames_, options_, recorder_, true);
-    player.run_ahead();
-    for (int i = 0; i < 30; ++i) player.press(Action::Faster);
-    ASSERT_TRUE(player.play_until([&] { return player.session().counters().dropped > 100; }));
+    StagedPlayer staged(Way::InPlace, make_device_, latent_frames_, options_, recorder_, true);
+    staged.run_ahead();
+    for (int i = 0; i < 30; ++i) staged.press(Action::Faster);
+    ASSERT_TRUE(staged.play_until([&] { return staged.player().counters().dropped > 100; }));
 }
 
 TEST_P(StreamedClips, GoWhenAnotherIsDroppedWhilePicturesOfThemAreStillDrawn) {
     options_.latents = "wide";
     const Pictures wide = view(Way::Uploaded);
-    Player player(Way::InPlace, make_device_, latent_frames_, options_, recorder_, true);
-    player.run_ahead();
+    StagedPlayer staged(Way::InPlace, make_device_, latent_frames_, options_, recorder_, true);
+    staged.run_ahead();
     for (int round = 0; round < 3; ++round) {
-        player.drop(round % 2 == 0 ? "wide" : "small");
-        ASSERT_TRUE(player.play_until(
-            [&] { return player.session().latents() == (round % 2 == 0 ? "wide" : "small") && player.index() >= 2; }));
+        staged.drop(round % 2 == 0 ? "wide" : "small");
+        ASSERT_TRUE(staged.play_until(
+            [&] { return staged.player().latents() == (round % 2 == 0 ? "wide" : "small") && staged.index() >= 2; }));
     }
-    EXPECT_TRUE(player.picture() == wide.at(static_cast<std::size_t>(player.index())));
+    EXPECT_TRUE(staged.picture() == wide.at(static_cast<std::size_t>(staged.index())));
 }
 
 TEST_P(StreamedClips, TellThePixelUnderThePointerAsUploadedOnesDo) {
     std::vector<std::array<std::uint8_t, 3>> pixels;
     for (const Way way : {Way::Uploaded, Way::InPlace}) {
-        Player player(way, make_device_, latent_frames_, options_, recorder_);
-        ASSERT_TRUE(player.play_until([&] { return player.session().ended(); }));
-        EXPECT_FALSE(player.pixel());
-        const auto untouched = player.picture();
+        StagedPlayer staged(way, make_device_, latent_frames_, options_, recorder_);
+        ASSERT_TRUE(staged.play_until([&] { return staged.player().ended(); }));
+        EXPECT_FALSE(staged.pixel());
+        const auto untouched = staged.picture();
         for (const std::uint32_t x : {3U, 12U}) {
-            player.picture(PixelPosition{x, 5});
-            const auto pixel = player.pixel();
+            staged.picture(PixelPosition{x, 5});
+            const auto pixel = staged.pixel();
             ASSERT_TRUE(pixel);
             EXPECT_EQ(pixel->position.x, x);
             EXPECT_EQ(pixel->position.y, 5U);
             pixels.push_back(pixel->rgb);
         }
-        EXPECT_TRUE(player.picture() == untouched);  // the pointer has left
-        EXPECT_FALSE(player.pixel());
+        EXPECT_TRUE(staged.picture() == untouched);  // the pointer has left
+        EXPECT_FALSE(staged.pixel());
     }
     ASSERT_EQ(pixels.size(), 4U);
     EXPECT_EQ(pixels[0], pixels[2]);

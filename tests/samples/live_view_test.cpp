@@ -4,7 +4,7 @@
 
 #include <kinetograph/engine/ui/fonts.hpp>
 #include <kinetograph/samples/viewer/checkpoint_source.hpp>
-#include <kinetograph/samples/viewer/session.hpp>
+#include <kinetograph/samples/viewer/player.hpp>
 #include <kinetograph/samples/viewer/viewer.hpp>
 #include <kinetograph/tests/compute/live/live_bytes.hpp>
 #include <kinetograph/tests/compute/tensor/temporary_folder.hpp>
@@ -151,26 +151,26 @@ TEST_F(LiveViewing, ListensAgainAfterTheDisplayWasLostWhileNoGeneratorCame) {
     std::optional<SocketGenerator> generator;  // ends with the source's connections
     CheckpointSource source(options_.weights, "", {.device = "cpu", .model = options_.model}, {},
                             live::Connections::All);
-    Session session(source, false, 1.0);
+    Player player(source, false, 1.0);
     constexpr Nanoseconds kRefresh = std::chrono::milliseconds(16);
-    session.open(options_.latents, Nanoseconds{});
-    while (source.opening() != "waiting for a generator") ASSERT_TRUE(session.advance(Nanoseconds{}, kRefresh));
-    session.leave_display({ErrorCode::DeviceLost, "the device that draws is lost"}, Nanoseconds{});
-    EXPECT_FALSE(session.loading());
-    session.enter_display(Nanoseconds{});
+    player.open(options_.latents, Nanoseconds{});
+    while (source.opening() != "waiting for a generator") ASSERT_TRUE(player.advance(Nanoseconds{}, kRefresh));
+    player.leave_display({ErrorCode::DeviceLost, "the device that draws is lost"}, Nanoseconds{});
+    EXPECT_FALSE(player.loading());
+    player.enter_display(Nanoseconds{});
     generator.emplace(socket(), streams(1, 2));
-    while (session.frame() == nullptr) ASSERT_TRUE(session.advance(Nanoseconds{}, kRefresh));
-    EXPECT_EQ(session.latents(), "orbit");
+    while (player.frame() == nullptr) ASSERT_TRUE(player.advance(Nanoseconds{}, kRefresh));
+    EXPECT_EQ(player.latents(), "orbit");
 }
 
 TEST_F(LiveViewing, WithAWindowThatIsClosedWhileNoGeneratorComesEnds) {
     CheckpointSource source(options_.weights, "", {.device = "cpu", .model = options_.model}, {},
                             live::Connections::All);
     {
-        Session session(source, false, 1.0);
-        session.open(options_.latents, Nanoseconds{});
+        Player player(source, false, 1.0);
+        player.open(options_.latents, Nanoseconds{});
         while (source.opening() != "waiting for a generator")
-            ASSERT_TRUE(session.advance(Nanoseconds{}, std::chrono::milliseconds(16)));
+            ASSERT_TRUE(player.advance(Nanoseconds{}, std::chrono::milliseconds(16)));
     }
     EXPECT_FALSE(source.more());
 }

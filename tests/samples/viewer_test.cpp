@@ -5,7 +5,7 @@
 
 #include <kinetograph/engine/ui/fonts.hpp>
 #include <kinetograph/samples/viewer/hud.hpp>
-#include <kinetograph/samples/viewer/session.hpp>
+#include <kinetograph/samples/viewer/player.hpp>
 #include <kinetograph/samples/viewer/stage.hpp>
 #include <kinetograph/samples/viewer/viewer.hpp>
 #include <kinetograph/tests/engine/vulkan/faults.hpp>
@@ -161,12 +161,12 @@ TEST_F(Viewing, BeforeTheFirstFrameThePictureSaysThatDecodingIsUnderWay) {
     profile::Recorder recorder;
     auto stage = Stage::create(options_, recorder);
     ASSERT_TRUE(stage) << stage.error().message;
-    Session session(source_, false, 1.0);
-    session.open("clip", host_now());
-    while (session.clip() == nullptr) ASSERT_TRUE(session.advance(host_now(), std::chrono::milliseconds(16)));
+    Player player(source_, false, 1.0);
+    player.open("clip", host_now());
+    while (player.clip() == nullptr) ASSERT_TRUE(player.advance(host_now(), std::chrono::milliseconds(16)));
     Stage::Picture picture;
     picture.interface = [&] {
-        draw_hud(session,
+        draw_hud(player,
                  {.width = 640, .height = 360, .fonts = (*stage)->fonts(), .now = host_now(), .lag = {}, .pixel = {}});
     };
     picture.read_back = true;
@@ -185,17 +185,17 @@ TEST_F(Viewing, MessagesAndHelpAreDrawnOverThePicture) {
     profile::Recorder recorder;
     auto stage = Stage::create(options_, recorder);
     ASSERT_TRUE(stage) << stage.error().message;
-    Session session(source_, false, 1.0);
-    session.open("clip", host_now());
-    while (session.frame() == nullptr) ASSERT_TRUE(session.advance(host_now(), std::chrono::milliseconds(16)));
-    session.toast("broken.safetensors: truncated", true, host_now());
-    session.handle(Action::Help, host_now());
+    Player player(source_, false, 1.0);
+    player.open("clip", host_now());
+    while (player.frame() == nullptr) ASSERT_TRUE(player.advance(host_now(), std::chrono::milliseconds(16)));
+    player.toast("broken.safetensors: truncated", true, host_now());
+    player.handle(Action::Help, host_now());
     Stage::Picture picture;
-    picture.subject.frame = session.frame();
+    picture.subject.frame = player.frame();
     const PixelValue pixel{{12, 34}, {200, 150, 90}};
     picture.interface = [&] {
         draw_hud(
-            session,
+            player,
             {.width = 640, .height = 360, .fonts = (*stage)->fonts(), .now = host_now(), .lag = {}, .pixel = pixel});
     };
     picture.read_back = true;
@@ -214,14 +214,14 @@ TEST_F(Viewing, ALossStandsOverThePictureForAsLongAsNothingIsOpenedAgain) {
     profile::Recorder recorder;
     auto stage = Stage::create(options_, recorder);
     ASSERT_TRUE(stage) << stage.error().message;
-    Session session(source_, false, 1.0);
-    session.open("clip", host_now());
-    while (!session.failure()) static_cast<void>(session.advance(host_now(), std::chrono::milliseconds(16)));
+    Player player(source_, false, 1.0);
+    player.open("clip", host_now());
+    while (!player.failure()) static_cast<void>(player.advance(host_now(), std::chrono::milliseconds(16)));
     const Nanoseconds later = host_now() + std::chrono::hours(1);
-    static_cast<void>(session.advance(later, std::chrono::milliseconds(16)));
+    static_cast<void>(player.advance(later, std::chrono::milliseconds(16)));
     Stage::Picture picture;
     picture.interface = [&] {
-        draw_hud(session,
+        draw_hud(player,
                  {.width = 640, .height = 360, .fonts = (*stage)->fonts(), .now = later, .lag = {}, .pixel = {}});
     };
     picture.read_back = true;

@@ -1,4 +1,4 @@
-// Session: a clip being decoded and played, and what the user did with it. Knows no GPU and no window.
+// Player: a clip being decoded and played, and what the user did with it. Knows no GPU and no window.
 #pragma once
 
 #include <kinetograph/samples/viewer/actions.hpp>
@@ -25,7 +25,7 @@ struct Failure {
     std::optional<std::filesystem::path> to_open_again{};  ///< the clip, if its device was lost with it
 };
 
-/// What the user asked for that the window or the renderer does; a session has access to neither.
+/// What the user asked for that the window or the renderer does; a player has access to neither.
 struct Wishes {
     bool quit = false;
     bool toggle_full_screen = false;
@@ -33,12 +33,12 @@ struct Wishes {
     bool screenshot = false;
 };
 
-class Session {
+class Player {
   public:
-    Session(ClipSource& source, bool loop, double speed);
-    Session(const Session&) = delete;
-    Session& operator=(const Session&) = delete;
-    ~Session();  ///< waits for what still loads or decodes, but not for generators
+    Player(ClipSource& source, bool loop, double speed);
+    Player(const Player&) = delete;
+    Player& operator=(const Player&) = delete;
+    ~Player();  ///< waits for what still loads or decodes, but not for generators
 
     /// Loads `latents` in the background; the current clip plays on until the new one is ready, and stays if loading
     /// fails.

@@ -1,5 +1,5 @@
 #include <kinetograph/engine/base/exceptions.hpp>
-#include <kinetograph/samples/viewer/session.hpp>
+#include <kinetograph/samples/viewer/player.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -13,14 +13,14 @@ constexpr double kSpeedStep = 1.1, kSlowest = 0.05, kFastest = 8.0;
 
 }  // namespace
 
-Session::Session(ClipSource& source, bool loop, double speed) : source_(source), loop_(loop), speed_(speed) {}
+Player::Player(ClipSource& source, bool loop, double speed) : source_(source), loop_(loop), speed_(speed) {}
 
-Session::~Session() {
+Player::~Player() {
     source_.cancel();
     if (loading_.valid()) loading_.wait();
 }
 
-void Session::open(std::filesystem::path latents, Nanoseconds now) {
+void Player::open(std::filesystem::path latents, Nanoseconds now) {
     waiting_since_ = now;
     next_ = std::move(latents);
     close_lost_device();
@@ -32,7 +32,7 @@ void Session::open(std::filesystem::path latents, Nanoseconds now) {
 
 /// Without `latents`: the source's next clip. First waits until retired clips are destroyed: a decoder measures its
 /// memory as the growth of what its device holds, so no other clip may free memory meanwhile.
-void Session::start_load(std::optional<std::filesystem::path> latents) {
+void Player::start_load(std::optional<std::filesystem::path> latents) {
     loading_ = std::async(std::launch::async, [this, wanted = std::move(latents), origin = origin_, loop = loop_,
                                                leaving = std::exchange(retired_, {})] {
         for (const auto& clip : leaving) clip.wait();
@@ -45,12 +45,12 @@ void Session::start_load(std::optional<std::filesystem::path> latents) {
 }
 
 /// Loads the source's next clip, if there may be one; not on a device that is lost.
-void Session::follow_on() {
+void Player::follow_on() {
     const bool is_lost = failure_ && failure_->to_open_again;
     if (!loading_.valid() && !is_lost && source_.more()) start_load(std::nullopt);
 }
 
-Result<void> Session::take_over_loaded(Nanoseconds now) {
+Result<void> Player::take_over_loaded(Nanoseconds now) {
     std::erase_if(retired_, [](auto& leaving) { return leaving.wait_for(Nanoseconds{}) == std::future_status::ready; });
     if (!loading_.valid() || loading_.wait_for(Nanoseconds{}) != std::future_status::ready) return {};
     Loaded loaded = loading_.get();
@@ -67,7 +67,7 @@ Result<void> Session::take_over_loaded(Nanoseconds now) {
     return taken;
 }
 
-Result<void> Session::take_over(Loaded loaded, Nanoseconds now) {
+Result<void> Player::take_over(Loaded loaded, Nanoseconds now) {
     if (!loaded.clip) {
         const Error& error = loaded.clip.error();
         if (error.code == ErrorCode::Cancelled) return {};  // in favour of a later request
@@ -92,7 +92,7 @@ Result<void> Session::take_over(Loaded loaded, Nanoseconds now) {
 }
 
 /// Destroying a clip waits for its decoder's current step, so another thread does it.
-void Session::retire_clip() {
+void Player::retire_clip() {
     earlier_ = counters();
     playback_.reset();
     if (!clip_) return;
@@ -100,19 +100,19 @@ void Session::retire_clip() {
     clip_.reset();
 }
 
-void Session::retire(std::unique_ptr<stream::FrameSource> stream) {
+void Player::retire(std::unique_ptr<stream::FrameSource> stream) {
     retired_.push_back(std::async(std::launch::async, [old = std::move(stream)]() mutable { old.reset(); }));
 }
 
 /// Closes the clip and what is left of its device, so that their memory can be used again.
-void Session::lose(const Error& error, std::filesystem::path latents) {
+void Player::lose(const Error& error, std::filesystem::path latents) {
     failure_ = Failure{error.message, std::move(latents)};
     device_is_lost_ = true;
     retire_clip();
     close_lost_device();
 }
 
-void Session::close_lost_device() {
+void Player::close_lost_device() {
     if (!device_is_lost_ || loading_.valid()) return;
     device_is_lost_ = false;
     auto leaving = std::exchange(retired_, {});
@@ -122,7 +122,7 @@ void Session::close_lost_device() {
     }));
 }
 
-void Session::leave_display(const Error& loss, Nanoseconds now) {
+void Player::leave_display(const Error& loss, Nanoseconds now) {
     std::filesystem::path latents = origin_;
     source_.cancel();
     if (loading_.valid()) latents = loading_.get().latents;
@@ -131,9 +131,9 @@ void Session::leave_display(const Error& loss, Nanoseconds now) {
     toast(loss.message, true, now);
 }
 
-void Session::enter_display(Nanoseconds now) { restart(now); }
+void Player::enter_display(Nanoseconds now) { restart(now); }
 
-Result<bool> Session::advance(Nanoseconds now, Nanoseconds refresh) {
+Result<bool> Player::advance(Nanoseconds now, Nanoseconds refresh) {
     std::erase_if(toasts_, [&](const Toast& toast) { return toast.until <= now; });
     KG_CHECK(take_over_loaded(now));
     if (!playback_) return false;
@@ -153,26 +153,26 @@ Result<bool> Session::advance(Nanoseconds now, Nanoseconds refresh) {
     return moved;
 }
 
-std::optional<Nanoseconds> Session::waiting_for_first_frame(Nanoseconds now) const {
+std::optional<Nanoseconds> Player::waiting_for_first_frame(Nanoseconds now) const {
     if (frame() != nullptr || (!clip_ && !loading())) return std::nullopt;
     return now - waiting_since_;
 }
 
-bool Session::ended() const { return has_shown_all() && !loading() && !source_.more(); }
+bool Player::ended() const { return has_shown_all() && !loading() && !source_.more(); }
 
-bool Session::has_shown_all() const {
+bool Player::has_shown_all() const {
     if (!clip_ || frame() == nullptr) return false;
     const stream::SourceStats stats = clip_->stream->stats();
     return stats.finished && stats.depth == 0 && playback_->at_newest();
 }
 
-stream::SourceStats Session::decoding() const {
+stream::SourceStats Player::decoding() const {
     if (!clip_) return {};
     clip_->stream->collect();
     return clip_->stream->stats();
 }
 
-PlaybackCounters Session::counters() const {
+PlaybackCounters Player::counters() const {
     PlaybackCounters sum = earlier_;
     if (!playback_) return sum;
     sum.shown += playback_->counters().shown;
@@ -181,12 +181,12 @@ PlaybackCounters Session::counters() const {
     return sum;
 }
 
-void Session::set_playing(bool playing) {
+void Player::set_playing(bool playing) {
     playing_ = playing;
     if (playback_) playback_->set_playing(playing);
 }
 
-void Session::change_speed(double speed, Nanoseconds now) {
+void Player::change_speed(double speed, Nanoseconds now) {
     // Nine steps down and nine up must end at 1 again, not at 0.9999.
     speed_ = std::clamp(std::abs(speed - 1.0) < 0.02 ? 1.0 : speed, kSlowest, kFastest);
     if (playback_) playback_->set_speed(speed_);
@@ -194,7 +194,7 @@ void Session::change_speed(double speed, Nanoseconds now) {
 }
 
 /// Live latents cannot be decoded again: playback moves to the newest frame, and the one on show stays until then.
-void Session::restart(Nanoseconds now) {
+void Player::restart(Nanoseconds now) {
     if (failure_ && failure_->to_open_again) return open(*failure_->to_open_again, now);
     if (!clip_) return;
     failure_.reset();
@@ -203,7 +203,7 @@ void Session::restart(Nanoseconds now) {
     set_playing(true);
 }
 
-Wishes Session::handle(Action action, Nanoseconds now) {
+Wishes Player::handle(Action action, Nanoseconds now) {
     switch (action) {
         case Action::PlayPause:
             if (ended() && !playing_)
@@ -260,7 +260,7 @@ Wishes Session::handle(Action action, Nanoseconds now) {
     return {};
 }
 
-void Session::toast(std::string text, bool is_error, Nanoseconds now) {
+void Player::toast(std::string text, bool is_error, Nanoseconds now) {
     std::erase_if(toasts_, [&](const Toast& toast) { return !toast.is_error || toast.text == text; });
     toasts_.push_back({std::move(text), is_error, now + (is_error ? kErrorTime : kNoteTime)});
 }
