@@ -1,7 +1,7 @@
 // Family: everything specific to one kind of VAE. Each is one source of this folder, which the build picks up.
 #pragma once
 
-#include <kinetograph/compute/nn/network.hpp>
+#include <kinetograph/compute/nn/byte_layers.hpp>
 
 #include <optional>
 #include <string>
@@ -77,7 +77,8 @@ struct Family {
     /// value. Null: the family does not come as a folder with a config.json.
     std::vector<std::pair<std::string, std::string>> (*config)(const Widths& widths) = nullptr;
     nn::Network (*decoder)(const Widths& widths) = nullptr;
-    nn::Network (*encoder)(const Widths& widths) = nullptr;              ///< pictures to latents; null: not built
+    nn::Network (*encoder)(const Widths& widths) = nullptr;  ///< pictures to latents; null: not built
+    std::vector<nn::ByteRecipe> bytes{};  ///< of `decoder`, the default first; empty: none is known to keep the picture
     std::string (*diffusers_name)(std::string_view original) = nullptr;  ///< of a parameter of `decoder`
 };
 

@@ -21,6 +21,7 @@ Family qwen_image() {
             .statistics = wan::statistics(),
             .config = wan::config,
             .decoder = wan::decoder,
+            .bytes = wan::byte_recipes(),
             .diffusers_name = wan::diffusers_name};
 }
 
