@@ -18,7 +18,8 @@ std::string_view to_string(Precision precision);
 
 struct ModelOptions {
     Precision precision = Precision::Bf16;
-    conv::Sums sums = conv::Sums::Exact;
+    conv::Sums sums = conv::Sums::Exact;       ///< Int8: with Bf16, of families that have a recipe
+    std::vector<nn::ByteLayer> byte_layers{};  ///< of Int8; empty: the checkpoint's calibration
     /// A method of convolution to take wherever it is open, even if another ranks higher. Empty: none.
     std::string preferred_backend{};
     LatentScale latents = LatentScale::Auto;  ///< Raw: nothing is applied to what the decoder is given
@@ -44,8 +45,11 @@ std::vector<StepKind> kinds_of_steps(const NetworkDesc& network, const StackSize
 class Model {
   public:
     /// Packs nothing yet: the first plan_to_fit() or plan() does. The checkpoint stays with the model, for sizes that
-    /// want other packings. `device` outlives the model. Errors: Unsupported (precision, architecture), InvalidArgument
-    /// (statistics of latents that are too large for the precision).
+    /// want other packings. `device` outlives the model. With Sums::Int8 the checkpoint's calibration is taken; if it
+    /// has none, the default recipe is calibrated on synthetic latents, and the device's log says so. Errors:
+    /// Unsupported (precision, architecture; Int8: the family has no recipe, the device no such convolutions),
+    /// InvalidArgument (statistics of latents that are too large for the precision; Int8 in another than Bf16), those
+    /// of read_calibration() and calibrate().
     static Result<std::shared_ptr<Model>> create(accel::Device& device, const Checkpoint& checkpoint,
                                                  const ModelOptions& options = {});
     /// The same for a network without a checkpoint's conventions; `load` gives its parameters, `name` is for messages.
@@ -95,7 +99,7 @@ class Model {
         : device_(device),
           name_(std::move(name)),
           network_(std::move(network)),
-          parameters_(device, std::move(load), network_.sums, network_.preferred_backend) {}
+          parameters_(device, std::move(load), network_.sums, network_.preferred_backend, network_.bytes) {}
     template <class Upload>
     auto counting_device_bytes(const Upload& upload) KG_REQUIRES(mutex_);
     Result<const StepPlans*> compiled(const StackSize& size, const CallLimits& limits) KG_REQUIRES(mutex_);
