@@ -19,7 +19,7 @@ namespace {
 using Words = std::vector<std::string>;
 
 /// Valid command lines.
-const std::array<Words, 13> kGood{
+const std::array<Words, 14> kGood{
     Words{"decode", "a.safetensors", "--weights", "w", "-o", "b.mp4", "--lane", "cpu", "--json", "s.json", "--stats",
           "l.jsonl"},
     Words{"decode", "a.safetensors", "--weights", "synthetic:wan2.1,dim=2", "-o", "-", "--no-clamp"},
@@ -29,6 +29,7 @@ const std::array<Words, 13> kGood{
     Words{"info"},
     Words{"trace", "t.json", "u.json", "--csv", "c.csv", "--top", "9"},
     Words{"weights", "w.safetensors", "--json", "-"},
+    Words{"calibrate", "--weights", "w", "--latents", "a.safetensors", "b.safetensors", "-o", "w8.safetensors"},
     Words{"conv", "--input", "1,3,8,8,16", "--filter", "16,3,3,3", "--pad", "0,0,1,1,1,1", "--dtype", "fp32"},
     Words{"graph", "--weights", "w", "--size", "512x288", "--step", "first", "--dot", "-o", "p.dot"},
     Words{"bench", "decode", "--weights", "w", "--steps", "3", "--rounds", "2", "--no-passes"},
