@@ -2,7 +2,7 @@
 #pragma once
 
 #include <kinetograph/compute/families/latent_statistics.hpp>
-#include <kinetograph/compute/nn/network.hpp>
+#include <kinetograph/compute/nn/byte_layers.hpp>
 
 #include <optional>
 #include <string>
@@ -73,7 +73,8 @@ struct Family {
     /// value. Null: the family does not come as a folder with a config.json.
     std::vector<std::pair<std::string, std::string>> (*config)(const Widths& widths) = nullptr;
     nn::Network (*decoder)(const Widths& widths) = nullptr;
-    nn::Network (*encoder)(const Widths& widths) = nullptr;              ///< pictures to latents; null: not built
+    nn::Network (*encoder)(const Widths& widths) = nullptr;  ///< pictures to latents; null: not built
+    std::vector<nn::ByteRecipe> bytes{};  ///< of `decoder`, the default first; empty: none is known to keep the picture
     std::string (*diffusers_name)(std::string_view original) = nullptr;  ///< of a parameter of `decoder`
 };
 

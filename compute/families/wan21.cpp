@@ -113,6 +113,20 @@ nn::Network decoder(const Widths& widths) {
     return network;
 }
 
+std::vector<nn::ByteRecipe> byte_recipes() {
+    using Folding = nn::ByteRecipe::Folding;
+    const auto blocks = [](int first) {
+        std::vector<std::string> layers;
+        for (int block = first; block < 15; ++block)
+            layers.push_back(fmt::format("decoder.upsamples.{}.residual.", block));
+        return layers;
+    };
+    return {{"half-folded", blocks(4), Folding::Half},
+            {"one-step", blocks(4), Folding::None},
+            {"two-stages", blocks(8), Folding::Half},
+            {"last-stage", blocks(12), Folding::Half}};
+}
+
 std::vector<std::pair<std::string, std::string>> config(const Widths& widths) {
     return {{"base_dim", std::to_string(widths.dim)},
             {"z_dim", std::to_string(widths.z_dim)},
@@ -196,6 +210,7 @@ Family wan21() {
             .statistics = wan::statistics(),
             .config = wan::config,
             .decoder = wan::decoder,
+            .bytes = wan::byte_recipes(),
             .diffusers_name = wan::diffusers_name};
 }
 

@@ -37,6 +37,10 @@ nn::Value upsample_time(nn::Network& network, nn::Value x, const std::string& ke
 /// Source: wan/modules/vae.py, Wan-Video/Wan2.1.
 nn::Network decoder(const Widths& widths);
 
+/// Family::bytes of that decoder: the 18 layers of its residual blocks after the first doubling, of the last two stages
+/// 12, of the last one 6. Quality: docs/eight-bits.md.
+std::vector<nn::ByteRecipe> byte_recipes();
+
 /// Family::config of Wan 2.1 and its relatives.
 std::vector<std::pair<std::string, std::string>> config(const Widths& widths);
 

@@ -298,6 +298,10 @@ conv::ConvProblem conv_problem(const ConvPass& pass, const Extent& input, std::s
     problem.input = problem.weight = stored[pass.input];
     problem.output = stored[pass.output];
     problem.normed = stored[pass.norm ? pass.norm->output : pass.output];
+    if (problem.multiplies_integers()) {
+        problem.weight = Element::I8;
+        problem.channel_scales = true;
+    }
     problem.activation = pass.activation;
     problem.negative_slope = pass.negative_slope;
     problem.bias = conv.bias || conv.shift != 0;

@@ -93,8 +93,8 @@ const primitive::Conv* input_map(const Network& network);
 /// The network's input after that limit or map, as a step stores it.
 Value stored_input(const Network& network);
 
-/// The convolution of the pass on `input`, before a time shuffle, without residual and norm. Frames kept from the step
-/// before count as input. `stored`: storages() of the network. A filter is stored as the input.
+/// The convolution of the pass on `input` (kept frames included), before a time shuffle, without residual and norm.
+/// `stored`: storages() of the network, with U8 for ByteLayers. A filter is stored as the input, that of U8 as I8.
 conv::ConvProblem conv_problem(const ConvPass& pass, const Extent& input, std::span<const conv::Storage> stored);
 
 }  // namespace kinetograph::nn

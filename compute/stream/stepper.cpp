@@ -104,7 +104,7 @@ Result<void> Stepper::declare(StepGraph& step, const LatentFrame& latent, vae::T
                              .domain = output_->domain(),
                              .places = step.places,
                              .not_finite = step.not_finite,
-                             .trace = trace},
+                             .traces = trace == nullptr ? std::span<vae::TraceRequest>() : std::span(trace, 1)},
                             latent.count));
     return {};
 }

@@ -304,6 +304,7 @@ const std::string& Checkpoint::name() const { return state_->name; }
 const families::Family& Checkpoint::family() const { return *state_->scheme.family; }
 KeyNaming Checkpoint::naming() const { return state_->scheme.naming; }
 bool Checkpoint::synthetic() const { return !state_->file; }
+const formats::TensorSource* Checkpoint::file() const { return state_->file ? &*state_->file : nullptr; }
 const families::Widths& Checkpoint::widths() const { return state_->widths; }
 std::uint64_t Checkpoint::parameters() const { return state_->parameters; }
 std::uint64_t Checkpoint::content_hash() const { return state_->content_hash; }

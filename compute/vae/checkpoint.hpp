@@ -34,6 +34,7 @@ class Checkpoint {
     const families::Family& family() const;
     KeyNaming naming() const;
     bool synthetic() const;
+    const formats::TensorSource* file() const;  ///< with all of its tensors and metadata; null of a synthetic one
     std::int64_t dim() const { return widths().dim; }      ///< 96 for the published Wan 2.1 decoder
     std::int64_t z_dim() const { return widths().z_dim; }  ///< latent channels, 16 there
     const families::Widths& widths() const;

@@ -70,7 +70,8 @@ Result<void> Clip::reset(accel::Stream& stream) {
     ended_.reset();
     next_latent_ = next_frame_ = 0;
     static_cast<void>(stream.synchronize());  // an error of the abandoned clip was reported by its step
-    for (const auto& [key, kept] : kept_) stream.fill(kept->data(), std::byte{0}, kept->bytes());
+    for (const auto& [key, kept] : kept_)
+        stream.fill(kept->data(), fill_of_kept(model_->network(), key), kept->bytes());
     return stream.synchronize();
 }
 

@@ -1,6 +1,7 @@
 #include <kinetograph/compute/vae/conv_parameters.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 
 namespace kinetograph::vae {
@@ -103,6 +104,21 @@ conv::HostParameters load_parameters(const Conv& conv, OutputChannels channels, 
             .bias = has_bias ? std::vector<float>{bias.begin() + first, bias.begin() + end} : std::vector<float>{},
             .gamma = norm_key.empty() ? std::vector<float>{} : load(norm_key + ".gamma"),
             .scales = {}};
+}
+
+conv::HostParameters in_bytes(conv::HostParameters parameters, std::span<const nn::ByteLayer> layers,
+                              const std::string& key, const std::string& norm_key) {
+    for (const nn::ByteLayer& layer : layers) {
+        if (layer.norm == norm_key) parameters.folds = layer.folds;
+        if (layer.conv != key) continue;
+        const std::size_t row = parameters.filter.size() / layer.steps.size(), taps = row / layer.folds.size();
+        for (std::size_t i = 0; i < parameters.filter.size(); ++i) {
+            const float value = parameters.filter[i] / layer.folds[i % row / taps];
+            parameters.filter[i] = std::clamp(std::nearbyint(value / layer.steps[i / row]), -127.0F, 127.0F);
+        }
+        parameters.scales = layer.steps;
+    }
+    return parameters;
 }
 
 }  // namespace kinetograph::vae

@@ -2,9 +2,10 @@
 #pragma once
 
 #include <kinetograph/compute/conv/weights.hpp>
-#include <kinetograph/compute/nn/network.hpp>
+#include <kinetograph/compute/nn/byte_layers.hpp>
 
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -31,5 +32,10 @@ std::vector<float> pixel_map(const std::vector<float>& scale, const std::vector<
 /// projected. Products are summed in float32. `norm_key`.gamma too, if there is such a key.
 conv::HostParameters load_parameters(const nn::primitive::Conv& conv, OutputChannels channels,
                                      const std::string& norm_key, const LoadTensor& load);
+
+/// The parameters of a convolution `key`, quantised if one of `layers` is its; with the folds of its norm if one of
+/// them reads that.
+conv::HostParameters in_bytes(conv::HostParameters parameters, std::span<const nn::ByteLayer> layers,
+                              const std::string& key, const std::string& norm_key);
 
 }  // namespace kinetograph::vae

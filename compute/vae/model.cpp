@@ -1,5 +1,6 @@
 #include <kinetograph/compute/conv/dispatch.hpp>
 #include <kinetograph/compute/conv/known_devices.hpp>
+#include <kinetograph/compute/vae/calibration.hpp>
 #include <kinetograph/compute/vae/model.hpp>
 
 #include <algorithm>
@@ -78,6 +79,36 @@ Result<void> check_statistics(const std::vector<float>& std, const std::vector<f
     return {};
 }
 
+/// Errors: InvalidArgument, Unsupported.
+Result<void> check_int8(const accel::Device& device, Precision precision) {
+    if (precision != Precision::Bf16)
+        return fail(ErrorCode::InvalidArgument, "sums int8 go with precision bf16, not {}", to_string(precision));
+    conv::ConvProblem layer;
+    layer.d = 4;
+    layer.h = layer.w = 8;
+    layer.c_in = 32;
+    layer.filter = {32, 3, 3, 3};
+    layer.input = {Element::U8, 1, 1};
+    layer.weight = Element::I8;
+    if (conv::explain(device.info(), layer, conv::Sums::Int8).front().open) return {};
+    return fail(ErrorCode::Unsupported, "sums int8: the {} lane has no convolutions of 8-bit integers for {}",
+                device.info().kind, device.info().name);
+}
+
+/// Of the checkpoint's calibration, or of one on synthetic latents.
+Result<std::vector<nn::ByteLayer>> byte_layers_of(accel::Device& device, const Checkpoint& checkpoint) {
+    KG_TRY(auto stored, read_calibration(checkpoint));
+    if (stored) return std::move(stored->layers);
+    KG_TRY(const auto* recipe, find_byte_recipe(checkpoint.family(), ""));
+    device.log().warn(
+        "{}: it has no calibration for sums int8: they are calibrated on synthetic latents; "
+        "`kinetograph calibrate` makes one from clips",
+        checkpoint.name());
+    const Latents clip = synthetic_clip(checkpoint);
+    KG_TRY(auto made, calibrate(device, checkpoint, *recipe, std::span(&clip, 1)));
+    return std::move(made.layers);
+}
+
 }  // namespace
 
 std::vector<StepKind> kinds_of_steps(const NetworkDesc& network, const StackSize& size) {
@@ -114,6 +145,13 @@ Result<std::shared_ptr<Model>> Model::create(accel::Device& device, const Checkp
         network.scale = checkpoint.latents_std();
         network.shift = checkpoint.latents_mean();
         KG_CHECK_IN(checkpoint.name(), check_statistics(network.scale, network.shift, dtype));
+    }
+    if (options.sums == conv::Sums::Int8) {
+        KG_CHECK(check_int8(device, options.precision));
+        network.bytes = options.byte_layers;
+        if (network.bytes.empty()) {
+            KG_TRY(network.bytes, byte_layers_of(device, checkpoint));
+        }
     }
     return create(device, checkpoint.name(), std::move(network),
                   [checkpoint](const std::string& name) { return checkpoint.load(name).value(); });

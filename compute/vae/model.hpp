@@ -32,8 +32,11 @@ std::vector<StepKind> kinds_of_steps(const NetworkDesc& network, const StackSize
 class Model {
   public:
     /// Packs nothing yet: the first plan_to_fit() or plan() does. The checkpoint stays with the model, for sizes that
-    /// want other packings. `device` outlives the model. Errors: Unsupported (precision, architecture), InvalidArgument
-    /// (statistics of latents that are too large for the precision).
+    /// want other packings. `device` outlives the model. With Sums::Int8 the checkpoint's calibration is taken; if it
+    /// has none, the default recipe is calibrated on synthetic latents, and the device's log says so. Errors:
+    /// Unsupported (precision, architecture; Int8: the family has no recipe, the device no such convolutions),
+    /// InvalidArgument (statistics of latents that are too large for the precision; Int8 in another than Bf16), those
+    /// of read_calibration() and calibrate().
     static Result<std::shared_ptr<Model>> create(accel::Device& device, const Checkpoint& checkpoint,
                                                  const ModelOptions& options = {});
     /// The same for a network without a checkpoint's conventions; `load` gives its parameters, `name` is for messages.
@@ -83,7 +86,7 @@ class Model {
         : device_(device),
           name_(std::move(name)),
           network_(std::move(network)),
-          parameters_(device, std::move(load), network_.sums, network_.preferred_backend) {}
+          parameters_(device, std::move(load), network_.sums, network_.preferred_backend, network_.bytes) {}
     template <class Upload>
     auto counting_device_bytes(const Upload& upload) KG_REQUIRES(mutex_);
     Result<const StepPlans*> compiled(const StackSize& size, const CallLimits& limits) KG_REQUIRES(mutex_);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <kinetograph/compute/conv/sums.hpp>
+#include <kinetograph/compute/nn/byte_layers.hpp>
 #include <kinetograph/compute/vae/latents.hpp>
 
 #include <string>
@@ -20,7 +21,8 @@ std::string_view to_string(Precision precision);
 
 struct ModelOptions {
     Precision precision = Precision::Bf16;
-    conv::Sums sums = conv::Sums::Exact;
+    conv::Sums sums = conv::Sums::Exact;       ///< Int8: with Bf16, of families that have a recipe
+    std::vector<nn::ByteLayer> byte_layers{};  ///< of Int8; empty: the checkpoint's calibration
     /// A method of convolution to take wherever it is open, even if another ranks higher. Empty: none.
     std::string preferred_backend{};
     LatentScale latents = LatentScale::Auto;  ///< Raw: nothing is applied to what the decoder is given

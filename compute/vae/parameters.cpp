@@ -17,8 +17,9 @@ Result<const conv::Convolution*> Parameters::convolution(const nn::primitive::Co
         return entry.second.channels == channels && entry.second.norm_key == norm_key;
     });
     if (layer == last) {
-        auto weights = std::make_unique<conv::Weights>(
-            [this, conv, channels, norm_key] { return load_parameters(conv, channels, norm_key, load_); });
+        auto weights = std::make_unique<conv::Weights>([this, conv, channels, norm_key] {
+            return in_bytes(load_parameters(conv, channels, norm_key, load_), bytes_, conv.key, norm_key);
+        });
         layer = layers_.emplace(key, Layer{channels, norm_key, std::move(weights), {}});
     }
     auto& convolutions = layer->second.convolutions;

@@ -17,9 +17,14 @@ namespace kinetograph::vae {
 class Parameters {
   public:
     /// `load` is called whenever a tensor is packed; `device` outlives the object. `sums` and `preferred` are
-    /// ConvOptions'.
-    Parameters(accel::Device& device, LoadTensor load, conv::Sums sums, std::string preferred)
-        : device_(device), load_(std::move(load)), sums_(sums), preferred_(std::move(preferred)) {}
+    /// ConvOptions'; convolutions of `bytes` are quantised as they say.
+    Parameters(accel::Device& device, LoadTensor load, conv::Sums sums, std::string preferred,
+               std::vector<nn::ByteLayer> bytes = {})
+        : device_(device),
+          load_(std::move(load)),
+          sums_(sums),
+          preferred_(std::move(preferred)),
+          bytes_(std::move(bytes)) {}
 
     /// The convolution `problem` with the parameters of `conv`, and `norm_key`.gamma where the problem has a norm;
     /// to be enqueued after pack(). `whole` is the problem itself, or the one that it computes some rows of
@@ -63,6 +68,7 @@ class Parameters {
     LoadTensor load_;
     conv::Sums sums_;
     std::string preferred_;
+    std::vector<nn::ByteLayer> bytes_;
     std::multimap<std::string, Layer> layers_;
     std::vector<std::pair<conv::ConvProblem, std::string_view>> methods_;
     std::map<std::string, std::unique_ptr<accel::Memory>> constants_;

@@ -15,7 +15,7 @@ using graph::Access;
 class StepDeclaration {
   public:
     StepDeclaration(graph::FrameGraph& frame, const NetworkDesc& network, const StepList& list, const StackSize& size,
-                    const StepResources& resources, TraceRequest* trace)
+                    const StepResources& resources, std::span<TraceRequest> traces)
         : frame_(frame),
           network_(network),
           list_(list),
@@ -23,7 +23,7 @@ class StepDeclaration {
           placement_(resources.placement),
           operators_(resources.operators),
           find_kept_(resources.find_kept),
-          trace_(trace),
+          traces_(traces),
           extents_(list.extents),
           tensors_(extents_.size()),
           tails_(extents_.size()),
@@ -46,7 +46,7 @@ class StepDeclaration {
     }
 
   private:
-    bool in_parts() const { return trace_ == nullptr && !network_.one_step; }
+    bool in_parts() const { return traces_.empty() && !network_.one_step; }
 
     /// Declares the passes from `begin` on and before `end`.
     void declare(std::size_t begin, std::size_t end, bool in_parts) {
@@ -420,18 +420,19 @@ class StepDeclaration {
     /// From here on passes that read `value` find it in `tensor`.
     void made(nn::Value value, const Tensor& tensor) {
         tensors_[value] = tensor;
-        for (const auto& [which, module] : network_.network.modules()) {
-            if (which != value || trace_ == nullptr || trace_->module != module || error_) continue;
-            auto traced = write_trace(context(), made_rows(tensor), place_of(tensor), list_.extents[value], *trace_);
-            if (!traced) note(std::move(traced.error()), "");
-        }
+        for (const auto& [which, module] : network_.network.modules())
+            for (TraceRequest& trace : traces_) {
+                if (which != value || trace.module != module || error_) continue;
+                auto traced = write_trace(context(), made_rows(tensor), place_of(tensor), list_.extents[value], trace);
+                if (!traced) note(std::move(traced.error()), "");
+            }
     }
 
     /// Memory for the last frames that the convolution `key` has seen, kept from one step to the next.
     graph::Buffer import_kept(const std::string& key, std::int64_t history, const Tensor& x) {
         const std::uint64_t bytes = static_cast<std::uint64_t>(history) * x.frame_bytes();
         return frame_.import_buffer(key + ".kept", {bytes, 256, placement_.memory},
-                                    find_kept_(network_.one_step ? "" : key, bytes));
+                                    find_kept_(network_.one_step && x.stored.zero == 0 ? "" : key, bytes));
     }
 
     /// Runs after the convolution: the newest frames of `x` replace the kept frames, which it has read.
@@ -505,7 +506,7 @@ class StepDeclaration {
     const Placement placement_;
     const nn::Operators& operators_;
     const FindKept& find_kept_;
-    TraceRequest* trace_;
+    std::span<TraceRequest> traces_;
     std::vector<nn::Extent> extents_;  ///< [nn::Value], of the band that is being declared
     std::vector<Tensor> tensors_;      ///< [nn::Value], of those that were made so far; heads of those made in parts
     std::vector<Tensor> tails_;        ///< [nn::Value], of those made in parts
@@ -529,6 +530,12 @@ nn::Extent output_shape(const NetworkDesc& network, const StackSize& size, StepK
         .back();
 }
 
+std::byte fill_of_kept(const NetworkDesc& network, const std::string& key) {
+    for (const nn::ByteLayer& layer : network.bytes)
+        if (layer.owns(key)) return static_cast<std::byte>(layer.input.zero);
+    return {};
+}
+
 std::uint64_t input_bytes(const NetworkDesc& network, const StackSize& size, std::int64_t frames, tensor::DType dtype) {
     return static_cast<std::uint64_t>(frames * network.network.input_channels() * size.height * size.width) *
            tensor::bytes_per_element(dtype);
@@ -541,7 +548,7 @@ Result<std::vector<graph::Buffer>> declare_step(graph::FrameGraph& frame, const 
         return resources.placement.parameters->method_of(problem);
     };
     KG_TRY(const StepList list, list_step(network, {size.height, size.width}, kind, method_of));
-    return StepDeclaration(frame, network, list, size, resources, output.trace).run(input, output);
+    return StepDeclaration(frame, network, list, size, resources, output.traces).run(input, output);
 }
 
 }  // namespace kinetograph::vae

@@ -1,6 +1,7 @@
 // Declares one decoding step of a network into a frame graph: which passes run, on what memory, under what names.
 #pragma once
 
+#include <kinetograph/compute/nn/byte_layers.hpp>
 #include <kinetograph/compute/nn/operators.hpp>
 #include <kinetograph/compute/vae/bands.hpp>
 #include <kinetograph/compute/vae/parameters.hpp>
@@ -24,6 +25,7 @@ struct NetworkDesc {
     bool one_step = false;                      ///< a clip is one step: nothing is kept for another
     tensor::DType dtype = tensor::DType::BF16;  ///< of values and filters, where the network says nothing else
     conv::Sums sums = conv::Sums::Exact;        ///< of convolutions
+    std::vector<nn::ByteLayer> bytes{};         ///< values that are stored as U8, and their readers
     std::string preferred_backend{};            ///< of convolutions (ConvOptions::preferred); empty: none
     bool clamp = false;                         ///< pictures limited to [-1, 1]
     std::vector<float> scale{}, shift{};        ///< latents * scale + shift per channel; empty: as they are
@@ -42,7 +44,7 @@ struct StepOutput {
     graph::MemoryDomain domain = graph::MemoryDomain::Accelerator;  ///< of transients; Shared: Vulkan reaches it too
     std::span<const graph::Buffer> places{};  ///< imports that are written, one a frame; none: transients of the graph
     graph::Buffer not_finite{};  ///< 4 bytes that become 1 if a value is infinite or NaN; none: not checked
-    TraceRequest* trace = nullptr;
+    std::span<TraceRequest> traces{};
 };
 
 /// What comes out of a step.
@@ -51,10 +53,13 @@ nn::Extent output_shape(const NetworkDesc& network, const StackSize& size, StepK
 std::uint64_t input_bytes(const NetworkDesc& network, const StackSize& size, std::int64_t frames,
                           tensor::DType dtype = tensor::DType::F32);
 
+/// What the memory of FindKept's `key` is filled with before a clip: the element that stands for 0.
+std::byte fill_of_kept(const NetworkDesc& network, const std::string& key);
+
 /// Returns the memory in which the causal convolution `key` keeps frames from step to step: `bytes` for the last frames
-/// that it has seen, oldest first, zeros at first. Called once for every such convolution of a step; with an empty key
-/// for zeros that several convolutions read and none writes. The key of a band's convolution ends in ".band" and its
-/// number.
+/// that it has seen, oldest first, fill_of_kept() at first. Called once for every such convolution of a step; with an
+/// empty key for zeros that several convolutions read and none writes. The key of a band's convolution ends in ".band"
+/// and its number.
 using FindKept = std::function<graph::Physical(const std::string& key, std::uint64_t bytes)>;
 
 /// What the passes of a step are made of; all of it outlives the graph.

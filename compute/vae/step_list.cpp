@@ -72,6 +72,7 @@ Result<StepList> list_step(const NetworkDesc& network, LatentSize size, StepKind
                   .stored = nn::storages(network.network, network.dtype),
                   .one_step = network.one_step};
     KG_TRY(list.passes, nn::fuse(network.network, {.first_step = kind.first}));
+    for (const nn::ByteLayer& layer : network.bytes) list.stored[layer.value] = layer.input;
     if (network.one_step) return list;
     // The same convolution in every kind of step, because a step reads the sums that the step before has kept.
     const auto later = extents(nn::rates(network.network).time.in, false);

@@ -15,6 +15,7 @@ OK, TIMEOUT, END = 0, 1, 2
 UNSUPPORTED, BUSY = -4, -10
 FOREVER = 2**64 - 1
 PRECISIONS = {"bf16": 0, "fp16": 1, "fp32": 2}
+SUMS = {"exact": 0, "fast": 1, "int8": 2}
 HOST, DEVICE = 0, 1
 RGBA8, RGB32F, RGB16F = 0, 1, 5
 FLOAT32, FLOAT16, BFLOAT16 = 0, 1, 2

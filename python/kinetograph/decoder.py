@@ -25,6 +25,8 @@ class Decoder:
     weights    a path, "synthetic:wan2.1,dim=8", or the bytes of a checkpoint of one file
     device     "auto", "cpu", "cuda", "hip:1", "cuda:GPU-...", or torch's; auto is a GPU that can decode, else the CPU
     precision  "bf16", "fp16" or "fp32"
+    sums       how convolutions add: "exact"; "fast", which also allows Winograd's; "int8", where most multiply 8-bit
+               integers: docs/eight-bits.md
     normalized whether latents are as a diffusion model makes them (True) or as the decoder takes them, z * std + mean
                (False); None: normalised, but a file that says that it is raw is read as raw
     family     which family's decoder it is, "lighttaew2.1"; None: by its tensors, class, name and widths
@@ -38,9 +40,11 @@ class Decoder:
     def __init__(self, weights: str | os.PathLike[str] | bytes, *, device: Any = "auto", precision: str = "bf16",
                  normalized: bool | None = None, clamp: bool = True, memory_budget: int = 0,
                  timeout: float | None = None, family: str | None = None,
-                 statistics: str | os.PathLike[str] | None = None) -> None:
+                 statistics: str | os.PathLike[str] | None = None, sums: str = "exact") -> None:
         if precision not in _library.PRECISIONS:
             raise InvalidArgument(f"precision {precision}: there are {', '.join(_library.PRECISIONS)}")
+        if sums not in _library.SUMS:
+            raise InvalidArgument(f"sums {sums}: there are {', '.join(_library.SUMS)}")
         if not isinstance(memory_budget, int) or not 0 <= memory_budget < 1 << 64:
             raise InvalidArgument(f"memory_budget is a number of bytes, 0 for what the device has, and not "
                                   f"{memory_budget!r}")
@@ -48,9 +52,9 @@ class Decoder:
         made = c_void_p()
         with Deadline(timeout).stop() as stop:
             source = _weights(weights, stop, family, statistics)
-            desc = _library.ModelDesc(precision=_library.PRECISIONS[precision], latent_scale=_SCALES[normalized],
-                                      unclamped=0 if clamp else 1, device=name, memory_budget=memory_budget,
-                                      stop=stop)
+            desc = _library.ModelDesc(precision=_library.PRECISIONS[precision], sums=_library.SUMS[sums],
+                                      latent_scale=_SCALES[normalized], unclamped=0 if clamp else 1, device=name,
+                                      memory_budget=memory_budget, stop=stop)
             check(library.kg_model_create(source.value, byref(desc), byref(made)))
         self._model: Handle | None = Handle(library.kg_model_destroy, made, source)
         self._statistics = _statistics(source)

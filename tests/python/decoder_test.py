@@ -151,6 +151,8 @@ def test_statistics_and_family_are_chosen_or_refused():
     ({"timeout": "1"}, kg.InvalidArgument, "a timeout is a number of seconds"),
     ({"timeout": float("nan")}, kg.InvalidArgument, "not nan"),
     ({"precision": "int4"}, kg.InvalidArgument, "precision int4"),
+    ({"sums": "int4"}, kg.InvalidArgument, "sums int4"),
+    ({"sums": "int8", "precision": "fp32"}, kg.InvalidArgument, "sums int8 go with precision bf16, not fp32"),
     ({"memory_budget": 4096}, kg.OutOfMemory, "more than the budget of 4096 bytes"),
 ])
 def test_a_decoder_that_cannot_be_says_why(arguments, error, sentence):

@@ -41,6 +41,8 @@ def test_functions_and_numbers_are_those_of_the_c_interface():
     assert {f"KG_PRECISION_{name.upper()}": value for name, value in _library.PRECISIONS.items()} == {
         name: value for name, value in values.items()
         if name.startswith("KG_PRECISION_") and name != "KG_PRECISION_FP8"}  # no lane decodes in that one
+    assert {f"KG_SUMS_{name.upper()}": value for name, value in _library.SUMS.items()} == {
+        name: value for name, value in values.items() if name.startswith("KG_SUMS_")}
     assert {f"KG_LAYOUT_{name}": value for name, value in _library.LAYOUTS.items()} == {
         name: value for name, value in values.items() if name.startswith("KG_LAYOUT_")}
     assert sorted(_library._EXCEPTIONS) == sorted(value for name, value in values.items()

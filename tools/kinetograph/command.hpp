@@ -17,6 +17,7 @@ void add_decode(CLI::App& app, Action& action);
 void add_info(CLI::App& app, Action& action);
 void add_families(CLI::App& app, Action& action);
 void add_weights(CLI::App& app, Action& action);
+void add_calibrate(CLI::App& app, Action& action);
 void add_conv(CLI::App& app, Action& action);
 void add_graph(CLI::App& app, Action& action);
 void add_trace(CLI::App& app, Action& action);

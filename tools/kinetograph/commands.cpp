@@ -12,6 +12,7 @@ void add_commands(CLI::App& app, Action& action, const std::string& command_line
     add_info(app, action);
     add_families(app, action);
     add_weights(app, action);
+    add_calibrate(app, action);
     add_conv(app, action);
     add_graph(app, action);
     add_trace(app, action);

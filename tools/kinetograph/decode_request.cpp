@@ -17,7 +17,8 @@
 namespace kinetograph::cli {
 namespace {
 
-const std::map<std::string, conv::Sums> kSums{{"exact", conv::Sums::Exact}, {"fast", conv::Sums::Fast}};
+const std::map<std::string, conv::Sums> kSums{
+    {"exact", conv::Sums::Exact}, {"fast", conv::Sums::Fast}, {"int8", conv::Sums::Int8}};
 const std::map<std::string, vae::Precision> kPrecisions{
     {"fp32", vae::Precision::Fp32}, {"bf16", vae::Precision::Bf16}, {"fp16", vae::Precision::Fp16}};
 const std::map<std::string, vae::LatentScale> kScales{
@@ -59,9 +60,10 @@ CLI::Option* add_precision_option(CLI::App& command, vae::Precision& precision) 
 }
 
 CLI::Option* add_sums_option(CLI::App& command, conv::Sums& sums) {
-    return add_choice(
-        command, "--sums", sums, kSums,
-        "How convolutions add: exact (default), or fast, which also allows Winograd's; its error is a quarter larger");
+    return add_choice(command, "--sums", sums, kSums,
+                      "How convolutions add: exact (default); fast, which also allows Winograd's, whose error is a "
+                      "quarter larger; or "
+                      "int8, where most multiply 8-bit integers");
 }
 
 void add_latent_frames_option(CLI::App& command, std::int64_t& latent_frames) {
@@ -151,7 +153,11 @@ Result<vae::Latents> open_latents(const std::string& path, const DecodeRequest& 
     return latents;
 }
 
-std::string_view to_string(conv::Sums sums) { return sums == conv::Sums::Exact ? "exact" : "fast"; }
+std::string_view to_string(conv::Sums sums) {
+    for (const auto& [word, value] : kSums)
+        if (value == sums) return word;
+    return "?";
+}
 
 std::uint64_t device_bytes(const vae::StackMemory& memory, const accel::DeviceInfo& device) {
     return memory.total() - (device.is_host() ? 0 : memory.io);

@@ -239,7 +239,11 @@ typedef enum kg_precision {
     KG_PRECISION_FP32 = 2,
     KG_PRECISION_FP8 = 3 /* UNSUPPORTED: no device decodes in it */
 } kg_precision;
-typedef enum kg_sums { KG_SUMS_EXACT = 0, KG_SUMS_FAST = 1 } kg_sums;
+typedef enum kg_sums {
+    KG_SUMS_EXACT = 0,
+    KG_SUMS_FAST = 1,
+    KG_SUMS_INT8 = 2 /* with KG_PRECISION_BF16: most layers multiply 8-bit integers, as `kinetograph calibrate` found */
+} kg_sums;
 typedef enum kg_latent_scale {
     KG_LATENTS_AUTO = 0,      /* normalised, but a file that says that it is raw is read as raw */
     KG_LATENTS_RAW = 1,       /* already what the decoder takes */

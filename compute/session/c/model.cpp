@@ -7,7 +7,7 @@ namespace kinetograph::c {
 namespace {
 
 constexpr std::array kPrecisions{vae::Precision::Bf16, vae::Precision::Fp16, vae::Precision::Fp32};
-constexpr std::array kSums{conv::Sums::Exact, conv::Sums::Fast};
+constexpr std::array kSums{conv::Sums::Exact, conv::Sums::Fast, conv::Sums::Int8};
 constexpr std::array kScales{vae::LatentScale::Auto, vae::LatentScale::Raw, vae::LatentScale::Normalized};
 
 Result<vae::ModelOptions> options_of(const kg_model_desc& desc) {

@@ -30,6 +30,7 @@ const std::array<Words, 14> kGood{
     Words{"trace", "t.json", "u.json", "--csv", "c.csv", "--top", "9"},
     Words{"serve", "--demo", "--port", "8001", "--help"},
     Words{"weights", "w.safetensors", "--json", "-"},
+    Words{"calibrate", "--weights", "w", "--latents", "a.safetensors", "b.safetensors", "-o", "w8.safetensors"},
     Words{"conv", "--input", "1,3,8,8,16", "--filter", "16,3,3,3", "--pad", "0,0,1,1,1,1", "--dtype", "fp32"},
     Words{"graph", "--weights", "w", "--size", "512x288", "--step", "first", "--dot", "-o", "p.dot"},
     Words{"bench", "decode", "--weights", "w", "--steps", "3", "--rounds", "2", "--no-passes"},

@@ -130,7 +130,8 @@ TEST(Usage, ServeIsThePythonPackagesAndSaysWhatIsMissing) {
 }
 
 TEST(Usage, HelpAndVersionGoToStandardOutputWithExitCode0) {
-    for (const char* subcommand : {"view", "decode", "info", "weights", "conv", "graph", "trace", "bench"}) {
+    for (const char* subcommand :
+         {"view", "decode", "info", "weights", "calibrate", "conv", "graph", "trace", "bench"}) {
         const auto help = run_program({subcommand, "--help"});
         EXPECT_EQ(help.exit_code, 0) << subcommand;
         EXPECT_NE(help.out.find("Usage: kinetograph " + std::string(subcommand)), std::string::npos) << help.out;

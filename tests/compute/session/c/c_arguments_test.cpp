@@ -185,7 +185,7 @@ TEST_F(CArguments, ChoicesOfAModelAndOfItsWeightsAreThoseOfTheHeader) {
     };
     constexpr std::uint32_t kMost = std::numeric_limits<std::uint32_t>::max();
     refuses(&kg_model_desc::precision, kMost, KG_ERROR_INVALID_ARGUMENT, "4294967295 is no kg_precision");
-    refuses(&kg_model_desc::sums, 2, KG_ERROR_INVALID_ARGUMENT, "2 is no kg_sums");
+    refuses(&kg_model_desc::sums, 3, KG_ERROR_INVALID_ARGUMENT, "3 is no kg_sums");
     refuses(&kg_model_desc::latent_scale, 3, KG_ERROR_INVALID_ARGUMENT, "3 is no kg_latent_scale");
     refuses(&kg_model_desc::unclamped, 2, KG_ERROR_INVALID_ARGUMENT, "kg_model_desc.unclamped is 2, wanted 0 or 1");
     refuses(&kg_model_desc::unused, 1, KG_ERROR_INVALID_ARGUMENT, "kg_model_desc.unused is 1, wanted 0");
