@@ -41,7 +41,7 @@ def arguments():
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--fps", type=float, default=0, help="frames a second of each session; 0: as fast as they come")
     parser.add_argument("--slow", type=int, default=0, help="every so many-th session reads slowly")
-    parser.add_argument("--cut", type=float, default=0, help="seconds after which all connections are cut, again and again")
+    parser.add_argument("--cut", type=float, default=0, help="seconds between cuts of all connections")
     parser.add_argument("--json", type=pathlib.Path, help="the record")
     return parser.parse_args()
 
@@ -102,7 +102,8 @@ class Session:
             if self.options.fps:
                 due = begin + (pushed * 4 + self.number / self.options.sessions * 4) / self.options.fps
                 await asyncio.sleep(max(0, due - time.monotonic()))
-            await session.push(self.latents[:, pushed % CLIP], stamp=str(time.monotonic()), begins_clip=pushed % CLIP == 0)
+            at = pushed % CLIP
+            await session.push(self.latents[:, at], stamp=str(time.monotonic()), begins_clip=at == 0)
             pushed += 1
 
 
@@ -173,7 +174,8 @@ def main():
     rate = sum(one.frames for one in sessions) / (options.seconds - WARM_SECONDS)
     record = {"command": " ".join(sys.argv), "processor": platform.processor() or platform.machine(),
               "sessions": options.sessions, "size": options.size, "seconds": options.seconds,
-              "frames": sum(one.frames for one in sessions), "frames_of_another_session": sum(one.mixed for one in sessions),
+              "frames": sum(one.frames for one in sessions),
+              "frames_of_another_session": sum(one.mixed for one in sessions),
               "frames_per_second": round(rate, 2), "frames_per_second_without_service": alone, "connections_cut": cuts,
               "latency_median_ms": round(float(numpy.median(latencies)) * 1e3, 1),
               "latency_p99_ms": round(float(numpy.quantile(latencies, 0.99)) * 1e3, 1),

@@ -237,8 +237,8 @@ class AsyncSession:
     async def push(self, latents: Any, *, stamp: str | None = None, begins_clip: bool = False,
                    timeout: float | None = None) -> None:
         """Sends latents, [C, T, h, w] or one frame [C, h, w], in float32, float16 or bfloat16, and returns once the
-        service has them. `stamp` is a text that comes back with their frames; `begins_clip` ends the clip before, all of
-        whose frames still come. Raises TimeoutError when frames are not taken; what was not sent goes with the next
+        service has them. `stamp` is a text that comes back with their frames; `begins_clip` ends the clip before,
+        all of whose frames still come. Raises TimeoutError when frames are not taken; what was not sent goes with the next
         push()."""
         progress, deadline = self._progress, self._deadline(timeout)
         progress.add(latents, stamp, begins_clip)
@@ -255,8 +255,8 @@ class AsyncSession:
                 if progress.unconfirmed:
                     progress.confirm(await _receive(self._latents, deadline))
             except asyncio.TimeoutError:
-                raise TimeoutError(f"the service had no room for the latents within {deadline.timeout} s: take frames() "
-                                   "before more of them") from None
+                raise TimeoutError(f"the service had no room for the latents within {deadline.timeout} s: take "
+                                   "frames() before more of them") from None
             except OSError as error:
                 self._latents = None
                 await self._retry(error, deadline)
@@ -266,8 +266,8 @@ class AsyncSession:
                 raise
 
     def take_inputs(self) -> list[str]:
-        """What viewers have sent until the service had the newest latents, each once: keys and the mouse in JSON from the
-        page, any text from others."""
+        """What viewers have sent until the service had the newest latents, each once: keys and the mouse in JSON from
+        the page, any text from others."""
         inputs, self._progress.inputs = self._progress.inputs, []
         return inputs
 

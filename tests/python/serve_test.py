@@ -258,13 +258,16 @@ def test_a_new_reader_of_every_frame_takes_the_place_of_the_old_one(url):
 def test_a_reader_that_stalls_stops_its_own_session_alone(served, client, url):
     stalled = opened(url)
     with socket_of(url, stalled, "frames"), socket_of(url, stalled, "latents") as up:
-        sent, described = 0, {"queued_latents": 0}
-        while described["queued_latents"] < Limits.queued_latents or described["decoding_latents"] < 3:
+        sent, full = 0, False
+        while not full:
             room = json.loads(up.recv(timeout=20))
             while sent < room["next"] + room["room"]:
                 up.send(message_of(latents_of(1), sent))
                 sent += 1
+            time.sleep(0.05)
             described = served[0].session(stalled["id"]).describe()
+            full = (described["frames"] == Limits.held_frames and described["decoding_latents"] == 3 and
+                    described["queued_latents"] == Limits.queued_latents)
         with client.open(WIDTH, HEIGHT) as session:
             for frames in (13, 16, 16):
                 session.push(latents_of(4))
@@ -381,7 +384,7 @@ def test_bad_requests_get_a_sentence(served, url):
 
 
 @pytest.mark.parametrize("message, sentence", [
-    ("text", "latents come as binary messages"),
+    ("text", "latents come as binary messages, and all others as texts"),
     (b"\0" * 4, "4 bytes are no safetensors file: its header's length has 8"),
     (message_of(latents_of(1), 1), "message 1 of latents, wanted 0"),
     (message_of(latents_of(1), "-1"), "the metadata sequence is the message's number, from 0"),

@@ -41,8 +41,8 @@ class Opening(BaseModel):
     family: str = Field("", max_length=64, description="of the decoder; empty: the first one's")
     dtype: Literal["uint8", "float16", "float32"] = "uint8"
     paced: bool = Field(False, description="whether frames come no faster than fps")
-    late: Literal["wait", "skip"] = Field("wait", description="when frames are not read: the decoder waits, or the oldest "
-                                                              "are dropped")
+    late: Literal["wait", "skip"] = Field("wait", description="when frames are not read: the decoder waits, or "
+                                                              "the oldest are dropped")
 
 
 def create_app(service: Service, on_loopback: bool = True) -> App:
@@ -50,7 +50,7 @@ def create_app(service: Service, on_loopback: bool = True) -> App:
     refused."""
     viewers = None if whep is None else whep.Viewers()
     app = FastAPI(title="Kinetograph", lifespan=lambda _: _lifetime(service, viewers), redoc_url=None,
-                  description="Streams of video-VAE latents into frames. The WebSockets are described in docs/serve.md.")
+                  description="Streams of video-VAE latents into frames. docs/serve.md describes the WebSockets.")
     app.add_exception_handler(Refused, _refused)
     app.add_exception_handler(_library.Error, _failed)
     _add_sessions(app, service)

@@ -231,8 +231,9 @@ class Session:
             now = time.monotonic()
             recent = [latency for at, latency in self._recent if at >= now - _RATE_SECONDS]
             stats = self._stream.stats() if self.ended is None else {}
-            return {"id": self.id, **dataclasses.asdict(self.form), "frames_per_latent": self._decoder.frames_per_latent,
-                    "state_bytes": self.state_bytes, "next_sequence": self._next_sequence, "clip": self._clip,
+            return {"id": self.id, **dataclasses.asdict(self.form),
+                    "frames_per_latent": self._decoder.frames_per_latent, "state_bytes": self.state_bytes,
+                    "next_sequence": self._next_sequence, "clip": self._clip,
                     "first_held": self._log.begin, "frames": self._log.end, "queued_latents": len(self._queue),
                     "decoding_latents": len(self._decoding), "paused": self._paused, "readers": self._log.readers,
                     "takes_latents": self.takes_latents, "rate": len(recent) / _RATE_SECONDS,

@@ -34,7 +34,7 @@ class Spans:
             for lane, name in enumerate(LANES)]
         events.append({"ph": "M", "pid": 1, "name": "process_name", "args": {"name": f"kinetograph {session}"}})
         lanes = list(LANES)
-        events += [{"ph": "X", "pid": 1, "tid": lanes.index(span.lane), "name": f"{LANES[span.lane]} {span.number}", "ts": span.begin * 1e6,
-                    "dur": (span.end - span.begin) * 1e6}
+        events += [{"ph": "X", "pid": 1, "tid": lanes.index(span.lane), "name": f"{LANES[span.lane]} {span.number}",
+                    "ts": span.begin * 1e6, "dur": (span.end - span.begin) * 1e6}
                    for span in list(self._spans) if span.end >= now - seconds]
         return {"traceEvents": events, "displayTimeUnit": "ms", "now": now * 1e6}
