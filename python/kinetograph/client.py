@@ -10,6 +10,7 @@ import collections
 import json
 import os
 import pathlib
+import re
 import threading
 import urllib.error
 import urllib.parse
@@ -61,14 +62,19 @@ class _Service:
         if urllib.parse.urlsplit(url).scheme not in ("http", "https"):
             raise InvalidArgument(f"{url} is no address of a service, as http://127.0.0.1:8000")
         self.url, self.timeout = url.rstrip("/"), timeout
-        self.headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        self._headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+
+    def _of(self, path: str) -> dict[str, str]:
+        """The headers of a request; a session's name is one, by which a fleet finds its replica."""
+        found = re.match(r"/sessions/([^/?]+)", path)
+        return self._headers if found is None else {**self._headers, "x-session-id": found[1]}
 
     def ask(self, method: str, path: str, body: Any = None) -> Any:
         """The answer's JSON; None if it has none. Raises InvalidArgument with the service's sentence."""
         is_file = isinstance(body, bytes)
         data = body if is_file or body is None else json.dumps(body).encode()
         kind = "application/octet-stream" if is_file else "application/json"
-        request = urllib.request.Request(self.url + path, data, {**self.headers, "Content-Type": kind}, method=method)
+        request = urllib.request.Request(self.url + path, data, {**self._of(path), "Content-Type": kind}, method=method)
         try:
             with urllib.request.urlopen(request, timeout=self.timeout) as answer:
                 found = answer.read()
@@ -80,7 +86,7 @@ class _Service:
 
     def socket(self, path: str) -> dict[str, Any]:
         """Arguments of a WebSocket's connect()."""
-        return {"uri": "ws" + self.url[len("http"):] + path, "additional_headers": self.headers, "compression": None,
+        return {"uri": "ws" + self.url[len("http"):] + path, "additional_headers": self._of(path), "compression": None,
                 "max_size": _LARGEST_MESSAGE, "close_timeout": 1}  # frames that are not read hide the answer to a close
 
 

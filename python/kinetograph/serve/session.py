@@ -5,7 +5,6 @@ from __future__ import annotations
 import collections
 import contextlib
 import dataclasses
-import secrets
 import threading
 import time
 from typing import TYPE_CHECKING, Any, Callable, Iterator
@@ -55,9 +54,9 @@ class _Latent:
 class Session:
     """A thread pushes latents to the stream and takes its frames. Calls of other threads return at once."""
 
-    def __init__(self, decoder: Decoder, form: Format, limits: Limits, metrics: Metrics) -> None:
+    def __init__(self, name: str, decoder: Decoder, form: Format, limits: Limits, metrics: Metrics) -> None:
         self._check(decoder, form, limits)
-        self.id, self.form = secrets.token_urlsafe(9), form
+        self.id, self.form = name, form
         self.spans = Spans()
         self.channels: int = decoder.channels
         self._decoder, self._limits, self._metrics = decoder, limits, metrics
