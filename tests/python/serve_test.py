@@ -521,6 +521,24 @@ def test_metrics_count_what_was_decoded(url, client):
     assert "kinetograph_deadline_missed_total" in ask(url + "/metrics")[1] and metric("kinetograph_sessions") == 0
 
 
+def test_opentelemetry_gets_a_span_of_each_latent_frame(client):
+    pytest.importorskip("opentelemetry.sdk", reason="opentelemetry-sdk is not installed")
+    from opentelemetry import trace
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+    provider, exporter = TracerProvider(), InMemorySpanExporter()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    trace.set_tracer_provider(provider)
+    with client.open(WIDTH, HEIGHT) as session:
+        session.push(latents_of(3))
+        list(session.frames())
+    spans = [one for one in exporter.get_finished_spans() if one.name == "kinetograph.chunk"]  # FastAPI makes others
+    assert [one.attributes["kinetograph.sequence"] for one in spans] == [0, 1, 2]
+    assert all(one.end_time > one.start_time for one in spans)
+    assert {one.attributes["kinetograph.session"] for one in spans} == {session.id}
+
+
 def test_the_dashboard_asks_for_metrics_that_there_are(url, client):
     with client.open(WIDTH, HEIGHT) as session:
         session.push(latents_of(1))

@@ -16,7 +16,7 @@ from ..stream import Stream
 from .frame_log import FrameLog, Reader, Shown
 from .limits import Limits, Refused
 from .metrics import Metrics
-from .spans import Spans
+from .spans import Spans, export_chunk
 
 if TYPE_CHECKING:
     from ..decoder import Decoder
@@ -366,6 +366,7 @@ class Session:
         """Of a latent frame whose frames are all there; its step took `step` seconds."""
         self.spans.add("decode", latent.sequence, max(self._decoded_until, now - step), now)
         self._decoded_until = now
+        export_chunk(self.id, self.form.family, latent.sequence, now - latent.arrived)
         if latent.late or (not self.form.paced and step > self._decoder.frames_per_latent / self.form.fps):
             self._missed += 1
             self._metrics.deadline_missed.labels(self.form.family).inc()
