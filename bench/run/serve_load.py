@@ -110,7 +110,7 @@ class Session:
 
 
 async def serve(options, sessions, port, process):
-    """Bytes of the process, ten times during the run."""
+    """(bytes of the process ten times during the run, what sessions have failed with)"""
     client = kg.AsyncClient(f"http://127.0.0.1:{port}", timeout=120)
     begin = time.monotonic()
     end = begin + options.seconds
@@ -119,8 +119,8 @@ async def serve(options, sessions, port, process):
     for tenth in range(1, 11):
         await asyncio.sleep(max(0, begin + tenth * options.seconds / 10 - time.monotonic()))
         resident.append(resident_bytes(process))
-    await asyncio.gather(*running)
-    return resident
+    failures = [repr(one) for one in await asyncio.gather(*running, return_exceptions=True) if one is not None]
+    return resident, failures
 
 
 def without_service(options, decoder, sessions):
@@ -159,14 +159,15 @@ def main():
 
     def cut():
         nonlocal cuts
-        while not ended.wait(options.cut):
+        last = time.monotonic() + options.seconds - WARM_SECONDS  # sessions are closed without one
+        while not ended.wait(options.cut) and time.monotonic() < last:
             cable.cut()
             cuts += 1
 
     if options.cut:
         threading.Thread(target=cut, daemon=True).start()
     try:
-        resident = asyncio.run(serve(options, sessions, cable.port if options.cut else port, process))
+        resident, failures = asyncio.run(serve(options, sessions, cable.port if options.cut else port, process))
     finally:
         ended.set()
         process.terminate()
@@ -178,14 +179,14 @@ def main():
               "sessions": options.sessions, "size": options.size, "seconds": options.seconds,
               "frames": sum(one.frames for one in sessions),
               "frames_of_another_session": sum(one.mixed for one in sessions),
-              "frames_per_second": round(rate, 2), "frames_per_second_without_service": alone, "connections_cut": cuts,
+              "sessions_failed": failures, "frames_per_second": round(rate, 2), "frames_per_second_without_service": alone, "connections_cut": cuts,
               "latency_median_ms": round(float(numpy.median(latencies)) * 1e3, 1),
               "latency_p99_ms": round(float(numpy.quantile(latencies, 0.99)) * 1e3, 1),
               "resident_mib": [round(one / 2**20, 1) for one in resident]}
     print(json.dumps(record, indent=2))
     if options.json:
         options.json.write_text(json.dumps(record, indent=2) + "\n")
-    return 1 if record["frames_of_another_session"] else 0
+    return 1 if record["frames_of_another_session"] or failures else 0
 
 
 if __name__ == "__main__":

@@ -28,6 +28,7 @@ __all__ = ["AsyncClient", "AsyncSession", "Client", "RemoteFrame", "Session"]
 _SAFETENSORS = {"float32": "F32", "float16": "F16", "bfloat16": "BF16"}
 _REFUSALS = range(4400, 4500)  # codes of a WebSocket that the service has closed for good
 _LARGEST_MESSAGE = 1 << 28
+_HANDSHAKE_SECONDS = 5.0
 _RETRY_SECONDS = 0.2
 _Result = TypeVar("_Result")
 
@@ -87,7 +88,8 @@ class _Service:
     def socket(self, path: str) -> dict[str, Any]:
         """Arguments of a WebSocket's connect()."""
         return {"uri": "ws" + self.url[len("http"):] + path, "additional_headers": self._of(path), "compression": None,
-                "max_size": _LARGEST_MESSAGE, "close_timeout": 1}  # frames that are not read hide the answer to a close
+                "max_size": _LARGEST_MESSAGE, "open_timeout": _HANDSHAKE_SECONDS,
+                "close_timeout": 1}  # frames that are not read hide the answer to a close
 
 
 def _sentence(body: bytes) -> str:
@@ -335,10 +337,10 @@ class AsyncSession:
                                       "'kinetograph[client]'") from None
         try:
             return await connect(**self._service.socket(path))
-        except InvalidStatus as error:
-            raise InvalidArgument(_sentence(bytes(error.response.body or b"")) or str(error)) from None
-        except InvalidHandshake as error:
-            raise ConnectionError(str(error)) from None
+        except InvalidStatus as refused:
+            raise InvalidArgument(_sentence(bytes(refused.response.body or b"")) or str(refused)) from None
+        except (InvalidHandshake, asyncio.TimeoutError) as error:
+            raise ConnectionError(f"no connection was made: {error}") from None
 
     async def _confirmed(self, frame: RemoteFrame) -> RemoteFrame:
         """Tells the service that the frame is here. If the connection is lost, the next one begins after it."""

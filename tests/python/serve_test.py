@@ -227,6 +227,23 @@ def test_twenty_sessions_with_slow_readers_and_lost_connections_get_their_own_fr
     assert cuts > 1 and not served[0].sessions()
 
 
+def test_a_client_comes_back_from_a_network_that_does_not_answer(served, decoder, monkeypatch):
+    monkeypatch.setattr(kg.client, "_HANDSHAKE_SECONDS", 0.3)
+    cable = Cable(int(served[1].rsplit(":", 1)[1]))
+    with kg.Client(f"http://127.0.0.1:{cable.port}", timeout=20).open(WIDTH, HEIGHT) as session:
+        session.push(latents_of(1))
+        cable.is_deaf = True
+        cable.cut()
+        with pytest.raises((ConnectionError, TimeoutError)):
+            session.take(timeout=1)
+        threading.Timer(1, lambda: setattr(cable, "is_deaf", False)).start()
+        session.push(latents_of(2)[:, 1:])
+        frames = [frame.pixels for frame in session.frames()]
+    cable.close()
+    wanted = decoder.decode(numpy.concatenate([latents_of(1), latents_of(2)[:, 1:]], axis=1))
+    assert numpy.array_equal(numpy.stack(frames), wanted)
+
+
 def test_frames_that_were_not_confirmed_come_again(url):
     session = opened(url)
     with socket_of(url, session, "latents") as up:

@@ -7,7 +7,7 @@ import time
 from typing import Any, NamedTuple
 
 try:
-    from opentelemetry import trace as telemetry
+    import opentelemetry.trace as telemetry
 except ModuleNotFoundError:
     telemetry = None  # type: ignore[assignment, unused-ignore]
 
