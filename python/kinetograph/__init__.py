@@ -19,5 +19,6 @@ from .stream import Stream
 from .video import Video
 
 __version__ = "0.1.0"
-__all__ = ["AsyncClient", "Busy", "Cancelled", "Client", "Decoder", "DeviceLost", "Error", "Frame", "InvalidArgument", "Io", "NotFound",
-           "OutOfMemory", "Preview", "Stream", "Unsupported", "Video", "devices", "diffusers", "info", "wan"]
+__all__ = ["AsyncClient", "Busy", "Cancelled", "Client", "Decoder", "DeviceLost", "Error", "Frame", "InvalidArgument",
+           "Io", "NotFound", "OutOfMemory", "Preview", "Stream", "Unsupported", "Video", "devices", "diffusers", "info",
+           "wan"]

@@ -68,8 +68,8 @@ def unpack_clip(file: bytes | memoryview) -> Tensor:
 
 
 def latents_of(tensor: Tensor, channels: int) -> Any:
-    """Latents [C, T, h, w] as NumPy has them: float16, or float32, also of BF16. Refuses values that are not finite, and
-    shapes other than [C, T, h, w], [1, C, T, h, w] and [C, h, w] with `channels` channels."""
+    """Latents [C, T, h, w] as NumPy has them: float16, or float32, also of BF16. Refuses values that are not finite,
+    and shapes other than [C, T, h, w], [1, C, T, h, w] and [C, h, w] with `channels` channels."""
     if tensor.dtype not in ("F16", "BF16", "F32"):
         raise InvalidArgument(f"latents are {tensor.dtype}, wanted F16, BF16 or F32")
     shape = tensor.shape

@@ -10,6 +10,7 @@ import collections
 import json
 import os
 import pathlib
+import re
 import threading
 import urllib.error
 import urllib.parse
@@ -27,6 +28,7 @@ __all__ = ["AsyncClient", "AsyncSession", "Client", "RemoteFrame", "Session"]
 _SAFETENSORS = {"float32": "F32", "float16": "F16", "bfloat16": "BF16"}
 _REFUSALS = range(4400, 4500)  # codes of a WebSocket that the service has closed for good
 _LARGEST_MESSAGE = 1 << 28
+_HANDSHAKE_SECONDS = 5.0
 _RETRY_SECONDS = 0.2
 _Result = TypeVar("_Result")
 
@@ -61,14 +63,19 @@ class _Service:
         if urllib.parse.urlsplit(url).scheme not in ("http", "https"):
             raise InvalidArgument(f"{url} is no address of a service, as http://127.0.0.1:8000")
         self.url, self.timeout = url.rstrip("/"), timeout
-        self.headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        self._headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+
+    def _of(self, path: str) -> dict[str, str]:
+        """The headers of a request; a session's name is one, by which a fleet finds its replica."""
+        found = re.match(r"/sessions/([^/?]+)", path)
+        return self._headers if found is None else {**self._headers, "x-session-id": found[1]}
 
     def ask(self, method: str, path: str, body: Any = None) -> Any:
         """The answer's JSON; None if it has none. Raises InvalidArgument with the service's sentence."""
         is_file = isinstance(body, bytes)
         data = body if is_file or body is None else json.dumps(body).encode()
         kind = "application/octet-stream" if is_file else "application/json"
-        request = urllib.request.Request(self.url + path, data, {**self.headers, "Content-Type": kind}, method=method)
+        request = urllib.request.Request(self.url + path, data, {**self._of(path), "Content-Type": kind}, method=method)
         try:
             with urllib.request.urlopen(request, timeout=self.timeout) as answer:
                 found = answer.read()
@@ -80,8 +87,9 @@ class _Service:
 
     def socket(self, path: str) -> dict[str, Any]:
         """Arguments of a WebSocket's connect()."""
-        return {"uri": "ws" + self.url[len("http"):] + path, "additional_headers": self.headers, "compression": None,
-                "max_size": _LARGEST_MESSAGE, "close_timeout": 1}  # frames that are not read hide the answer to a close
+        return {"uri": "ws" + self.url[len("http"):] + path, "additional_headers": self._of(path), "compression": None,
+                "max_size": _LARGEST_MESSAGE, "open_timeout": _HANDSHAKE_SECONDS,
+                "close_timeout": 1}  # frames that are not read hide the answer to a close
 
 
 def _sentence(body: bytes) -> str:
@@ -237,8 +245,8 @@ class AsyncSession:
     async def push(self, latents: Any, *, stamp: str | None = None, begins_clip: bool = False,
                    timeout: float | None = None) -> None:
         """Sends latents, [C, T, h, w] or one frame [C, h, w], in float32, float16 or bfloat16, and returns once the
-        service has them. `stamp` is a text that comes back with their frames; `begins_clip` ends the clip before, all of
-        whose frames still come. Raises TimeoutError when frames are not taken; what was not sent goes with the next
+        service has them. `stamp` is a text that comes back with their frames; `begins_clip` ends the clip before,
+        all of whose frames still come. Raises TimeoutError when frames are not taken; what was not sent goes with the next
         push()."""
         progress, deadline = self._progress, self._deadline(timeout)
         progress.add(latents, stamp, begins_clip)
@@ -255,8 +263,8 @@ class AsyncSession:
                 if progress.unconfirmed:
                     progress.confirm(await _receive(self._latents, deadline))
             except asyncio.TimeoutError:
-                raise TimeoutError(f"the service had no room for the latents within {deadline.timeout} s: take frames() "
-                                   "before more of them") from None
+                raise TimeoutError(f"the service had no room for the latents within {deadline.timeout} s: take "
+                                   "frames() before more of them") from None
             except OSError as error:
                 self._latents = None
                 await self._retry(error, deadline)
@@ -266,8 +274,8 @@ class AsyncSession:
                 raise
 
     def take_inputs(self) -> list[str]:
-        """What viewers have sent until the service had the newest latents, each once: keys and the mouse in JSON from the
-        page, any text from others."""
+        """What viewers have sent until the service had the newest latents, each once: keys and the mouse in JSON from
+        the page, any text from others."""
         inputs, self._progress.inputs = self._progress.inputs, []
         return inputs
 
@@ -329,10 +337,10 @@ class AsyncSession:
                                       "'kinetograph[client]'") from None
         try:
             return await connect(**self._service.socket(path))
-        except InvalidStatus as error:
-            raise InvalidArgument(_sentence(bytes(error.response.body or b"")) or str(error)) from None
-        except InvalidHandshake as error:
-            raise ConnectionError(str(error)) from None
+        except InvalidStatus as refused:
+            raise InvalidArgument(_sentence(bytes(refused.response.body or b"")) or str(refused)) from None
+        except (InvalidHandshake, asyncio.TimeoutError) as error:
+            raise ConnectionError(f"no connection was made: {error}") from None
 
     async def _confirmed(self, frame: RemoteFrame) -> RemoteFrame:
         """Tells the service that the frame is here. If the connection is lost, the next one begins after it."""

@@ -227,6 +227,23 @@ def test_twenty_sessions_with_slow_readers_and_lost_connections_get_their_own_fr
     assert cuts > 1 and not served[0].sessions()
 
 
+def test_a_client_comes_back_from_a_network_that_does_not_answer(served, decoder, monkeypatch):
+    monkeypatch.setattr(kg.client, "_HANDSHAKE_SECONDS", 0.3)
+    cable = Cable(int(served[1].rsplit(":", 1)[1]))
+    with kg.Client(f"http://127.0.0.1:{cable.port}", timeout=20).open(WIDTH, HEIGHT) as session:
+        session.push(latents_of(1))
+        cable.is_deaf = True
+        cable.cut()
+        with pytest.raises((ConnectionError, TimeoutError)):
+            session.take(timeout=1)
+        threading.Timer(1, lambda: setattr(cable, "is_deaf", False)).start()
+        session.push(latents_of(2)[:, 1:])
+        frames = [frame.pixels for frame in session.frames()]
+    cable.close()
+    wanted = decoder.decode(numpy.concatenate([latents_of(1), latents_of(2)[:, 1:]], axis=1))
+    assert numpy.array_equal(numpy.stack(frames), wanted)
+
+
 def test_frames_that_were_not_confirmed_come_again(url):
     session = opened(url)
     with socket_of(url, session, "latents") as up:
@@ -258,13 +275,16 @@ def test_a_new_reader_of_every_frame_takes_the_place_of_the_old_one(url):
 def test_a_reader_that_stalls_stops_its_own_session_alone(served, client, url):
     stalled = opened(url)
     with socket_of(url, stalled, "frames"), socket_of(url, stalled, "latents") as up:
-        sent, described = 0, {"queued_latents": 0}
-        while described["queued_latents"] < Limits.queued_latents or described["decoding_latents"] < 3:
+        sent, full = 0, False
+        while not full:
             room = json.loads(up.recv(timeout=20))
             while sent < room["next"] + room["room"]:
                 up.send(message_of(latents_of(1), sent))
                 sent += 1
+            time.sleep(0.05)
             described = served[0].session(stalled["id"]).describe()
+            full = (described["frames"] == Limits.held_frames and described["decoding_latents"] == 3 and
+                    described["queued_latents"] == Limits.queued_latents)
         with client.open(WIDTH, HEIGHT) as session:
             for frames in (13, 16, 16):
                 session.push(latents_of(4))
@@ -381,7 +401,7 @@ def test_bad_requests_get_a_sentence(served, url):
 
 
 @pytest.mark.parametrize("message, sentence", [
-    ("text", "latents come as binary messages"),
+    ("text", "latents come as binary messages, and all others as texts"),
     (b"\0" * 4, "4 bytes are no safetensors file: its header's length has 8"),
     (message_of(latents_of(1), 1), "message 1 of latents, wanted 0"),
     (message_of(latents_of(1), "-1"), "the metadata sequence is the message's number, from 0"),
@@ -516,6 +536,24 @@ def test_metrics_count_what_was_decoded(url, client):
     assert metric("kinetograph_chunk_seconds_count") - before[1] == 3
     assert metric("kinetograph_first_frame_seconds_count") > 0
     assert "kinetograph_deadline_missed_total" in ask(url + "/metrics")[1] and metric("kinetograph_sessions") == 0
+
+
+def test_opentelemetry_gets_a_span_of_each_latent_frame(client):
+    pytest.importorskip("opentelemetry.sdk", reason="opentelemetry-sdk is not installed")
+    from opentelemetry import trace
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+    provider, exporter = TracerProvider(), InMemorySpanExporter()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    trace.set_tracer_provider(provider)
+    with client.open(WIDTH, HEIGHT) as session:
+        session.push(latents_of(3))
+        list(session.frames())
+    spans = [one for one in exporter.get_finished_spans() if one.name == "kinetograph.chunk"]  # FastAPI makes others
+    assert [one.attributes["kinetograph.sequence"] for one in spans] == [0, 1, 2]
+    assert all(one.end_time > one.start_time for one in spans)
+    assert {one.attributes["kinetograph.session"] for one in spans} == {session.id}
 
 
 def test_the_dashboard_asks_for_metrics_that_there_are(url, client):

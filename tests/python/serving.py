@@ -32,10 +32,11 @@ def serving(decoders, limits=Limits(), token=None):
 
 
 class Cable:
-    """Forwards connections to a port; cut() ends all of them, and while `is_cut` is set new ones end at once."""
+    """Forwards connections to a port; cut() ends all of them. While `is_cut` is set new ones end at once, while `is_deaf`
+    is set nothing answers them."""
 
     def __init__(self, port):
-        self._to, self._pairs, self.is_cut = port, [], False
+        self._to, self._pairs, self.is_cut, self.is_deaf = port, [], False, False
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = self._listener.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
@@ -49,7 +50,14 @@ class Cable:
             if self.is_cut:
                 near.close()
                 continue
-            far = socket.create_connection(("127.0.0.1", self._to))
+            if self.is_deaf:
+                self._pairs.append((near, near))
+                continue
+            try:
+                far = socket.create_connection(("127.0.0.1", self._to))
+            except OSError:
+                near.close()
+                continue
             self._pairs.append((near, far))
             for source, target in ((near, far), (far, near)):
                 threading.Thread(target=self._forward, args=(source, target), daemon=True).start()

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -21,9 +22,8 @@ runpy.run_module("kinetograph", run_name="__main__", alter_sys=True)
 Result<void> run(const std::vector<std::string>& arguments) {
     std::vector<std::string> words = {"python3", "-c", kStart, "serve"};
     words.insert(words.end(), arguments.begin(), arguments.end());
-    std::vector<char*> pointers;
-    for (std::string& word : words) pointers.push_back(word.data());
-    pointers.push_back(nullptr);
+    std::vector<char*> pointers(words.size() + 1);  // the last one is null
+    std::ranges::transform(words, pointers.begin(), [](std::string& word) { return word.data(); });
     execvp(pointers[0], pointers.data());
     return fail(ErrorCode::NotFound, "serve is part of the Python package, and python3 cannot be started: {}",
                 std::strerror(errno));

@@ -108,6 +108,8 @@ async def _refuse(scope: Scope, send: Send, status: int, sentence: str) -> None:
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode()), *_HEADERS]
     if status == 401:
         headers.append((b"www-authenticate", b"Bearer"))
+    if scope["type"] == "websocket" and "websocket.http.response" not in scope.get("extensions", {}):
+        return await send({"type": "websocket.close", "code": 1008, "reason": sentence})
     kind = "websocket.http.response" if scope["type"] == "websocket" else "http.response"
     await send({"type": kind + ".start", "status": status, "headers": headers})
     await send({"type": kind + ".body", "body": body})

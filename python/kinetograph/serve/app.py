@@ -41,8 +41,8 @@ class Opening(BaseModel):
     family: str = Field("", max_length=64, description="of the decoder; empty: the first one's")
     dtype: Literal["uint8", "float16", "float32"] = "uint8"
     paced: bool = Field(False, description="whether frames come no faster than fps")
-    late: Literal["wait", "skip"] = Field("wait", description="when frames are not read: the decoder waits, or the oldest "
-                                                              "are dropped")
+    late: Literal["wait", "skip"] = Field("wait", description="when frames are not read: the decoder waits, or "
+                                                              "the oldest are dropped")
 
 
 def create_app(service: Service, on_loopback: bool = True) -> App:
@@ -50,7 +50,7 @@ def create_app(service: Service, on_loopback: bool = True) -> App:
     refused."""
     viewers = None if whep is None else whep.Viewers()
     app = FastAPI(title="Kinetograph", lifespan=lambda _: _lifetime(service, viewers), redoc_url=None,
-                  description="Streams of video-VAE latents into frames. The WebSockets are described in docs/serve.md.")
+                  description="Streams of video-VAE latents into frames. docs/serve.md describes the WebSockets.")
     app.add_exception_handler(Refused, _refused)
     app.add_exception_handler(_library.Error, _failed)
     _add_sessions(app, service)
@@ -91,24 +91,24 @@ def _add_sessions(app: FastAPI, service: Service) -> None:
     @app.get("/sessions")
     async def list_sessions() -> dict[str, Any]:
         """The decoders, and every session with its figures; whether they are shown by WebRTC as well."""
-        return {**service.describe(), "webrtc": whep is not None}
+        return {**await asyncio.to_thread(service.describe), "webrtc": whep is not None}
 
     @app.post("/sessions", status_code=201)
     async def open_session(opening: Opening) -> dict[str, Any]:
         """Opens a session; the answer says how many bytes of the device it takes."""
         session = await asyncio.to_thread(service.open, Format(**opening.model_dump()))
-        return session.describe()
+        return await asyncio.to_thread(session.describe)
 
     @app.post("/clips", status_code=201)
     async def play_clip(request: Request, family: Annotated[str, Query(max_length=64)] = "",
                         fps: Annotated[float | None, Query(gt=0, le=1000)] = None) -> dict[str, Any]:
         """Plays the latents of a safetensors file, which is the request's body, again and again. It stays in memory."""
         session = await asyncio.to_thread(service.open_clip, await request.body(), family, fps)
-        return session.describe()
+        return await asyncio.to_thread(session.describe)
 
     @app.get("/sessions/{number}")
     async def describe_session(number: str) -> dict[str, Any]:
-        return service.session(number).describe()
+        return await asyncio.to_thread(service.session(number).describe)
 
     @app.delete("/sessions/{number}", status_code=204)
     async def close_session(number: str) -> None:
@@ -180,7 +180,7 @@ def _add_health(app: FastAPI, service: Service) -> None:
     @app.get("/readyz")
     async def is_ready() -> JSONResponse:
         """Whether sessions can be opened; 503 with the reason if not."""
-        ready, sentence = service.situation()
+        ready, sentence = await asyncio.to_thread(service.situation)
         return JSONResponse({"ready": ready, "situation": sentence}, 200 if ready else 503)
 
     @app.get("/metrics", response_class=Response)

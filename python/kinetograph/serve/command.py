@@ -29,8 +29,8 @@ def run(arguments: list[str], assets: pathlib.Path) -> int:
     token = options.token or os.environ.get("KINETOGRAPH_TOKEN")
     on_loopback = _is_loopback(options.host)
     if not on_loopback and not token:
-        raise InvalidArgument(f"{options.host} can be reached from other machines: set KINETOGRAPH_TOKEN to a secret that "
-                              "requests must have")
+        raise InvalidArgument(f"{options.host} can be reached from other machines: set KINETOGRAPH_TOKEN to a secret "
+                              "that requests must have")
     if (options.tls_certificate is None) != (options.tls_key is None):
         raise InvalidArgument("--tls-certificate and --tls-key come together")
     _log_as_json()

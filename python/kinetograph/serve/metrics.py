@@ -22,8 +22,8 @@ class Metrics:
         self.first_frame_seconds = Histogram("kinetograph_first_frame_seconds",
                                              "From the arrival of a clip's first latents to its first frame", family,
                                              buckets=_SECONDS, registry=registry)
-        self.deadline_missed = Counter("kinetograph_deadline_missed", "Latent frames decoded after their frames were due",
-                                       family, registry=registry)
+        self.deadline_missed = Counter("kinetograph_deadline_missed",
+                                       "Latent frames whose frames came after they were due", family, registry=registry)
         self.frames = Counter("kinetograph_frames", "Frames decoded", family, registry=registry)
         self._sessions = Gauge("kinetograph_sessions", "Open sessions", registry=registry)
         self._state_bytes = Gauge("kinetograph_state_bytes", "Bytes of the open sessions on the device",

@@ -24,10 +24,12 @@ class Service:
 
     decoders  by the names of their families; the first is for requests that name none
     token     that requests must have; None: none is asked for
+    prefix    of the names of sessions: in a fleet the replica that has them
     """
 
-    def __init__(self, decoders: Mapping[str, Decoder], limits: Limits = Limits(), token: str | None = None) -> None:
-        self.limits, self.token = limits, token
+    def __init__(self, decoders: Mapping[str, Decoder], limits: Limits = Limits(), token: str | None = None,
+                 prefix: str = "") -> None:
+        self.limits, self.token, self._prefix = limits, token, prefix
         self.metrics = Metrics()
         self.decoders = dict(decoders)
         self._lock = threading.Lock()
@@ -53,7 +55,7 @@ class Service:
                 raise Refused(f"{self.limits.sessions} sessions are open, which is this service's limit", 429)
             self._opening += 1
         try:
-            session = Session(decoder, form, self.limits, self.metrics)
+            session = Session(self._prefix + secrets.token_urlsafe(9), decoder, form, self.limits, self.metrics)
         except OutOfMemory as error:
             raise Refused(str(error), 507) from None
         finally:
@@ -93,7 +95,9 @@ class Service:
     def session(self, number: str) -> Session:
         with self._lock:
             if number not in self._sessions:
-                raise Refused("there is no such session: it was closed, or idle for too long", 404)
+                raise Refused("there is no such session: it was closed, or idle for too long"
+                              if number.startswith(self._prefix) else
+                              "the replica of this session has ended, and the session's state with it", 404)
             return self._sessions[number]
 
     def sessions(self) -> list[Session]:

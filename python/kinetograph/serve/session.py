@@ -5,7 +5,6 @@ from __future__ import annotations
 import collections
 import contextlib
 import dataclasses
-import secrets
 import threading
 import time
 from typing import TYPE_CHECKING, Any, Callable, Iterator
@@ -17,7 +16,7 @@ from ..stream import Stream
 from .frame_log import FrameLog, Reader, Shown
 from .limits import Limits, Refused
 from .metrics import Metrics
-from .spans import Spans
+from .spans import Spans, export_chunk
 
 if TYPE_CHECKING:
     from ..decoder import Decoder
@@ -55,9 +54,9 @@ class _Latent:
 class Session:
     """A thread pushes latents to the stream and takes its frames. Calls of other threads return at once."""
 
-    def __init__(self, decoder: Decoder, form: Format, limits: Limits, metrics: Metrics) -> None:
+    def __init__(self, name: str, decoder: Decoder, form: Format, limits: Limits, metrics: Metrics) -> None:
         self._check(decoder, form, limits)
-        self.id, self.form = secrets.token_urlsafe(9), form
+        self.id, self.form = name, form
         self.spans = Spans()
         self.channels: int = decoder.channels
         self._decoder, self._limits, self._metrics = decoder, limits, metrics
@@ -227,12 +226,16 @@ class Session:
         return float(self._stream.stats()["unmoved_s"]) if self._decoding else 0.0
 
     def describe(self) -> dict[str, Any]:
+        """May wait for the device's driver, which says what memory is free."""
+        stats: dict[str, Any] = {}
+        with contextlib.suppress(Error):  # it may be ending
+            stats = self._stream.stats() if self.ended is None else {}
         with self._changed:
             now = time.monotonic()
             recent = [latency for at, latency in self._recent if at >= now - _RATE_SECONDS]
-            stats = self._stream.stats() if self.ended is None else {}
-            return {"id": self.id, **dataclasses.asdict(self.form), "frames_per_latent": self._decoder.frames_per_latent,
-                    "state_bytes": self.state_bytes, "next_sequence": self._next_sequence, "clip": self._clip,
+            return {"id": self.id, **dataclasses.asdict(self.form),
+                    "frames_per_latent": self._decoder.frames_per_latent, "state_bytes": self.state_bytes,
+                    "next_sequence": self._next_sequence, "clip": self._clip,
                     "first_held": self._log.begin, "frames": self._log.end, "queued_latents": len(self._queue),
                     "decoding_latents": len(self._decoding), "paused": self._paused, "readers": self._log.readers,
                     "takes_latents": self.takes_latents, "rate": len(recent) / _RATE_SECONDS,
@@ -343,6 +346,8 @@ class Session:
             self._count(latent, now)
             period = 1 / self.form.fps
             self._due = now + period if self._due is None or now > self._due + period else self._due + period
+        if latent.left == 0:
+            self._count_step(latent, now, self._stream.stats()["last_step_s"])
 
     def _count(self, latent: _Latent, now: float) -> None:
         metrics, family, period = self._metrics, self.form.family, 1 / self.form.fps
@@ -353,13 +358,15 @@ class Session:
         self._clip_frames += 1
         latent.left -= 1
         latent.late |= self.form.paced and self._due is not None and now > self._due + period
-        if latent.left > 0:
-            return
-        self._decoding.popleft()
-        metrics.chunk_seconds.labels(family).observe(now - latent.arrived)
-        step = self._stream.stats()["last_step_s"]
+        if latent.left == 0:
+            self._decoding.popleft()
+            metrics.chunk_seconds.labels(family).observe(now - latent.arrived)
+
+    def _count_step(self, latent: _Latent, now: float, step: float) -> None:
+        """Of a latent frame whose frames are all there; its step took `step` seconds."""
         self.spans.add("decode", latent.sequence, max(self._decoded_until, now - step), now)
         self._decoded_until = now
-        if latent.late or (not self.form.paced and step > self._decoder.frames_per_latent * period):
+        export_chunk(self.id, self.form.family, latent.sequence, now - latent.arrived)
+        if latent.late or (not self.form.paced and step > self._decoder.frames_per_latent / self.form.fps):
             self._missed += 1
-            metrics.deadline_missed.labels(family).inc()
+            self._metrics.deadline_missed.labels(self.form.family).inc()

@@ -32,8 +32,8 @@ class _Ended(Exception):
 
 async def take_latents(socket: WebSocket, service: Service, number: str) -> None:
     """Messages of latents. {"next": 3, "room": 8} says which one is expected and how many latent frames there is room
-    for; it comes first, so that a client that has lost its connection knows what to send again, and whenever it changes.
-    {"input": "a text"} is what a viewer has sent.
+    for; it comes first, so that a client that has lost its connection knows what to send again, and whenever it
+    changes. {"input": "a text"} is what a viewer has sent.
 
     A message is a safetensors file of the tensor `latents`, with the metadata `sequence` (from 0, in order), `stamp` (a
     text that comes back with its frames; optional) and `begins_clip` ("1": after the clip before; optional).
@@ -51,7 +51,7 @@ async def take_latents(socket: WebSocket, service: Service, number: str) -> None
 
     async def receive(session: Session, wake: Wake) -> None:
         while True:
-            await asyncio.to_thread(_push, session, await _received(socket))
+            await asyncio.to_thread(_push, session, await _received(socket, "bytes"))
             wake()
 
     async def serve(session: Session) -> None:
@@ -66,8 +66,8 @@ async def take_latents(socket: WebSocket, service: Service, number: str) -> None
 
 async def give_frames(socket: WebSocket, service: Service, number: str, encoding: str, late: str,
                       begin: int | None) -> None:
-    """Frames as `encoding` says: raw, jpeg or h264. With late="wait" every frame from `begin` on, or from where the last
-    such connection left; the client confirms them with {"next": 5}, and the decoder waits when it does not. With
+    """Frames as `encoding` says: raw, jpeg or h264. With late="wait" every frame from `begin` on, or from where the
+    last such connection left; the client confirms them with {"next": 5}, and the decoder waits when it does not. With
     late="skip" the newest ones. {"input": "a text"} goes to the session's generator."""
     async def serve(session: Session) -> None:
         if late not in LATE:
@@ -132,7 +132,7 @@ async def _send_frames(socket: WebSocket, session: Session, reader: Reader, wake
 
 async def _take_answers(socket: WebSocket, session: Session, reader: Reader) -> None:
     while True:
-        take_answer(await socket.receive_text(), session, reader)
+        take_answer(await _received(socket, "text"), session, reader)
 
 
 def take_answer(text: str, session: Session, reader: Reader) -> None:
@@ -148,21 +148,31 @@ def take_answer(text: str, session: Session, reader: Reader) -> None:
     elif isinstance(given, str) and len(given) <= _LONGEST_INPUT:
         session.add_input(given)
     else:
-        raise Refused(f'a reader of frames sends {{"next": N}}, or {{"input": TEXT}} of up to {_LONGEST_INPUT} characters')
+        raise Refused('a reader of frames sends {"next": N}, or {"input": TEXT} of up to '
+                      f"{_LONGEST_INPUT} characters")
 
 
 async def _send(socket: WebSocket, message: bytes | str, stall_seconds: float) -> None:
-    sending = socket.send_text(message) if isinstance(message, str) else socket.send_bytes(message)
-    await asyncio.wait_for(sending, stall_seconds)
+    """Not by asyncio.wait_for(), which before Python 3.12 can lose a cancellation that comes as the message goes."""
+    sending = asyncio.ensure_future(socket.send_text(message) if isinstance(message, str) else
+                                    socket.send_bytes(message))
+    try:
+        await asyncio.wait({sending}, timeout=stall_seconds)
+        if not sending.done():
+            raise asyncio.TimeoutError
+    finally:
+        sending.cancel()
+    sending.result()
 
 
-async def _received(socket: WebSocket) -> bytes:
+async def _received(socket: WebSocket, kind: str) -> Any:
+    """The next message, which is "text" or "bytes"."""
     message = await socket.receive()
     if message["type"] == "websocket.disconnect":
         raise WebSocketDisconnect(message.get("code", 1006))
-    if message.get("bytes") is None:
-        raise Refused("latents come as binary messages")
-    return bytes(message["bytes"])
+    if message.get(kind) is None:
+        raise Refused("latents come as binary messages, and all others as texts")
+    return message[kind]
 
 
 def _push(session: Session, message: bytes) -> None:

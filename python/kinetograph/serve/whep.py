@@ -59,6 +59,8 @@ class Viewers:
         self._ends[name].set()
 
     async def close(self) -> None:
+        for ended in self._ends.values():
+            ended.set()
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -72,12 +72,13 @@ export class Card {
     save(await answer.blob(), `frame_${answer.headers.get("kinetograph-frame")}.png`);
   }
 
-  /** Opens the last minute in Perfetto, which takes it by postMessage once it answers a ping; without a window, a file. */
+  /** Opens the last minute in Perfetto, which takes it by postMessage once it answers a ping; else saves a file. */
   async trace() {
     const opened = window.open(PERFETTO);
     const buffer = await (await ask("GET", `/sessions/${this.id}/trace`)).arrayBuffer();
     if (!opened) return save(new Blob([buffer], {type: "application/json"}), `kinetograph_${this.id}.json`);
-    const pinging = setInterval(() => (opened.closed ? clearInterval(pinging) : opened.postMessage("PING", PERFETTO)), 100);
+    const ping = () => (opened.closed ? clearInterval(pinging) : opened.postMessage("PING", PERFETTO));
+    const pinging = setInterval(ping, 100);
     const answered = ({data, source}) => {
       if (data !== "PONG" || source !== opened) return;
       clearInterval(pinging);

@@ -45,7 +45,8 @@ async function poll() {
     tokenIsRefused = error instanceof NeedsToken;
     login.hidden = !tokenIsRefused;
     isAway = !tokenIsRefused;
-    report(error instanceof TypeError ? "The service does not answer; trying again." : tokenIsRefused ? "" : error.message);
+    const sentence = error instanceof TypeError ? "The service does not answer; trying again." : error.message;
+    report(tokenIsRefused ? "" : sentence);
   }
   setTimeout(poll, POLL_MILLISECONDS);
 }

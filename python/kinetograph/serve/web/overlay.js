@@ -23,7 +23,8 @@ export function showFigures(list, session, player) {
     ["deadlines missed", session.deadline_missed, session.deadline_missed > 0],
     ["readers", session.readers],
     ["session", bytes(session.state_bytes)],
-    ["device", session.device_bytes == null ? "–" : `${bytes(session.device_bytes)}, ${bytes(session.device_free)} free`],
+    ["device", session.device_bytes == null ? "–" : bytes(session.device_bytes)],
+    ["device, free", session.device_bytes == null ? "–" : bytes(session.device_free)],
   ];
   list.replaceChildren(...rows.map(([name, value, bad]) => {
     const row = document.createElement("div"), term = document.createElement("dt"), text = document.createElement("dd");
