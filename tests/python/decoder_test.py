@@ -144,7 +144,7 @@ def test_statistics_and_family_are_chosen_or_refused():
 @pytest.mark.parametrize("arguments, error, sentence", [
     ({"weights": "/nowhere/vae.safetensors"}, kg.NotFound, "/nowhere/vae.safetensors"),
     ({"weights": b"not a checkpoint"}, kg.InvalidArgument, "weights in memory"),
-    ({"device": "gpu"}, kg.InvalidArgument, "there are cpu, cuda and hip"),
+    ({"device": "gpu"}, kg.InvalidArgument, "there are cpu, cuda"),
     ({"device": 0}, kg.InvalidArgument, "a device is a name like \"cuda:0\", or torch's, and not 0"),
     ({"memory_budget": -1}, kg.InvalidArgument, "memory_budget is a number of bytes"),
     ({"memory_budget": "2G"}, kg.InvalidArgument, "and not '2G'"),

@@ -265,34 +265,39 @@ void CommandStream::pump() {
     Lock lock(mutex_);
     while (true) {
         changed_.wait(lock, [&]() KG_REQUIRES(mutex_) { return stop_ || pumping_ || !functions_.empty(); });
-        while (!functions_.empty() || (!stop_ && !held_back_.empty())) pass_front(lock);
+        while (!functions_.empty() || (!stop_ && !held_back_.empty())) {
+            const auto unlocked = pass_front();
+            if (!unlocked) continue;
+            lock.unlock();
+            unlocked();
+            const auto status = progress_->status();
+            lock.lock();
+            if (!status) fail_with(status.error());
+        }
         pumping_ = false;
         changed_.notify_all();
         if (stop_) return;
     }
 }
 
-/// One step towards the end of the oldest slice of the pump's; unlocks while it waits.
-void CommandStream::pass_front(Lock& lock) {
+/// One step towards the end of the oldest slice of the pump's. Returns what is to be waited for or run unlocked.
+std::function<void()> CommandStream::pass_front() {
     std::deque<Slice>& slices = functions_.empty() ? held_back_ : functions_;
     Slice& front = slices.front();
     const graph::Point before{progress_, front.number - 1};
-    if (const auto point = front.function != nullptr && !before.reached() ? before : unmet(front)) {
-        lock.unlock();
-        (void)point->timeline->wait(point->value, kLookAgain);
-        const auto status = progress_->status();
-        lock.lock();
-        if (!status) fail_with(status.error());
-        return;
-    }
+    if (const auto point = front.function != nullptr && !before.reached() ? before : unmet(front))
+        return [point] { (void)point->timeline->wait(point->value, kLookAgain); };
     Slice slice = std::move(front);
     slices.pop_front();
-    if (slice.function == nullptr) return submit(std::move(slice));
+    if (slice.function == nullptr) {
+        submit(std::move(slice));
+        return {};
+    }
     passed_on_ = std::max(passed_on_, slice.number);
-    lock.unlock();
-    slice.function(slice.user_data);
-    progress_->signal(slice.number);
-    lock.lock();
+    return [this, function = slice.function, user_data = slice.user_data, number = slice.number] {
+        function(user_data);
+        progress_->signal(number);
+    };
 }
 
 Result<bool> CommandStream::is_idle() {

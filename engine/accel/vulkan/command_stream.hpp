@@ -4,6 +4,7 @@
 #include <kinetograph/engine/accel/vulkan/recording.hpp>
 
 #include <deque>
+#include <functional>
 #include <thread>
 
 namespace kinetograph::accel::vulkan {
@@ -79,7 +80,7 @@ class CommandStream {
     void fail_with(Error error) KG_REQUIRES(mutex_);
     std::optional<graph::Point> unmet(const Slice& slice) const;
     void pump();
-    void pass_front(Lock& lock) KG_REQUIRES(mutex_);
+    std::function<void()> pass_front() KG_REQUIRES(mutex_);
 
     Context& context_;
     std::shared_ptr<vk::TimelineSemaphore> progress_;  ///< counts slices that have been executed

@@ -314,8 +314,10 @@ Result<void> Context::upload(gpu::StreamHandle stream, std::byte* to, std::span<
         std::ranges::copy(part, staging->mapped());
         auto copied = of(stream).copy(target, {staging->handle(), 0}, part.size());
         if (copied) copied = of(stream).synchronize();
-        if (!copied) device_.keep(std::shared_ptr<vk::Buffer>(std::move(staging)));
-        KG_CHECK(std::move(copied));
+        if (!copied) {
+            device_.keep(std::shared_ptr<vk::Buffer>(std::move(staging)));
+            return fail(std::move(copied.error()));
+        }
         target.offset += part.size();
     }
     give_back(std::move(staging));
@@ -329,8 +331,10 @@ Result<void> Context::read_back(gpu::StreamHandle stream, std::span<std::byte> t
         const auto part = to.first(std::min<std::size_t>(to.size(), kStagingBytes));
         auto copied = of(stream).copy({staging->handle(), 0}, source, part.size());
         if (copied) copied = of(stream).synchronize();
-        if (!copied) device_.keep(std::shared_ptr<vk::Buffer>(std::move(staging)));
-        KG_CHECK(std::move(copied));
+        if (!copied) {
+            device_.keep(std::shared_ptr<vk::Buffer>(std::move(staging)));
+            return fail(std::move(copied.error()));
+        }
         std::ranges::copy_n(staging->mapped(), static_cast<std::ptrdiff_t>(part.size()), part.begin());
         source.offset += part.size();
     }

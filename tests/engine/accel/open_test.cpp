@@ -52,7 +52,7 @@ TEST_F(DevicesByName, OpenByOrdinalAndByUuid) {
 }
 
 TEST_F(DevicesByName, SayWhatThereIsWhereANameFitsNone) {
-    EXPECT_EQ(message_of(open("vulkan:0")), "lane vulkan: there are cpu, cuda and hip");
+    EXPECT_TRUE(message_of(open("abacus:0")).starts_with("lane abacus: there are cpu, cuda"));
     EXPECT_EQ(message_of(open("cuda:first")), "lane cuda:first: after the colon comes a number from 0 or a UUID");
     EXPECT_EQ(message_of(open("cuda:")), "lane cuda:: after the colon comes a number from 0 or a UUID");
     EXPECT_EQ(message_of(open("cpu:1")), "CPU device 1: there is one, counted from 0");

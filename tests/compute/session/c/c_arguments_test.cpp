@@ -19,7 +19,7 @@ TEST_F(CArguments, SaysWhatIsMissing) {
     kg_model* model = nullptr;
     desc.device = "gpu";
     EXPECT_SENTENCE(kg_model_create(weights_.get(), &desc, &model), KG_ERROR_INVALID_ARGUMENT,
-                    "lane gpu: there are cpu, cuda and hip");
+                    "lane gpu: there are cpu, cuda");
     desc.device = "cpu";
     desc.precision = 9;
     EXPECT_SENTENCE(kg_model_create(weights_.get(), &desc, &model), KG_ERROR_INVALID_ARGUMENT, "9 is no kg_precision");
