@@ -83,6 +83,8 @@ WRITERS = {
        for sums in ("exact", "fast") for size in ("1280x704", "832x480") for chip in ("h100", "h200")},
     "decode_h200.json": ["bench/peers/compare_pytorch.py", "bench/peers/pytorch_decoder.py",
                          "tools/kinetograph/bench_decode.cpp", BENCH],
+    "decode_vulkan_h200_1280x704.json": ["tools/kinetograph/bench_decode.cpp", BENCH],
+    "decode_vulkan_h200_832x480.json": ["tools/kinetograph/bench_decode.cpp", BENCH],
     "decoder_sm90_h200.json": [SELF, "tests/compute/cuda/decoder_golden_test.cpp"],
     "emulator_gfx950.json": [SELF, "tests/kernels/emulator/run_problems.py"],
     "families_beside_h200.json": ["bench/peers/compare_families.py", "bench/peers/peer_rates.py",
