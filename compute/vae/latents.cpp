@@ -1,3 +1,4 @@
+#include <kinetograph/compute/families/family.hpp>
 #include <kinetograph/compute/formats/tensor_source.hpp>
 #include <kinetograph/compute/tensor/quoted_name.hpp>
 #include <kinetograph/compute/vae/latents.hpp>
