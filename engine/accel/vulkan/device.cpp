@@ -69,6 +69,7 @@ Result<std::vector<DeviceInfo>> inspect_devices() {
     KG_TRY(const auto instance, create_instance(vk::Validation::Off));
     KG_TRY(const auto reports, reports_of(*instance));
     std::vector<DeviceInfo> devices;
+    devices.reserve(reports.size());
     for (const vk::DeviceReport& report : reports) devices.push_back(describe(*instance, report));
     return devices;
 }
