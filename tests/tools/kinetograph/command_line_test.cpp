@@ -19,7 +19,7 @@ namespace {
 using Words = std::vector<std::string>;
 
 /// Valid command lines.
-const std::array<Words, 14> kGood{
+const std::array<Words, 15> kGood{
     Words{"decode", "a.safetensors", "--weights", "w", "-o", "b.mp4", "--lane", "cpu", "--json", "s.json", "--stats",
           "l.jsonl"},
     Words{"decode", "a.safetensors", "--weights", "synthetic:wan2.1,dim=2", "-o", "-", "--no-clamp"},
