@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <kinetograph/kernels/conv/cheapest.hpp>
 #include <kinetograph/kernels/conv/counts.hpp>
 #include <kinetograph/kernels/conv/sub_pixel.hpp>
@@ -38,15 +39,24 @@ double tiles_seconds(const conv::ConvProblem& problem, const Tile& tile, const c
     return conv::kLaunchSeconds + products / (kLanes * kShare * chip.compute_units * chip.clocks_per_second);
 }
 
-const SlabTile* choose_slab(const conv::ConvProblem& problem, const conv::Chip& chip) {
+namespace {
+
+bool holds(const SlabTile& tile, const conv::ConvProblem& problem, const conv::Chip& chip) {
     const bool folds = conv::is_sub_pixel(problem);
     const std::uint32_t rows = folds ? 2 : conv::u32(problem.filter.r),
                         columns = folds ? 2 : conv::u32(problem.filter.s);
+    return tile.shared_bytes(rows, columns) <= chip.shared_bytes_per_block;
+}
+
+}  // namespace
+
+bool holds_slab(const conv::ConvProblem& problem, const conv::Chip& chip) {
+    return std::ranges::any_of(kSlabTiles, [&](const SlabTile& tile) { return holds(tile, problem, chip); });
+}
+
+const SlabTile* choose_slab(const conv::ConvProblem& problem, const conv::Chip& chip) {
     return conv::cheapest(
-        kSlabTiles,
-        [&](const SlabTile& tile) {
-            return problem.c_in % tile.bk == 0 && tile.shared_bytes(rows, columns) <= chip.shared_bytes_per_block;
-        },
+        kSlabTiles, [&](const SlabTile& tile) { return problem.c_in % tile.bk == 0 && holds(tile, problem, chip); },
         [&](const SlabTile& tile) {
             return static_cast<double>(round_up<std::int64_t>(problem.filter.k, tile.bn)) * tile.cost;
         });

@@ -10,6 +10,8 @@ namespace kinetograph::vulkan13 {
 const Tile& choose_tile(std::int64_t rows, std::int64_t columns, const conv::Chip& chip);
 /// Of the problem's products in float32, two a clock and lane.
 double tiles_seconds(const conv::ConvProblem& problem, const Tile& tile, const conv::Chip& chip);
+/// Whether the device's shared memory holds some tile of conv_slab.comp with the problem's taps.
+bool holds_slab(const conv::ConvProblem& problem, const conv::Chip& chip);
 /// The tile of conv_slab.comp with the fewest products that fits the device's shared memory; null if none does.
 const SlabTile* choose_slab(const conv::ConvProblem& problem, const conv::Chip& chip);
 double slab_seconds(const conv::ConvProblem& problem, const SlabTile& tile, const conv::Chip& chip);

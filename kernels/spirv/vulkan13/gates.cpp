@@ -32,10 +32,9 @@ constexpr Gate<Subject> kTilesGates[] = {
 
 constexpr Gate<Subject> kSlabGates[] = {
     kOnVulkan,
-    conv::kBf16OrF16,
-    {"16x16x16 matrices of the element with float32 sums, by subgroups of 16, 32 or 64",
+    {"bf16 or fp16 matrices of 16x16x16 with float32 sums, by subgroups of 16, 32 or 64",
      [](const Subject& s) { return multiplies_matrices(s.chip, s.problem.input.element); },
-     [](const Subject& s) { return s.chip.features; }},
+     [](const Subject& s) { return conv::met_dtype(s) + " and " + s.chip.features; }},
     conv::kUngrouped,
     {"stride and dilation 1 in a frame",
      [](const Subject& s) {
@@ -48,8 +47,7 @@ constexpr Gate<Subject> kSlabGates[] = {
      [](const Subject&) { return std::string("another"); }},
     {"input channels a multiple of 16", [](const Subject& s) { return s.problem.c_in % 16 == 0; },
      [](const Subject& s) { return std::to_string(s.problem.c_in); }},
-    {"shared memory for a tile and its taps",
-     [](const Subject& s) { return choose_slab(s.problem, s.chip) != nullptr; },
+    {"shared memory for a tile and its taps", [](const Subject& s) { return holds_slab(s.problem, s.chip); },
      [](const Subject& s) { return std::to_string(s.chip.shared_bytes_per_block) + " bytes"; }},
     kRoomForTaps,
 };

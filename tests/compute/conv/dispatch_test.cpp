@@ -37,15 +37,26 @@ accel::DeviceInfo h200() {
     return info;
 }
 
+accel::DeviceInfo vulkan_gpu() {
+    accel::DeviceInfo info;
+    info.kind = "vulkan";
+    info.architecture = "vulkan1.3";
+    info.features = "subgroup-32 matrix-bf16 matrix-f16";
+    info.shared_bytes_per_block = 48 << 10;
+    return info;
+}
+
 /// The kind of device of a method, from the chip in its name.
 std::string_view kind_of(std::string_view candidate) {
     if (candidate.ends_with("-sm80")) return "cuda";
+    if (candidate.ends_with("-vulkan13")) return "vulkan";
     return candidate.ends_with("-gfx950") ? "hip" : "cpu";
 }
 
 /// A device to which every method of its kind is open.
 accel::DeviceInfo capable(std::string_view kind) {
     if (kind == "cuda") return h200();
+    if (kind == "vulkan") return vulkan_gpu();
     return kind == "hip" ? gfx950() : capable_cpu();
 }
 
@@ -86,6 +97,26 @@ void upsample(ConvProblem& p, accel::DeviceInfo&) { p.upsample = true; }
 void halve(ConvProblem& p, accel::DeviceInfo&) { p.weight.scale = 0.5F; }
 
 const Decline kDeclines[] = {
+    {"slab-vulkan13", "wants a Vulkan device, met cuda", [](ConvProblem&, accel::DeviceInfo& d) { d.kind = "cuda"; }},
+    {"slab-vulkan13",
+     "wants bf16 or fp16 matrices of 16x16x16 with float32 sums, by subgroups of 16, 32 or 64, met BF16 and subgroup-8 "
+     "matrix-bf16",
+     [](ConvProblem&, accel::DeviceInfo& d) { d.features = "subgroup-8 matrix-bf16"; }},
+    {"slab-vulkan13", "wants groups 1, met 4", [](ConvProblem& p, accel::DeviceInfo&) { p.groups = 4; }},
+    {"slab-vulkan13", "wants stride and dilation 1 in a frame, met 1,1,1 and 1,1,2",
+     [](ConvProblem& p, accel::DeviceInfo&) { p.dilation.w = 2; }},
+    {"slab-vulkan13", "wants an input to upsample padded by 1 under 3x3 taps, met another", upsample},
+    {"slab-vulkan13", "wants input channels a multiple of 16, met 20",
+     [](ConvProblem& p, accel::DeviceInfo&) { p.c_in = 20; }},
+    {"slab-vulkan13", "wants shared memory for a tile and its taps, met 8192 bytes",
+     [](ConvProblem&, accel::DeviceInfo& d) { d.shared_bytes_per_block = 8192; }},
+    {"slab-vulkan13", "wants temporal taps that one launch has room for, met 193; there is room for 192",
+     [](ConvProblem& p, accel::DeviceInfo&) { p.d = p.filter.q = 193; }},
+    {"tiles-vulkan13", "wants a Vulkan device, met cuda", [](ConvProblem&, accel::DeviceInfo& d) { d.kind = "cuda"; }},
+    {"tiles-vulkan13", "wants fp32, bf16 or fp16, met F8_E4M3",
+     [](ConvProblem& p, accel::DeviceInfo&) { p.input = p.weight = DType::F8E4M3; }},
+    {"tiles-vulkan13", "wants temporal taps that one launch has room for, met 193; there is room for 192",
+     [](ConvProblem& p, accel::DeviceInfo&) { p.d = p.filter.q = 193; }},
     {"implicit-gemm-sm80", "wants a CUDA device since sm_80, met sm_75",
      [](ConvProblem&, accel::DeviceInfo& d) { d.architecture = "sm_75"; }},
     {"implicit-gemm-sm80", "wants bf16 or fp16, met F8_E4M3",
@@ -305,7 +336,7 @@ bool is_tested_elsewhere(std::string_view candidate) {
 }
 
 TEST(ConvDispatch, OpensEveryCandidateOfADeviceToAnEasyProblem) {
-    for (const std::string_view kind : {"cpu", "cuda", "hip"}) {
+    for (const std::string_view kind : {"cpu", "cuda", "hip", "vulkan"}) {
         for (const Candidate& candidate : candidates()) {
             if (is_tested_elsewhere(candidate.name)) continue;
             const DispatchRow row = row_of(candidate.name, capable(kind), easy_problem_for(candidate.name));

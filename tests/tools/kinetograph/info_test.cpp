@@ -13,10 +13,12 @@ TEST(InfoProgram, NamesTheProcessorEveryLaneAndWhyOneIsOff) {
     EXPECT_FALSE(json.at("processor").at("name").get<std::string>().empty());
     ASSERT_EQ(json.at("lanes").size(), 4U);
     for (const auto& lane : json.at("lanes")) {
-        EXPECT_EQ(lane.at("decodes"), lane.at("name") == "cpu");
+        if (!lane.at("name").get<std::string>().starts_with("vulkan")) {
+            EXPECT_EQ(lane.at("decodes"), lane.at("name") == "cpu");
+        }
         EXPECT_FALSE(lane.at("situation").get<std::string>().empty());
     }
-    ASSERT_EQ(json.at("device_code").size(), 2U);
+    ASSERT_EQ(json.at("device_code").size(), 3U);
     for (const auto& code : json.at("device_code")) {
         const bool built_without = code.at("compiler").get<std::string>().starts_with("built without");
         EXPECT_EQ(code.at("images") == 0, built_without) << code;

@@ -52,7 +52,8 @@ TEST_F(LaneOption, SaysWhichDevicesThereAre) {
     const auto missing = open_lane("cuda:2");
     ASSERT_FALSE(missing);
     EXPECT_TRUE(missing.error().message.starts_with("lane cuda:2: CUDA device 2: ")) << missing.error().message;
-    EXPECT_TRUE(missing.error().message.ends_with("; there is: cpu, cuda, cuda:1")) << missing.error().message;
+    EXPECT_NE(missing.error().message.find("; there is: cpu, cuda, cuda:1"), std::string::npos)
+        << missing.error().message;
     EXPECT_EQ(open_lane("cuda:first").error().message,
               "lane cuda:first: after the colon comes a number from 0 or a UUID");
     EXPECT_EQ(parsed("metal:0"), "");
