@@ -161,12 +161,12 @@ void main() {
     const uint columns = kBn / kSubgroupFilters;
     const uint pixel0 = SUBGROUP / columns * kSubgroupPixels, filter0 = SUBGROUP % columns * kSubgroupFilters;
     uint rows[kPieceRows];
-    [[unroll]] for (uint i = 0; i < kPieceRows; ++i) {
+    UNROLL_PIECES for (uint i = 0; i < kPieceRows; ++i) {
         const uint pixel = pixel0 + 16 * i;
         rows[i] = (pixel / kTileWidth * kSlabWidth + pixel % kTileWidth) * kPixelPitch;
     }
     Sums sums[kPieceRows * kPieceColumns];
-    [[unroll]] for (uint i = 0; i < kPieceRows * kPieceColumns; ++i) { CLEAR(sums[i]); }
+    UNROLL_PIECES for (uint i = 0; i < kPieceRows * kPieceColumns; ++i) { CLEAR(sums[i]); }
 
     const uint chunks = kChannelsIn / kBk, slabs = (end_q - first_q) * chunks;
     uint q = first_q, chunk = 0;  // of the next slab
@@ -190,18 +190,18 @@ void main() {
                 LOAD_FILTERS(q, chunk, 0)
                 LOAD_PIXELS(chunk)
             }
-            [[unroll]] for (uint column = 0; column < kTapColumns; ++column)
-                [[unroll]] for (uint depth = 0; depth < kUnits; depth += 2) {
+            UNROLL_PIECES for (uint column = 0; column < kTapColumns; ++column)
+                UNROLL_PIECES for (uint depth = 0; depth < kUnits; depth += 2) {
                     Left lefts[kPieceRows];
-                    [[unroll]] for (uint i = 0; i < kPieceRows; ++i) {
+                    UNROLL_PIECES for (uint i = 0; i < kPieceRows; ++i) {
                         LOAD_LEFT(lefts[i], rows[i] + (row * kSlabWidth + column) * kPixelPitch + depth, kPixelPitch);
                     }
-                    [[unroll]] for (uint j = 0; j < kPieceColumns; ++j) {
+                    UNROLL_PIECES for (uint j = 0; j < kPieceColumns; ++j) {
                         Right right;
                         LOAD_RIGHT(right,
                                    kSlabSize + column * kTapSize + depth * 8 * kFilterPitch + filter0 / 8 + 2 * j,
                                    kFilterPitch);
-                        [[unroll]] for (uint i = 0; i < kPieceRows; ++i) {
+                        UNROLL_PIECES for (uint i = 0; i < kPieceRows; ++i) {
                             ADD_PRODUCT(lefts[i], right, sums[i * kPieceColumns + j]);
                         }
                     }
@@ -215,7 +215,7 @@ void main() {
 // A row of pieces. Not a loop: sums that are indexed by anything but constants lie in memory from the start.
 #define FINISH(i)                                                                                           \
     if (i < kPieceRows) {                                                                                   \
-        [[unroll]] for (uint j = 0; j < kPieceColumns; ++j) {                                               \
+        UNROLL_PIECES for (uint j = 0; j < kPieceColumns; ++j) {                                               \
             PUT_SUMS(sums[(i % kPieceRows) * kPieceColumns + j], put + 4 * j, kPutPitch);                   \
         }                                                                                                   \
         SUBGROUP_BARRIER;                                                                                   \

@@ -20,13 +20,16 @@ float element_of(uint at, uint i) {
     return uintBitsToFloat(i % 2 == 0 ? word << 16 : word & 0xffff0000u);
 #endif
 }
+// llvmpipe limits the rounds of a thread's loops, and takes long to compile what is unrolled.
+#define UNROLL_PIECES
 void add_product(Left left, Right right, inout Sums sums) {
-    for (uint depth = 0; depth < 16; ++depth) {
-        const float value = element_of(left.at + LANE / 2 * left.pitch, depth);
-        for (uint e = 0; e < 8; ++e)
-            sums.at[e] += value * (kRightByColumn ? element_of(right.at + (LANE % 2 * 8 + e) * right.pitch, depth)
-                                                  : element_of(right.at + depth * right.pitch, LANE % 2 * 8 + e));
-    }
+    for (uint first = 0; first < 16; first += 4)
+        [[unroll]] for (uint depth = first; depth < first + 4; ++depth) {
+            const float value = element_of(left.at + LANE / 2 * left.pitch, depth);
+            [[unroll]] for (uint e = 0; e < 8; ++e)
+                sums.at[e] += value * (kRightByColumn ? element_of(right.at + (LANE % 2 * 8 + e) * right.pitch, depth)
+                                                      : element_of(right.at + depth * right.pitch, LANE % 2 * 8 + e));
+        }
 }
 #define ADD_PRODUCT(left, right, sums) add_product(left, right, sums)
 #define PUT_SUMS(sums, place, row_pitch)                                                                    \
@@ -35,6 +38,7 @@ void add_product(Left left, Right right, inout Sums sums) {
             vec4(sums.at[4 * e], sums.at[4 * e + 1], sums.at[4 * e + 2], sums.at[4 * e + 3]))
 #define SUBGROUP_BARRIER barrier()
 #else
+#define UNROLL_PIECES [[unroll]]
 #define SUBGROUP gl_SubgroupID
 #define LANE gl_SubgroupInvocationID
 #define kLanes gl_SubgroupSize

@@ -98,7 +98,7 @@ void main() {
     const uint across = kBn / kSubgroupColumns;
     const uint row0 = SUBGROUP / across * kSubgroupRows, column0 = SUBGROUP % across * kSubgroupColumns;
     Sums sums[kPieceRows * kPieceColumns];
-    [[unroll]] for (uint i = 0; i < kPieceRows * kPieceColumns; ++i) { CLEAR(sums[i]); }
+    UNROLL_PIECES for (uint i = 0; i < kPieceRows * kPieceColumns; ++i) { CLEAR(sums[i]); }
     LOAD(0)
     for (uint d0 = 0; d0 < all_depth; d0 += kBk) {
         barrier();
@@ -113,17 +113,17 @@ void main() {
         }
         barrier();
         LOAD(d0 + kBk)
-        [[unroll]] for (uint depth = 0; depth < kUnits; depth += 2) {
+        UNROLL_PIECES for (uint depth = 0; depth < kUnits; depth += 2) {
             Left pieces[kPieceRows];
-            [[unroll]] for (uint i = 0; i < kPieceRows; ++i) {
+            UNROLL_PIECES for (uint i = 0; i < kPieceRows; ++i) {
                 LOAD_LEFT(pieces[i], (row0 + 16 * i) * kLeftPitch + depth, kLeftPitch);
             }
-            [[unroll]] for (uint j = 0; j < kPieceColumns; ++j) {
+            UNROLL_PIECES for (uint j = 0; j < kPieceColumns; ++j) {
                 Right right;
                 const uint column = column0 + 16 * j;
                 const uint place = kRightByColumn ? column * kRightPitch + depth : depth * 8 * kRightPitch + column / 8;
                 LOAD_RIGHT(right, kBm * kLeftPitch + place, kRightPitch);
-                [[unroll]] for (uint i = 0; i < kPieceRows; ++i) {
+                UNROLL_PIECES for (uint i = 0; i < kPieceRows; ++i) {
                     ADD_PRODUCT(pieces[i], right, sums[i * kPieceColumns + j]);
                 }
             }
@@ -134,7 +134,7 @@ void main() {
     const uint put = SUBGROUP * kPutSize;
 #define FINISH(i)  /* as in conv_slab.comp */                                                               \
     if (i < kPieceRows) {                                                                                   \
-        [[unroll]] for (uint j = 0; j < kPieceColumns; ++j) {                                               \
+        UNROLL_PIECES for (uint j = 0; j < kPieceColumns; ++j) {                                               \
             PUT_SUMS(sums[(i % kPieceRows) * kPieceColumns + j], put + 4 * j, kPutPitch);                   \
         }                                                                                                   \
         SUBGROUP_BARRIER;                                                                                   \
