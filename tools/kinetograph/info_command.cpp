@@ -115,18 +115,18 @@ std::string to_text(const Report& report) {
     text += fmt::format("            {}; {}\n", instructions_text(), conv::onednn::library_text());
     text += "\nlanes that decode\n";
     for (const LaneReport& lane : report.lanes) {
-        text += fmt::format("  {:<8}{:<5}{}\n", lane.name, lane.decodes ? "on" : "off", lane.situation);
+        text += fmt::format("  {:<10}{:<5}{}\n", lane.name, lane.decodes ? "on" : "off", lane.situation);
     }
     text += "\naccelerators\n";
     for (const accel::Availability& one : report.accelerators) {
         text +=
-            fmt::format("  {:<8}{}, {:.1f} GiB, {}{}\n", one.name(), one.device->name, gib(one.device->memory_bytes),
+            fmt::format("  {:<10}{}, {:.1f} GiB, {}{}\n", one.name(), one.device->name, gib(one.device->memory_bytes),
                         one.device->features, one.device->is_host() ? "" : ", uuid " + accel::uuid_text(*one.device));
     }
     text += "\ndevice code in this build\n";
     for (const DeviceCode& code : device_code()) {
-        text += code.images == 0 ? fmt::format("  {:<8}none: {}\n", code.name, code.compiler)
-                                 : fmt::format("  {:<8}{} images by {}\n", code.name, code.images, code.compiler);
+        text += code.images == 0 ? fmt::format("  {:<10}none: {}\n", code.name, code.compiler)
+                                 : fmt::format("  {:<10}{} images by {}\n", code.name, code.images, code.compiler);
     }
     text += "\nVulkan devices\n";
     if (!report.vulkan_error.empty()) text += fmt::format("  none: {}\n", report.vulkan_error);
