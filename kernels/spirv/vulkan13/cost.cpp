@@ -33,8 +33,8 @@ const Tile& choose_tile(std::int64_t rows, std::int64_t columns, const conv::Chi
 }
 
 double tiles_seconds(const conv::ConvProblem& problem, const Tile& tile, const conv::Chip& chip) {
-    const double padded = static_cast<double>(round_up(problem.filter.k / problem.groups, tile.bn)) /
-                          static_cast<double>(problem.filter.k / problem.groups);
+    const std::int64_t group = problem.filter.k / problem.groups;
+    const double padded = static_cast<double>(round_up(group, tile.bn)) / static_cast<double>(group);
     const double products = problem.flops() / 2 * padded;
     return conv::kLaunchSeconds + products / (kLanes * kShare * chip.compute_units * chip.clocks_per_second);
 }
