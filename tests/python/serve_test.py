@@ -1,4 +1,4 @@
-"""The service: sessions, both WebSockets, limits, the clients, and what is nobody else's business."""
+"""The service: sessions, both WebSockets, limits, the clients, and that a session's data stays its own."""
 
 import asyncio
 import contextlib

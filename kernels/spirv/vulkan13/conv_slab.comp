@@ -73,16 +73,9 @@ void finish(uint put, uint pixel_y, uint pixel_x, uint channel, Address frame, A
     uvec4 added = uvec4(0), word;
     if ((epilogue.flags & kResidual) != 0) added = Units(residual).at[place / 8];
     [[unroll]] for (uint i = 0; i < 4; ++i) {
-#if ELEMENT == 1
-        const vec2 residuals = unpackHalf2x16(added[i]);
-        word[i] = float16_bits(finished(sums[2 * i], scales[2 * i], biases[2 * i], residuals.x)) |
-                  float16_bits(finished(sums[2 * i + 1], scales[2 * i + 1], biases[2 * i + 1], residuals.y)) << 16;
-#else
-        word[i] =
-            bfloat16_bits(finished(sums[2 * i], scales[2 * i], biases[2 * i], uintBitsToFloat(added[i] << 16))) |
-            bfloat16_bits(finished(sums[2 * i + 1], scales[2 * i + 1], biases[2 * i + 1],
-                                   uintBitsToFloat(added[i] & 0xffff0000u))) << 16;
-#endif
+        const vec2 residuals = pair_of(added[i]);
+        word[i] = word_of(vec2(finished(sums[2 * i], scales[2 * i], biases[2 * i], residuals.x),
+                               finished(sums[2 * i + 1], scales[2 * i + 1], biases[2 * i + 1], residuals.y)));
     }
     Units(frame).at[place / 8] = word;
 }

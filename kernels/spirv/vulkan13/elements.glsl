@@ -38,6 +38,14 @@ layout(buffer_reference, scalar, buffer_reference_align = 4) buffer Floats { flo
 layout(buffer_reference, scalar, buffer_reference_align = 4) buffer Words { uint at[]; };
 layout(buffer_reference, scalar, buffer_reference_align = 2) buffer Halves { uint16_t at[]; };
 
+#if ELEMENT == 1
+vec2 pair_of(uint word) { return unpackHalf2x16(word); }
+uint word_of(vec2 pair) { return float16_bits(pair.x) | float16_bits(pair.y) << 16; }
+#elif ELEMENT == 2
+vec2 pair_of(uint word) { return vec2(uintBitsToFloat(word << 16), uintBitsToFloat(word & 0xffff0000u)); }
+uint word_of(vec2 pair) { return bfloat16_bits(pair.x) | bfloat16_bits(pair.y) << 16; }
+#endif
+
 #if ELEMENT == 0
 float rounded(float value) { return value; }
 float load(Elements from, uint i) { return from.at[i]; }

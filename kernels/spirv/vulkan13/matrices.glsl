@@ -14,11 +14,7 @@ struct Sums { float at[8]; };  // row LANE / 2, from column LANE % 2 * 8
 #define CLEAR(sums) [[unroll]] for (uint e = 0; e < 8; ++e) sums.at[e] = 0
 float element_of(uint at, uint i) {
     const uint word = staged_[at + i / 8][i % 8 / 2];
-#if ELEMENT == 1
-    return unpackHalf2x16(word)[i % 2];
-#else
-    return uintBitsToFloat(i % 2 == 0 ? word << 16 : word & 0xffff0000u);
-#endif
+    return pair_of(word)[i % 2];
 }
 // llvmpipe limits the rounds of a thread's loops, and takes long to compile what is unrolled.
 #define UNROLL_PIECES

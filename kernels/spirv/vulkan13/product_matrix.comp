@@ -66,13 +66,7 @@ void finish_row(uint put, uint first, uint column0) {
         else if (float32)
             Vectors(to).at[place / 4] = values;
         else
-#if ELEMENT == 1
-            WordPairs(to).at[place / 4] = uvec2(float16_bits(values.x) | float16_bits(values.y) << 16,
-                                                float16_bits(values.z) | float16_bits(values.w) << 16);
-#else
-            WordPairs(to).at[place / 4] = uvec2(bfloat16_bits(values.x) | bfloat16_bits(values.y) << 16,
-                                                bfloat16_bits(values.z) | bfloat16_bits(values.w) << 16);
-#endif
+            WordPairs(to).at[place / 4] = uvec2(word_of(values.xy), word_of(values.zw));
     }
 }
 

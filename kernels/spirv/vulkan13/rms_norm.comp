@@ -59,21 +59,6 @@ void norm_channel_by_channel() {
 }
 
 #if ELEMENT != 0
-vec2 pair_of(uint word) {
-#if ELEMENT == 1
-    return unpackHalf2x16(word);
-#else
-    return vec2(uintBitsToFloat(word << 16), uintBitsToFloat(word & 0xffff0000u));
-#endif
-}
-uint word_of(vec2 pair) {
-#if ELEMENT == 1
-    return float16_bits(pair.x) | float16_bits(pair.y) << 16;
-#else
-    return bfloat16_bits(pair.x) | bfloat16_bits(pair.y) << 16;
-#endif
-}
-
 void norm_whole_pixels() {
     const uint channels = params.channels, lane = gl_LocalInvocationID.x % kLanes;
     const bool adds = params.adds != 0, activates = params.silu_ != 0;
