@@ -18,8 +18,8 @@
     bench/tables/record_results.py families --output bench/results/families_h200.json build/release/.../kinetograph
         the same of every family, in the type that each is used in
     bench/tables/record_results.py sums --output bench/results/sums_h200.json build/release/.../kinetograph
-        exact and fast sums in each type, and with two and four latent frames a step: rates of `bench decode`, and joules
-        a frame, at both sizes
+        exact, fast and int8 sums in each type, and with two and four latent frames a step: rates of `bench decode`, and
+        joules a frame, at both sizes
     KINETOGRAPH_CDNA_EMULATOR=CHECKOUT bench/tables/record_results.py emulator
                                      --output bench/results/emulator_gfx950.json build/release
         the compiled gfx950 kernels in the instruction emulator: how many problems were executed, drawn and failed
@@ -340,13 +340,15 @@ def interop(options):
 
 # The decodes whose rate and energy are compared: type, sums, latent frames a step.
 KINDS_OF_SUMS = {"exact, bf16": ("bf16", "exact", 1), "fast, bf16": ("bf16", "fast", 1),
+                 "int8, bf16": ("bf16", "int8", 1),
                  "exact, fp16": ("fp16", "exact", 1), "fast, fp16": ("fp16", "fast", 1),
                  "fast, bf16, 2 latent frames a step": ("bf16", "fast", 2),
-                 "fast, bf16, 4 latent frames a step": ("bf16", "fast", 4)}
+                 "fast, bf16, 4 latent frames a step": ("bf16", "fast", 4),
+                 "int8, bf16, 2 latent frames a step": ("bf16", "int8", 2)}
 
 
 def sums(options):
-    """Exact and fast sums in each type, at each size: the rate of eight clips, and the energy that six of them take."""
+    """Each kind of sums in each type, at each size: the rate of eight clips, and the energy that six of them take."""
     def decode(size, precision, which, latent_frames, rounds):
         before = energy()
         decoded = run_for_json([*options.programs, "bench", "decode", "--lane", "cuda", "--weights", "synthetic:wan2.1",

@@ -27,7 +27,7 @@ HostParameters Weights::load() {
 }
 
 ParameterAddresses DeviceParameters::addresses() const {
-    return {filter->data(), floats(bias), floats(gamma), floats(scales)};
+    return {filter->data(), floats(bias), floats(gamma), floats(scales), floats(folds)};
 }
 
 Result<DeviceParameters> DeviceParameters::upload(accel::Device& device, const PackedParameters& packed) {
@@ -36,6 +36,7 @@ Result<DeviceParameters> DeviceParameters::upload(accel::Device& device, const P
     KG_TRY(made.bias, upload_channels(device, "bias", packed.bias));
     KG_TRY(made.gamma, upload_channels(device, "gamma", packed.gamma));
     KG_TRY(made.scales, upload_channels(device, "scales", packed.scales));
+    KG_TRY(made.folds, upload_channels(device, "folds", packed.folds));
     return made;
 }
 

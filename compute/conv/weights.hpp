@@ -67,7 +67,7 @@ class Weights {
 
 /// PackedParameters on a device; null where there are none.
 struct DeviceParameters {
-    std::unique_ptr<accel::Memory> filter, bias, gamma, scales;
+    std::unique_ptr<accel::Memory> filter, bias, gamma, scales, folds;
     ParameterAddresses addresses() const;
 
     /// Errors: those of accel::upload.

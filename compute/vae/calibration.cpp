@@ -84,10 +84,12 @@ class RangeRuns {
         for (std::size_t first = 0; first < modules_.size();) {
             const std::size_t count = fitting(first, clip);
             KG_CHECK(runner->reset(*steps));
+            std::vector<TraceRequest> traces(count);
+            for (std::size_t i = 0; i < count; ++i) traces[i].module = modules_[first + i];
             for (std::int64_t t = 0; t < clip.frames; ++t) {
                 KG_CHECK(limits_.check("calibrating"));
                 std::ranges::copy(clip.frame(t), reinterpret_cast<float*>(memory->host_data()));
-                KG_CHECK(step(*steps, *runner, *memory, first, count));
+                KG_CHECK(step(*steps, *runner, *memory, traces, first));
             }
             first += count;
         }
@@ -110,16 +112,15 @@ class RangeRuns {
         return count;
     }
 
-    Result<void> step(Clip& clip, Runner& runner, const accel::Memory& latents, std::size_t first, std::size_t count) {
-        std::vector<TraceRequest> traces(count);
-        for (std::size_t i = 0; i < count; ++i) traces[i].module = modules_[first + i];
+    Result<void> step(Clip& clip, Runner& runner, const accel::Memory& latents, std::span<TraceRequest> traces,
+                      std::size_t first) {
         graph::FrameGraph frame;
         const graph::Buffer input = clip.import_latents(
             frame, graph::Physical{reinterpret_cast<std::uintptr_t>(latents.data()), 0, latents.bytes()});
         KG_CHECK(clip.declare(frame, input, {.format = FrameFormat::Float32, .traces = traces}));
         KG_TRY(const auto enqueued, runner.execute(clip, frame));
         KG_CHECK(runner.wait(clip, enqueued, limits_));
-        for (std::size_t i = 0; i < count; ++i)
+        for (std::size_t i = 0; i < traces.size(); ++i)
             add_largest({reinterpret_cast<const float*>(traces[i].memory->host_data()), traces[i].values},
                         largest_[first + i]);
         return {};

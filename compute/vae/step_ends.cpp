@@ -133,23 +133,31 @@ std::vector<graph::Buffer> end_output(const StepContext& step, const StepOutput&
 
 Result<void> write_trace(const StepContext& step, const Tensor& x, PictureRows rows, const nn::Extent& whole,
                          TraceRequest& trace) {
-    if (!trace.memory) {
-        trace.values = static_cast<std::size_t>(whole.elements());
+    trace.values = static_cast<std::size_t>(whole.elements());
+    if (!trace.memory || trace.memory->bytes() < trace.values * sizeof(float)) {
         KG_TRY(trace.memory, step.placement.parameters->device().allocate_pinned("trace " + trace.module,
                                                                                  trace.values * sizeof(float)));
     }
     KG_TRY(auto op, step.operators.get(conv::StoreFloatProblem{x.pixels() * x.channels, x.stored, Element::F32}));
+    const std::string name = step.named("trace " + trace.module);
+    const std::uint64_t bytes = trace.memory->bytes();
+    const graph::Buffer copy =
+        step.frame.import_buffer(name, {bytes, alignof(float), step.placement.memory},
+                                 {reinterpret_cast<std::uintptr_t>(trace.memory->data()), 0, bytes});
     struct Data {
         Tensor in;
+        graph::Buffer out;
     };
     step.frame.add_pass<Data>(
-        step.named("trace " + trace.module), step.placement.lane,
+        name, step.placement.lane,
         [&](graph::PassBuilder& pass, Data& d) {
             d.in = read(pass, x);
+            d.out = pass.write(copy, Access::KernelWrite);
             pass.has_side_effect();
         },
-        [op, output = reinterpret_cast<float*>(trace.memory->data()), rows](const Data& d, accel::PassContext& lane) {
+        [op, rows](const Data& d, accel::PassContext& lane) {
             const auto input = read_only(addresses(lane, d.in));
+            auto* const output = reinterpret_cast<float*>(lane.address(d.out));
             const std::int64_t row = d.in.width * d.in.channels;
             for (std::size_t i = 0; i < input.size(); ++i) {
                 float* const frame = output + (static_cast<std::int64_t>(i) * rows.height + rows.first) * row;

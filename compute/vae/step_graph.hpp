@@ -34,7 +34,7 @@ struct NetworkDesc {
 /// One module's output, copied out as float32 while the step runs.
 struct TraceRequest {
     std::string module;                     ///< a module of the network: "decoder.middle.1", "decoder.head.2"
-    std::unique_ptr<accel::Memory> memory;  ///< pinned; null if the module does not run
+    std::unique_ptr<accel::Memory> memory;  ///< pinned; null if the module does not run, kept while it is large enough
     std::size_t values = 0;                 ///< [T, H, W, C] float32 in `memory` once the step has run
 };
 

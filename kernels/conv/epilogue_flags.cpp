@@ -14,6 +14,7 @@ std::uint32_t epilogue_flags(const ConvProblem& problem) {
     if (problem.norm != Norm::None) flags |= kConvNorm;
     if (problem.norm_activation == Activation::Silu) flags |= kConvNormSilu;
     if (problem.output.element == Element::F32) flags |= kConvFloat32;
+    if (problem.norms_to_bytes()) flags |= kConvNormBytes;
     return flags;
 }
 

@@ -15,9 +15,10 @@ enum EpilogueFlags : std::uint32_t {
     kConvOutput = 8,  ///< the rounded values are stored
     kConvNorm = 16,   ///< their RMS norm is stored; one tile holds all channels
     kConvNormSilu = 32,
-    kConvFloat32 = 64,  ///< output, residual and normed are fp32
-    kConvAddend = 128,  ///< fp32 frames are added to the sums first: set by methods of several launches alone
-    kConvRelu = 256,    ///< leaky, with the params' negative_slope
+    kConvFloat32 = 64,     ///< output, residual and normed are fp32
+    kConvAddend = 128,     ///< fp32 frames are added to the sums first: set by methods of several launches alone
+    kConvRelu = 256,       ///< leaky, with the params' negative_slope
+    kConvNormBytes = 512,  ///< the norm is stored as U8
 };
 
 /// The flags that the problem asks for.

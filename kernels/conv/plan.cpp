@@ -24,7 +24,8 @@ PackedParameters packed_with(std::vector<std::byte> filter, const ConvParameters
     return {std::move(filter),
             {parameters.bias.begin(), parameters.bias.end()},
             {parameters.gamma.begin(), parameters.gamma.end()},
-            {parameters.scales.begin(), parameters.scales.end()}};
+            {parameters.scales.begin(), parameters.scales.end()},
+            {parameters.folds.begin(), parameters.folds.end()}};
 }
 
 double expected_error(Rounding rounding, Element element) {

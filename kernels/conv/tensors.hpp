@@ -20,7 +20,7 @@ struct ConvParameters {
 /// The parameters as a chip's kernels read them; empty where the problem has none.
 struct PackedParameters {
     std::vector<std::byte> filter;
-    std::vector<float> bias, gamma, scales;
+    std::vector<float> bias, gamma, scales, folds;
 };
 /// The filter as given, the other parameters unchanged.
 PackedParameters packed_with(std::vector<std::byte> filter, const ConvParameters& parameters);
@@ -28,7 +28,7 @@ PackedParameters packed_with(std::vector<std::byte> filter, const ConvParameters
 /// Device addresses of PackedParameters; null where the problem has none.
 struct ParameterAddresses {
     const std::byte* filter = nullptr;
-    const float *bias = nullptr, *gamma = nullptr, *scales = nullptr;
+    const float *bias = nullptr, *gamma = nullptr, *scales = nullptr, *folds = nullptr;
 };
 
 /// The data of one call. Frames are addressed one by one, so that a causal history ring is read in place and

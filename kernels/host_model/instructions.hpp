@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <kinetograph/kernels/isa/element.hpp>
 
 /// What kernels/isa calls on the host: one function per instruction, for the thread (fiber) that is running. A function
 /// returns when the hardware would let the thread continue, and stops the whole run with a Fault when the kernel is
@@ -122,20 +123,20 @@ void check_global(const void* address, uint32_t bytes, const Instruction& at);
 
 // wgmma.hpp
 struct WgmmaOperands {
-    float* accumulators;  ///< n / 2 of this thread
+    void* accumulators;  ///< n / 2 of this thread: float, or int32_t of U8
     uint32_t n;
     uint64_t a;
     const uint32_t* a_registers;  ///< 4 words instead of `a`, or null
     uint64_t b;
     bool b_mn_major;  ///< B is stored [K][N]
-    bool bfloat16;
+    Element element;  ///< F16, BF16, or U8: A of U8 and B of I8
     bool accumulate;
 };
 void wgmma_fence(const Instruction& at);
 void wgmma_mma(const WgmmaOperands& operands, const Instruction& at);
 void wgmma_commit(const Instruction& at);
 void wgmma_wait(uint32_t pending, const Instruction& at);
-void wgmma_take(const float* accumulators, uint32_t count, const Instruction& at);
+void wgmma_take(const void* accumulators, uint32_t count, const Instruction& at);
 
 // tcgen05.hpp
 struct Tcgen05Operands {

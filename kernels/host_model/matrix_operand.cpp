@@ -206,6 +206,10 @@ float to_float(Format format, uint32_t bits) {
             return (bits & 0x7fu) == 0x7fu ? std::numeric_limits<float>::quiet_NaN() : from_small_float(bits, 4, 3);
         case Format::E5M2:
             return to_float(Format::Float16, bits << 8);
+        case Format::U8:
+            return static_cast<float>(bits);
+        case Format::I8:
+            return static_cast<float>(static_cast<int8_t>(bits));
     }
     return 0.0f;
 }
@@ -237,18 +241,22 @@ std::vector<float> read_operand(const Cta& cta, const MatrixOperand& operand, ui
     return values;
 }
 
-void multiply(float* d, size_t pitch, const std::vector<float>& a, const std::vector<float>& b, uint32_t m, uint32_t n,
+template <class Sum>
+void multiply(Sum* d, size_t pitch, const std::vector<float>& a, const std::vector<float>& b, uint32_t m, uint32_t n,
               bool accumulate) {
     const auto steps = static_cast<uint32_t>(a.size() / m);
     for (uint32_t row = 0; row < m; ++row) {
-        float* sums = d + row * pitch;
-        if (!accumulate) std::fill(sums, sums + n, 0.0f);
+        Sum* sums = d + row * pitch;
+        if (!accumulate) std::fill(sums, sums + n, Sum{});
         for (uint32_t k = 0; k < steps; ++k) {
-            const float left = a[static_cast<size_t>(k) * m + row];
+            const auto left = static_cast<Sum>(a[static_cast<size_t>(k) * m + row]);
             const float* right = b.data() + static_cast<size_t>(k) * n;
-            for (uint32_t column = 0; column < n; ++column) sums[column] += left * right[column];
+            for (uint32_t column = 0; column < n; ++column) sums[column] += left * static_cast<Sum>(right[column]);
         }
     }
 }
+template void multiply(float*, size_t, const std::vector<float>&, const std::vector<float>&, uint32_t, uint32_t, bool);
+template void multiply(int32_t*, size_t, const std::vector<float>&, const std::vector<float>&, uint32_t, uint32_t,
+                       bool);
 
 }  // namespace kinetograph::host_model

@@ -41,14 +41,16 @@ std::vector<AccessPtr> track_operand(Cta& cta, const MatrixOperand& operand, uin
                                      const Instruction& at, const void* stream);
 
 /// Element formats whose bits read_operand turns into values.
-enum class Format : uint8_t { Float16, BFloat16, E4M3, E5M2 };
+enum class Format : uint8_t { Float16, BFloat16, E4M3, E5M2, U8, I8 };
 float to_float(Format format, uint32_t bits);
 
 /// The operand's values, [k][rows]: k-major so that the product's inner loop runs over rows.
 std::vector<float> read_operand(const Cta& cta, const MatrixOperand& operand, uint32_t rows, Format format);
 
 /// d[m][n] (+)= sum over k of a[k][m] * b[k][n]; row m of D is at d + m * pitch.
-void multiply(float* d, size_t pitch, const std::vector<float>& a, const std::vector<float>& b, uint32_t m, uint32_t n,
+/// Sum: float, or int32_t of values that are integers.
+template <class Sum>
+void multiply(Sum* d, size_t pitch, const std::vector<float>& a, const std::vector<float>& b, uint32_t m, uint32_t n,
               bool accumulate);
 
 }  // namespace kinetograph::host_model

@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <bit>
+#include <cstring>
 #include <kinetograph/kernels/host_model/matrix_operand.hpp>
 #include <kinetograph/kernels/host_model/wgmma_products.hpp>
 
@@ -35,12 +35,34 @@ void gather_warpgroup(Lane& lane, const Instruction& at, uint64_t operand, void*
                    act);
 }
 
+/// `act` on every accumulator's register and its value.
+template <class Act>
+void for_each_accumulator(WgmmaTile& tile, const Act& act) {
+    std::visit(
+        [&](auto& values) {
+            for (uint32_t thread = 0; thread < kThreads; ++thread) {
+                for (uint32_t i = 0; i < tile.n / 2; ++i) {
+                    const Cell cell = accumulator_cell(thread, i);
+                    act(tile.registers[thread] + i * sizeof(values[0]), values[cell.row * tile.n + cell.column]);
+                }
+            }
+        },
+        tile.values);
+}
+
+/// How the elements of A and B are read.
+std::pair<Format, Format> formats_of(Element element) {
+    if (element == Element::U8) return {Format::U8, Format::I8};
+    const Format format = element == Element::BF16 ? Format::BFloat16 : Format::Float16;
+    return {format, format};
+}
+
 /// The tile in flight with these registers, or a new one that takes over the registers' values.
 std::shared_ptr<WgmmaTile> tile_of(WarpgroupProducts& products, const std::vector<void*>& slots,
                                    const Instruction& at) {
     const auto& first = *static_cast<const WgmmaOperands*>(slots[0]);
     for (const auto& tile : products.tiles) {
-        if (tile->registers[0] != first.accumulators) continue;
+        if (tile->registers[0] != static_cast<std::byte*>(first.accumulators)) continue;
         if (tile->n == first.n) return tile;
         Lane& lane = Machine::lane();
         lane.cta->machine.fail(lane.who(), at,
@@ -49,15 +71,15 @@ std::shared_ptr<WgmmaTile> tile_of(WarpgroupProducts& products, const std::vecto
     auto tile = std::make_shared<WgmmaTile>();
     tile->n = first.n;
     tile->at = at;
-    tile->values.resize(static_cast<size_t>(kRows) * first.n);
-    for (uint32_t thread = 0; thread < kThreads; ++thread) {
-        tile->registers[thread] = static_cast<const WgmmaOperands*>(slots[thread])->accumulators;
-        for (uint32_t i = 0; i < first.n / 2; ++i) {
-            const Cell cell = accumulator_cell(thread, i);
-            tile->values[cell.row * first.n + cell.column] = tile->registers[thread][i];
-            tile->registers[thread][i] = std::bit_cast<float>(kPoison);
-        }
-    }
+    if (first.element == Element::U8) tile->values.emplace<std::vector<int32_t>>();
+    for (uint32_t thread = 0; thread < kThreads; ++thread)
+        tile->registers[thread] =
+            static_cast<std::byte*>(static_cast<const WgmmaOperands*>(slots[thread])->accumulators);
+    std::visit([&](auto& values) { values.resize(static_cast<size_t>(kRows) * first.n); }, tile->values);
+    for_each_accumulator(*tile, [](std::byte* accumulator, auto& value) {
+        std::memcpy(&value, accumulator, sizeof(value));
+        std::memcpy(accumulator, &kPoison, sizeof(kPoison));
+    });
     products.tiles.push_back(tile);
     return tile;
 }
@@ -82,7 +104,7 @@ void issue(Lane& lane, const std::vector<void*>& slots, const Instruction& at) {
     Cta& cta = *lane.cta;
     WarpgroupProducts& products = products_of(lane, at);
     const auto& operands = *static_cast<const WgmmaOperands*>(slots[0]);
-    const Format format = operands.bfloat16 ? Format::BFloat16 : Format::Float16;
+    const auto [a_format, b_format] = formats_of(operands.element);
     const uint32_t n = operands.n;
     if (!products.open) products.open = std::make_shared<WgmmaGroup>();
     const auto group = products.open;
@@ -103,13 +125,18 @@ void issue(Lane& lane, const std::vector<void*>& slots, const Instruction& at) {
     group->reads.insert(group->reads.end(), reads.begin(), reads.end());
 
     std::vector<float> fragment;
-    if (!a) fragment = fragment_values(slots, format);
+    if (!a) fragment = fragment_values(slots, a_format);
     const bool accumulate = operands.accumulate;
     products.last_operation = cta.machine.begin(
         lane.who(), at,
-        [&cta, &products, a, b, n, format, accumulate, tile, group, reads, fragment = std::move(fragment)] {
-            multiply(tile->values.data(), n, a ? read_operand(cta, *a, kRows, format) : fragment,
-                     read_operand(cta, b, n, format), kRows, n, accumulate);
+        [&cta, &products, a, b, n, a_format = a_format, b_format = b_format, accumulate, tile, group, reads,
+         fragment = std::move(fragment)] {
+            std::visit(
+                [&](auto& values) {
+                    multiply(values.data(), n, a ? read_operand(cta, *a, kRows, a_format) : fragment,
+                             read_operand(cta, b, n, b_format), kRows, n, accumulate);
+                },
+                tile->values);
             for (const auto& read : reads) read->landed = true;
             --tile->open;
             --group->unfinished;
@@ -125,12 +152,8 @@ void deliver(WarpgroupProducts& products) {
             return group && std::find(group->tiles.begin(), group->tiles.end(), tile) != group->tiles.end();
         };
         if (uses(products.open) || std::any_of(products.groups.begin(), products.groups.end(), uses)) return false;
-        for (uint32_t thread = 0; thread < kThreads; ++thread) {
-            for (uint32_t i = 0; i < tile->n / 2; ++i) {
-                const Cell cell = accumulator_cell(thread, i);
-                tile->registers[thread][i] = tile->values[cell.row * tile->n + cell.column];
-            }
-        }
+        for_each_accumulator(
+            *tile, [](std::byte* accumulator, const auto& value) { std::memcpy(accumulator, &value, sizeof(value)); });
         return true;
     });
 }
@@ -149,7 +172,7 @@ void wgmma_mma(const WgmmaOperands& operands, const Instruction& at) {
     WarpgroupProducts& products = products_of(lane, at);
     const uint32_t place = lane.thread % kThreads;
     const bool in_flight = std::any_of(products.tiles.begin(), products.tiles.end(), [&](const auto& tile) {
-        return tile->registers[place] == operands.accumulators;
+        return tile->registers[place] == static_cast<std::byte*>(operands.accumulators);
     });
     if (!in_flight && !lane.wgmma_fenced) {
         lane.cta->machine.fail(lane.who(), at,
@@ -196,12 +219,13 @@ void wgmma_wait(uint32_t pending, const Instruction& at) {
     lane.wgmma_fenced = false;
 }
 
-void wgmma_take(const float* accumulators, uint32_t count, const Instruction& at) {
+void wgmma_take(const void* accumulators, uint32_t count, const Instruction& at) {
     Lane& lane = Machine::lane();
     WarpgroupProducts& products = products_of(lane, at);
+    const auto* taken = static_cast<const std::byte*>(accumulators);
     for (const auto& tile : products.tiles) {
-        const float* begin = tile->registers[lane.thread % kThreads];
-        if (accumulators < begin + tile->n / 2 && begin < accumulators + count) {
+        const std::byte* begin = tile->registers[lane.thread % kThreads];
+        if (taken < begin + tile->n / 2 * sizeof(float) && begin < taken + count * sizeof(float)) {
             lane.cta->machine.fail(
                 lane.who(), at,
                 "reads accumulators of " + describe(tile->at) + " before wgmma.wait_group has waited for their group");

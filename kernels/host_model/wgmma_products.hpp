@@ -1,19 +1,22 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <kinetograph/kernels/host_model/machine.hpp>
 #include <memory>
+#include <variant>
 #include <vector>
 
 namespace kinetograph::host_model {
 
-/// One accumulator tile of a warpgroup in flight: D is values[64][n], thread t's accumulators are at registers[t].
+/// One accumulator tile of a warpgroup in flight: D is values[64][n], of float or int32_t, thread t's accumulators are
+/// at registers[t].
 struct WgmmaTile {
-    std::array<float*, 128> registers{};
+    std::array<std::byte*, 128> registers{};
     uint32_t n = 0;
-    std::vector<float> values;
+    std::variant<std::vector<float>, std::vector<int32_t>> values;
     uint32_t open = 0;  ///< products that still work on it
     Instruction at;
 };

@@ -84,4 +84,24 @@ KG_DEVICE void unpack_word(uint32_t word, float* values) {
     }
 }
 
+/// Two bytes, the first in the low bits: each value rounded to the nearest even integer and limited to 0 ... 255; NaN
+/// becomes 0. PTX ISA, cvt.rni, cvt.pack.sat.u8.
+KG_DEVICE uint16_t pack_bytes(float first, float second) {
+#if KG_HOST_MODEL
+    const auto byte = [](float value) {
+        if (!(value > 0)) return 0u;
+        if (value >= 255) return 255u;
+        return bits_of(value + 12582912.0f) & 0xffu;  // 1.5 * 2^23: the sum rounds to an integer
+    };
+    return static_cast<uint16_t>(byte(first) | byte(second) << 8);
+#else
+    uint32_t bytes = 0;
+    asm("{\n.reg .s32 low, high;\ncvt.rni.s32.f32 low, %1;\ncvt.rni.s32.f32 high, %2;\n"
+        "cvt.pack.sat.u8.s32.b32 %0, high, low, 0;\n}"
+        : "=r"(bytes)
+        : "f"(first), "f"(second));
+    return static_cast<uint16_t>(bytes);
+#endif
+}
+
 }  // namespace kinetograph::isa

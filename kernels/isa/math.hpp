@@ -75,4 +75,16 @@ KG_DEVICE float silu(float value) {
 #endif
 }
 
+/// silu(), within 2^-12 * |value|, by one special function in place of two: for results of 8 bits. PTX ISA, tanh.
+KG_DEVICE float silu_of_8_bits(float value) {
+#if KG_HOST_MODEL
+    return silu(value);
+#else
+    const float half = 0.5f * value;
+    float tangent;
+    asm("tanh.approx.f32 %0, %1;" : "=f"(tangent) : "f"(half));
+    return half * tangent + half;
+#endif
+}
+
 }  // namespace kinetograph::isa

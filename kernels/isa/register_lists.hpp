@@ -60,6 +60,7 @@
 
 /// Constraints as the lists take them: accumulators that are read and written, registers that are written.
 #define KG_FLOAT_INOUT(x) "+f"(x)
+#define KG_WORD_INOUT(x) "+r"(x)
 #define KG_WORD_OUT(x) "=r"(x)
 
 #endif

@@ -55,10 +55,10 @@ KG_DEVICE void store_shared(T* destination, const T& value KG_SITE) {
     *destination = value;
 }
 
-/// Writes a T of 4, 8 or 16 bytes to a shared-memory address. PTX ISA, st.shared.
+/// Writes a T of 2, 4, 8 or 16 bytes to a shared-memory address. PTX ISA, st.shared.
 template <class T>
 KG_DEVICE void store_shared_at(uint32_t address, const T& value KG_SITE) {
-    static_assert(sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16);
+    static_assert(sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16);
 #if KG_HOST_MODEL
     T* destination = static_cast<T*>(host_model::shared_pointer(address, sizeof(T), KG_AT("st.shared")));
     host_model::check_shared_store(destination, sizeof(T), KG_AT("st.shared"));

@@ -4,8 +4,8 @@
 #include <kinetograph/kernels/isa/register_lists.hpp>
 #include <kinetograph/kernels/isa/target.hpp>
 
-/// Asynchronous matrix products of a warpgroup, sm_90a: D[64, N] (+)= A[64, 16] * B[N, 16]^T, 16-bit operands, fp32
-/// sums. PTX ISA, Asynchronous Warpgroup Level Matrix Multiply-Accumulate.
+/// Asynchronous matrix products of a warpgroup, sm_90a: D[64, N] (+)= A[64, 16] * B[N, 16]^T of 16-bit operands with
+/// fp32 sums, and of 32 u8 and s8 with int32 sums. PTX ISA, Asynchronous Warpgroup Level Matrix Multiply-Accumulate.
 ///
 /// Accumulator i of thread t (w = t / 32 % 4, l = t % 32) is row 16w + l/4 + 8*((i/2)%2), column 8*(i/4) + 2*(l%4) +
 /// i%2. The order around a batch: pin, fence, mma..., commit, pin, wait, take.
@@ -21,11 +21,20 @@ KG_DEVICE void pin(float (&accumulators)[kRegisters]) {
     for (int i = 0; i < kRegisters; ++i) asm volatile("" : "+f"(accumulators[i])::"memory");
 #endif
 }
+template <int kRegisters>
+KG_DEVICE void pin(int32_t (&accumulators)[kRegisters]) {
+#if KG_HOST_MODEL
+    (void)accumulators;
+#else
+    KG_UNROLL
+    for (int i = 0; i < kRegisters; ++i) asm volatile("" : "+r"(accumulators[i])::"memory");
+#endif
+}
 
 /// `pin` after the last wait: from here on the thread reads the accumulators. The host model stops a kernel that has
-/// not waited.
-template <int kRegisters>
-KG_DEVICE void take(float (&accumulators)[kRegisters] KG_SITE) {
+/// not waited. Sum: float or int32_t.
+template <class Sum, int kRegisters>
+KG_DEVICE void take(Sum (&accumulators)[kRegisters] KG_SITE) {
 #if KG_HOST_MODEL
     host_model::wgmma_take(accumulators, kRegisters, KG_AT("accumulator read"));
 #else
@@ -78,6 +87,13 @@ KG_DEVICE void wait(KG_SITE_ONLY) {
                  "}, {%" #a0 ",%" #a1 ",%" #a2 ",%" #a3 "}, %" #b_at ", accumulate, 1, 1, 0;\n}"       \
                  : KG_OPERANDS_##b(KG_FLOAT_INOUT, d)                                                  \
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b_descriptor), "r"(static_cast<int>(accumulate)))
+#define KG_WGMMA_BYTES(n, b, a_at, b_at, d_at)                                                                      \
+    asm volatile("{\n.reg .pred accumulate;\nsetp.ne.b32 accumulate, %" #d_at                                       \
+                 ", 0;\n"                                                                                           \
+                 "wgmma.mma_async.sync.aligned.m64n" #n "k32.s32.u8.s8 {" KG_REGISTERS_##b "}, %" #a_at ", %" #b_at \
+                                                                                           ", accumulate;\n}"       \
+                 : KG_OPERANDS_##b(KG_WORD_INOUT, d)                                                                \
+                 : "l"(a), "l"(b_descriptor), "r"(static_cast<int>(accumulate)))
 #define KG_WGMMA_EACH_SS(type, transposed_b)                                          \
     if constexpr (kN == 16) KG_WGMMA_SS(type, transposed_b, 16, 1, 8, 9, 10);         \
     if constexpr (kN == 32) KG_WGMMA_SS(type, transposed_b, 32, 2, 16, 17, 18);       \
@@ -127,7 +143,7 @@ KG_DEVICE void mma(float (&d)[kN / 2], uint64_t a, uint64_t b_descriptor, bool a
                            .a_registers = nullptr,
                            .b = b_descriptor,
                            .b_mn_major = kMajorB == Major::MN,
-                           .bfloat16 = kElement == Element::BF16,
+                           .element = kElement,
                            .accumulate = accumulate},
                           KG_AT("wgmma.mma_async"));
 #else
@@ -155,7 +171,7 @@ KG_DEVICE void mma(float (&d)[kN / 2], const uint32_t (&a)[4], uint64_t b_descri
                            .a_registers = a,
                            .b = b_descriptor,
                            .b_mn_major = false,
-                           .bfloat16 = kElement == Element::BF16,
+                           .element = kElement,
                            .accumulate = accumulate},
                           KG_AT("wgmma.mma_async"));
 #else
@@ -164,6 +180,30 @@ KG_DEVICE void mma(float (&d)[kN / 2], const uint32_t (&a)[4], uint64_t b_descri
     } else {
         KG_WGMMA_EACH_RS("f16");
     }
+#endif
+}
+
+/// D[64, N] (+)= A[64, 32] * B[N, 32]^T, A of u8 and B of s8, both K-major in shared memory, with int32 sums that wrap.
+/// PTX ISA, wgmma.mma_async with .u8 and .s8.
+template <int kN>
+KG_DEVICE void multiply_bytes(int32_t (&d)[kN / 2], uint64_t a, uint64_t b_descriptor, bool accumulate KG_SITE) {
+    static_assert(kN == 32 || kN == 64 || kN == 96 || kN == 128 || kN == 192, "the sizes that kernels use");
+#if KG_HOST_MODEL
+    host_model::wgmma_mma({.accumulators = d,
+                           .n = kN,
+                           .a = a,
+                           .a_registers = nullptr,
+                           .b = b_descriptor,
+                           .b_mn_major = false,
+                           .element = Element::U8,
+                           .accumulate = accumulate},
+                          KG_AT("wgmma.mma_async"));
+#else
+    if constexpr (kN == 32) KG_WGMMA_BYTES(32, 2, 16, 17, 18);
+    if constexpr (kN == 64) KG_WGMMA_BYTES(64, 4, 32, 33, 34);
+    if constexpr (kN == 96) KG_WGMMA_BYTES(96, 6, 48, 49, 50);
+    if constexpr (kN == 128) KG_WGMMA_BYTES(128, 8, 64, 65, 66);
+    if constexpr (kN == 192) KG_WGMMA_BYTES(192, 12, 96, 97, 98);
 #endif
 }
 

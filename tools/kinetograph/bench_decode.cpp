@@ -41,7 +41,7 @@ struct Measured {
     Samples steps;         ///< those that give the full number of frames, on the host's clock
     Samples device_steps;  ///< the same, from the device's stamps: first pass's begin to last one's end
     std::vector<profile::Window> windows;  ///< of the steady steps, on the host axis
-    std::uint64_t peak_bytes = 0;
+    std::uint64_t peak_bytes = 0;  ///< while decoding: a calibration before it may have taken more
     std::optional<std::uint64_t> second_clip_bytes;  ///< that the device holds for another clip of the model
     std::int64_t frames_of_a_step = 0;
     bool has_steady_steps() const { return !steps.empty(); }
@@ -141,6 +141,8 @@ Result<void> decode_clip(stream::Decoder& decoder, std::span<const Chunk> chunks
 
 Result<Measured> measure(stream::Decoder& decoder, const vae::Latents& clip, const DecodeBench& bench) {
     Measured measured;
+    const accel::Device& device = decoder.clip().model().device();
+    const std::uint64_t opened = device.peak_bytes();
     measured.frames_of_a_step = decoder.clip().step_frames().most * bench.latent_frames;
     const std::vector<Chunk> chunks = chunks_of(bench);
     const std::int64_t steps = bench.rounds * static_cast<std::int64_t>(chunks.size());
@@ -150,7 +152,7 @@ Result<Measured> measure(stream::Decoder& decoder, const vae::Latents& clip, con
         if (round > 0) KG_CHECK(decoder.reset());
         KG_CHECK(decode_clip(decoder, chunks, clip, bench, round, progress, measured));
     }
-    measured.peak_bytes = decoder.clip().model().device().peak_bytes();
+    measured.peak_bytes = device.peak_bytes() > opened ? device.peak_bytes() : device.bytes_allocated();
     return measured;
 }
 

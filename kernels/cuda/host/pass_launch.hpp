@@ -38,14 +38,16 @@ constexpr uint32_t upsample_unit(uint32_t pixel_bytes) {
 }
 
 /// out = x * sqrt(channels) / max(||x||_2, 1e-12) * gamma for every pixel's channels, then SiLU or not; x = in, or
-/// sum += in. A frame may be its own output.
+/// sum += in. A frame may be its own output, but not of bytes: those are folds * out + zero_point, rounded and limited.
 struct RmsNormParams {
     FrameTable frames;   ///< [pixels, channels]
     const float* gamma;  ///< [channels]
     uint32_t pixels, channels;
     uint32_t silu;
     float sqrt_channels;
-    void* sum = nullptr;  ///< the only frame's; null: none
+    void* sum = nullptr;           ///< the only frame's; null: none
+    const float* folds = nullptr;  ///< [channels], of sm80_rms_norm_bf16_u8
+    float zero_point = 0;          ///< likewise
 };
 
 /// Lanes that share one pixel in RmsNormKernel.

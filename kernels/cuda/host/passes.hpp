@@ -39,7 +39,8 @@ void append_norm(std::vector<conv::ConvStep>& steps, uint32_t kernel, const conv
 /// The RMS norm of a convolution's output as a separate pass, for kernels whose tiles do not hold all channels.
 conv::KernelName norm_kernel(const conv::ConvProblem& problem);
 void append_norm(std::vector<conv::ConvStep>& steps, uint32_t kernel, const conv::ConvProblem& problem,
-                 const float* gamma, std::span<std::byte* const> stored, std::span<std::byte* const> normed);
+                 const conv::ParameterAddresses& parameters, std::span<std::byte* const> stored,
+                 std::span<std::byte* const> normed);
 /// Predicted from memory traffic.
 double norm_seconds(const conv::ConvProblem& problem, const conv::Chip& chip);
 

@@ -41,6 +41,7 @@ bool stores_pixels(const ConvProblem& p) {
 
 sm90::TileShape tile_shape(const HaloConfig& c) {
     return {.element = c.element,
+            .stored = c.element,
             .rows = cta_rows(c),
             .columns = tile_columns(c),
             .filters = tile_filters(c),

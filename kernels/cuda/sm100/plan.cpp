@@ -121,7 +121,7 @@ void add_norm(ConvPlan& plan, const ConvProblem& problem, const conv::Chip& chip
         ConvTensors convolved = tensors;
         if (problem.norm == conv::Norm::Instead) convolved.output = tensors.normed;
         std::vector<ConvStep> steps = bare(convolved, parameters, encode);
-        cuda::append_norm(steps, kernel, problem, parameters.gamma, convolved.output, tensors.normed);
+        cuda::append_norm(steps, kernel, problem, parameters, convolved.output, tensors.normed);
         return steps;
     };
 }

@@ -13,6 +13,9 @@ using namespace kinetograph::sm80;
     KG_PASS(name##_f32, Kernel<Element::F32>, Params)
 
 KG_PASS_OF(rms_norm, RmsNormKernel, kinetograph::cuda::RmsNormParams)
+#define KG_TO_BYTES RmsNormKernel<Element::BF16, Element::U8>
+KG_PASS(rms_norm_bf16_u8, KG_TO_BYTES, kinetograph::cuda::RmsNormParams)
+#undef KG_TO_BYTES
 KG_PASS_OF(unpack_latent, UnpackLatentKernel, UnpackLatentParams)
 KG_PASS_OF(store_float, StoreFloatKernel, StoreFloatParams)
 KG_PASS_OF(store_picture, StorePictureKernel, StorePictureParams)

@@ -42,8 +42,8 @@ KG_DEVICE uint32_t thread_of_row() { return isa::block_index().x * cuda::kPassTh
 
 /// Each lane of a pixel takes 16 bytes of channels at a time if pixels are aligned multiples of 16 bytes, otherwise one
 /// channel. It reads them twice, the second time from the L1, so there is no limit on channels. No other lane reads
-/// what it writes, so a frame may be its own output.
-template <Element kValue>
+/// what it writes, so a frame of kValues may be its own output. kStored: kValue or U8.
+template <Element kValue, Element kStored = kValue>
 struct RmsNormKernel {
     static constexpr uint32_t kWords = 4, kVector = kWords * isa::word_values(kValue);
 
@@ -51,7 +51,7 @@ struct RmsNormKernel {
         const void* input = params.frames.input[isa::block_index().y];
         void* output = params.frames.output[isa::block_index().y];
         if (params.channels % kVector == 0 && aligned(input) && aligned(output) && aligned(params.gamma) &&
-            aligned(params.sum)) {
+            aligned(params.sum) && (kStored != Element::U8 || aligned(params.folds))) {
             norm<kVector>(params, input, output);
         } else {
             norm<1>(params, input, output);
@@ -88,7 +88,11 @@ struct RmsNormKernel {
                 values[i] *= scale * gamma[i];
                 if (params.silu != 0) values[i] = isa::silu(values[i]);
             }
-            store<kCount>(output, first + c, values);
+            if constexpr (kStored == Element::U8) {
+                store_bytes<kCount>(params, output, first + c, c, values);
+            } else {
+                store<kCount>(output, first + c, values);
+            }
         }
     }
 
@@ -126,6 +130,26 @@ struct RmsNormKernel {
                 KG_UNROLL
                 for (uint32_t j = 0; j < kWords; ++j) values[i + j] = isa::float_of(words.at[j]);
             }
+        }
+    }
+
+    template <uint32_t kCount>
+    KG_DEVICE static void store_bytes(const cuda::RmsNormParams& params, void* frame, size_t index, uint32_t channel,
+                                      float (&values)[kCount]) {
+        float folds[kCount];
+        load_gamma<kCount>(params.folds + channel, folds);
+        KG_UNROLL
+        for (uint32_t i = 0; i < kCount; ++i) values[i] = values[i] * folds[i] + params.zero_point;
+        uint8_t* address = static_cast<uint8_t*>(frame) + index;
+        if constexpr (kCount == 1) {
+            isa::store_global(address, static_cast<uint8_t>(isa::pack_bytes(values[0], 0)));
+        } else {
+            isa::Words<kCount / 4> words;
+            KG_UNROLL
+            for (uint32_t i = 0; i < kCount / 4; ++i)
+                words.at[i] = isa::pack_bytes(values[4 * i], values[4 * i + 1]) |
+                              static_cast<uint32_t>(isa::pack_bytes(values[4 * i + 2], values[4 * i + 3])) << 16;
+            isa::store_global(address, words);
         }
     }
 

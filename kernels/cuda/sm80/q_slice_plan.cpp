@@ -155,7 +155,7 @@ class QSlicePlan {
             }
         }
         if (norms_after())
-            cuda::append_norm(steps, static_cast<uint32_t>(kernels.size() - 1), problem_, parameters.gamma, stored,
+            cuda::append_norm(steps, static_cast<uint32_t>(kernels.size() - 1), problem_, parameters, stored,
                               tensors.normed);
         return steps;
     }

@@ -16,15 +16,16 @@ enum class Epilogues : uint8_t {
 };
 
 struct ConvConfig {
-    Element element = Element::BF16;
+    Element element = Element::BF16;      ///< of the input: of U8 the filters are I8 and the results BF16
     uint32_t blocks_y = 0, blocks_x = 0;  ///< of 8 x 8 pixels
     uint32_t bn = 0;                      ///< filters of a tile
-    uint32_t channels = 0;                ///< of one block of K: 32 (64-byte swizzle) or 64 (128-byte swizzle)
+    uint32_t channels = 0;                ///< of one block of K: a span of the swizzle of 32, 64 or 128 bytes
     uint32_t side = 3;                    ///< taps along rows and along columns: 1, 2 or 3
     uint32_t stage_taps = 1;              ///< taps whose filters share a stage
     uint32_t input_stages = 0, filter_stages = 0;
     Epilogues epilogues = Epilogues::InTurn;
-    bool fp32_sums = false;  ///< launches may first add fp32 sums from memory, and store fp32 sums as their results
+    bool fp32_sums = false;   ///< launches may first add fp32 sums from memory, and store fp32 sums as their results
+    bool byte_norms = false;  ///< launches may store their norm as U8
 
     friend bool operator==(const ConvConfig&, const ConvConfig&) = default;
 };
@@ -33,11 +34,18 @@ inline constexpr uint32_t kConsumers = 2;  ///< warpgroups that take tiles in tu
 inline constexpr uint32_t kThreads = 128 * (1 + kConsumers);
 inline constexpr uint32_t kBlockPixels = 64, kBlockSide = 8;
 
-KG_HOST_DEVICE isa::Swizzle swizzle(const ConvConfig& c) {
-    return c.channels == 64 ? isa::Swizzle::Span128 : isa::Swizzle::Span64;
+KG_HOST_DEVICE bool multiplies_bytes(const ConvConfig& c) { return c.element == Element::U8; }
+/// Of results and residuals.
+KG_HOST_DEVICE Element stored_element(const ConvConfig& c) { return multiplies_bytes(c) ? Element::BF16 : c.element; }
+/// The swizzle whose span is so many bytes.
+KG_HOST_DEVICE isa::Swizzle swizzle_of(uint32_t bytes) {
+    return bytes == 128 ? isa::Swizzle::Span128 : bytes == 64 ? isa::Swizzle::Span64 : isa::Swizzle::Span32;
 }
 /// Bytes of one row (pixel or filter) of a block of K.
-KG_HOST_DEVICE uint32_t row_bytes(const ConvConfig& c) { return c.channels * 2; }
+KG_HOST_DEVICE uint32_t row_bytes(const ConvConfig& c) { return c.channels * element_bytes(c.element); }
+KG_HOST_DEVICE isa::Swizzle swizzle(const ConvConfig& c) { return swizzle_of(row_bytes(c)); }
+/// Products of one row: each takes 32 bytes of it.
+KG_HOST_DEVICE uint32_t row_steps(const ConvConfig& c) { return row_bytes(c) / 32; }
 KG_HOST_DEVICE uint32_t blocks(const ConvConfig& c) { return c.blocks_y * c.blocks_x; }
 KG_HOST_DEVICE uint32_t tile_rows(const ConvConfig& c) { return c.blocks_y * kBlockSide; }
 KG_HOST_DEVICE uint32_t tile_columns(const ConvConfig& c) { return c.blocks_x * kBlockSide; }
@@ -59,8 +67,10 @@ KG_HOST_DEVICE uint32_t staging_pieces(const ConvConfig& c) {
 KG_HOST_DEVICE uint32_t staging_bytes(const ConvConfig& c) {
     return kBlockPixels * staging_pieces(c) * piece_channels(c) * 2;
 }
-KG_HOST_DEVICE isa::Swizzle staging_swizzle(const ConvConfig& c) {
-    return piece_channels(c) == 64 ? isa::Swizzle::Span128 : isa::Swizzle::Span64;
+KG_HOST_DEVICE isa::Swizzle staging_swizzle(const ConvConfig& c) { return swizzle_of(piece_channels(c) * 2); }
+/// Of norms in bytes: pieces of whole spans.
+KG_HOST_DEVICE uint32_t byte_piece_channels(const ConvConfig& c) {
+    return c.bn % 128 == 0 ? 128u : c.bn % 64 == 0 ? 64u : 32u;
 }
 KG_HOST_DEVICE uint32_t staging_sets(const ConvConfig& c) { return c.epilogues == Epilogues::Overlap ? kConsumers : 1; }
 /// A buffer for each block, and one more so that a block's raw and normed results can be stored together.
@@ -74,8 +84,12 @@ KG_HOST_DEVICE uint32_t shared_bytes(const ConvConfig& c) {
 template <ConvConfig kConfig>
 struct CheckedConvConfig {
     static constexpr ConvConfig c = kConfig;
-    static_assert(c.element == Element::BF16 || c.element == Element::F16, "16-bit elements");
-    static_assert(c.channels == 32 || c.channels == 64, "a block of K is one span of the 64- or 128-byte swizzle");
+    static_assert(c.element == Element::BF16 || c.element == Element::F16 || c.element == Element::U8,
+                  "16-bit elements or bytes");
+    static_assert(span_bytes(swizzle(c)) == row_bytes(c) && (row_bytes(c) > 32 || multiplies_bytes(c)),
+                  "a block of K is one span of a swizzle");
+    static_assert(!c.byte_norms || c.bn % 32 == 0, "norms in bytes leave in whole pieces");
+    static_assert(!multiplies_bytes(c) || !c.fp32_sums, "integer sums stay in registers");
     static_assert(c.bn % 16 == 0 && c.bn <= 256, "filters of one wgmma");
     static_assert(!has_part_of_a_piece(c) || staging_pieces(c) == 1, "results leave in whole pieces, or in one");
     static_assert(blocks(c) * c.bn / 2 <= 192, "more accumulators than a thread has registers for");

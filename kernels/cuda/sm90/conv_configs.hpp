@@ -15,7 +15,7 @@ KG_HOST_DEVICE ConvConfig tile_config(Element element, uint32_t bn, uint32_t blo
                  .bn = bn,
                  .channels = channels,
                  .side = side,
-                 .stage_taps = channels == 32 && side == 3 ? 3u : 1u,
+                 .stage_taps = channels * element_bytes(element) <= 64 && side == 3 ? 3u : 1u,
                  .input_stages = 2,
                  .filter_stages = 2,
                  .epilogues = epilogues};
@@ -65,6 +65,32 @@ KG_HOST_DEVICE ConvConfig with_sums(ConvConfig c) {
     KG_SM90_SUM_TILE(X, n128_16x8_3_64, 128, 2, 1, 3, 64) \
     KG_SM90_SUM_TILE(X, n192_16x8_3_64, 192, 2, 1, 3, 64) \
     KG_SM90_SUM_TILE(X, n128_24x8_1_64, 128, 3, 1, 1, 64)
+// The tiles of u8 and s8, by the bytes of a block of K.
+KG_HOST_DEVICE ConvConfig with_byte_norms(ConvConfig c) {
+    c.byte_norms = true;
+    return c;
+}
+#define KG_SM90_BYTE_TILE(X, name, ...) X(sm90_conv_u8_##name, with_byte_norms(tile_config(Element::U8, __VA_ARGS__)))
+#define KG_SM90_BYTE_TILES(X)                                \
+    KG_SM90_BYTE_TILE(X, n32_32x16_3_32, 32, 4, 2, 3, 32)    \
+    KG_SM90_BYTE_TILE(X, n64_32x8_3_32, 64, 4, 1, 3, 32)     \
+    KG_SM90_BYTE_TILE(X, n96_32x8_3_32, 96, 4, 1, 3, 32)     \
+    KG_SM90_BYTE_TILE(X, n128_16x8_3_32, 128, 2, 1, 3, 32)   \
+    KG_SM90_BYTE_TILE(X, n64_32x8_3_64, 64, 4, 1, 3, 64)     \
+    KG_SM90_BYTE_TILE(X, n96_32x8_3_64, 96, 4, 1, 3, 64)     \
+    KG_SM90_BYTE_TILE(X, n128_16x8_3_64, 128, 2, 1, 3, 64)   \
+    KG_SM90_BYTE_TILE(X, n192_16x8_3_64, 192, 2, 1, 3, 64)   \
+    KG_SM90_BYTE_TILE(X, n64_8x40_3_128, 64, 1, 5, 3, 128)   \
+    KG_SM90_BYTE_TILE(X, n128_16x8_3_128, 128, 2, 1, 3, 128) \
+    KG_SM90_BYTE_TILE(X, n192_16x8_3_128, 192, 2, 1, 3, 128)
+// The tiles of bf16 that are also built for norms in bytes: of the doublings, after which a decoder's byte layers
+// begin.
+#define KG_SM90_BYTE_NORM_TILE(X, name, ...) \
+    X(sm90_conv_bf16_##name##_byte_norms, with_byte_norms(tile_config(Element::BF16, __VA_ARGS__)))
+#define KG_SM90_BYTE_NORM_TILES(X)                                                        \
+    KG_SM90_BYTE_NORM_TILE(X, n96_32x8_2_64, 96, 4, 1, 2, 64)                             \
+    KG_SM90_BYTE_NORM_TILE(X, n96_16x8_2_64_overlap, 96, 2, 1, 2, 64, Epilogues::Overlap) \
+    KG_SM90_BYTE_NORM_TILE(X, n192_16x8_2_64, 192, 2, 1, 2, 64)
 #define KG_SM90_BF16_TILES(X) KG_SM90_TILES(X, bf16, BF16)
 #define KG_SM90_F16_TILES(X) KG_SM90_TILES(X, f16, F16)
 

@@ -21,6 +21,7 @@ class EpilogueRole : EpilogueSteps<kConfig, kFault> {
     using Steps = EpilogueSteps<kConfig, kFault>;
     using Steps::first_chunk, Steps::p_, Steps::staging_, Steps::kGroups, Steps::kLoadGroups;
     using Steps::has, Steps::apply, Steps::round, Steps::stage, Steps::scale_to_norm, Steps::activate;
+    using Steps::stage_bytes;
     using typename Steps::Pair, typename Steps::StagingBuffer, typename Steps::Sums;
 
   public:
@@ -46,7 +47,16 @@ class EpilogueRole : EpilogueSteps<kConfig, kFault> {
     KG_DEVICE void run(Accumulators<kConfig>& sums, const ConvTile& tile, uint32_t turn, const Next& next) {
         if constexpr (kFault != ConvFault::NoStagingWait) isa::mbarrier::wait(ready_, turn & 1u);
         KG_UNROLL
-        for (uint32_t block = 0; block < blocks(c); ++block) finish_block(sums[block], tile, block);
+        for (uint32_t block = 0; block < blocks(c); ++block) {
+            if constexpr (multiplies_bytes(c)) {
+                Sums values;
+                KG_UNROLL
+                for (uint32_t i = 0; i < c.bn / 2; ++i) values[i] = static_cast<float>(sums[block][i]);
+                finish_block(values, tile, block);
+            } else {
+                finish_block(sums[block], tile, block);
+            }
+        }
         if (!stores()) return;
         ConvTile next_tile;  // known by the time that the buffers are free again
         isa::mbarrier::Barrier* ready = next(next_tile);
@@ -88,15 +98,25 @@ class EpilogueRole : EpilogueSteps<kConfig, kFault> {
         const uint32_t normed = !raw ? block : block == 0 ? kSpare : block - 1;
         if (norm) {
             scale_to_norm(sums, tile.n);
-            if (has(kConvNormSilu)) activate(sums);
-            stage(sums, normed, first);
+            if (stores_bytes()) {
+                stage_bytes(sums, tile.n, normed);
+            } else {
+                if (has(kConvNormSilu)) activate(sums);
+                stage(sums, normed, first);
+            }
         }
         if constexpr (kFault != ConvFault::NoStagingFence) isa::fence_async_shared();
         if constexpr (kFault != ConvFault::NoStagingBarrier) sync();
         if (!stores()) return;
         if (raw) Steps::store(p_.output[tile.frame], tile, block, staging_[block]);
-        if (norm) Steps::store(p_.normed[tile.frame], tile, block, staging_[normed]);
+        if (!norm) return;
+        if (stores_bytes()) {
+            Steps::store_bytes(p_.normed[tile.frame], tile, block, staging_[normed]);
+        } else {
+            Steps::store(p_.normed[tile.frame], tile, block, staging_[normed]);
+        }
     }
+    KG_DEVICE bool stores_bytes() const { return c.byte_norms && has(kConvNormBytes); }
 
     /// Directly between registers and global memory: four lanes have 32 contiguous bytes of a pixel.
     KG_DEVICE void add_sums(Sums& sums, const ConvTile& tile, uint32_t block) {

@@ -20,7 +20,7 @@ template <ConvConfig kConfig, ConvFault kFault>
 class EpilogueSteps {
   public:
     static constexpr ConvConfig c = kConfig;
-    static constexpr Element kValue = c.element;
+    static constexpr Element kValue = stored_element(c);
     using Sums = float[c.bn / 2];
     using StagingBuffer = uint8_t[staging_bytes(kConfig)];  ///< [piece][pixel][channels]
 
@@ -62,15 +62,27 @@ class EpilogueSteps {
         isa::tma::commit_stores();
     }
 
+    /// A block that stage_bytes() has staged.
+    KG_DEVICE static void store_bytes(const isa::TensorMap& frame, const ConvTile& tile, uint32_t block,
+                                      const uint8_t* buffer) {
+        KG_UNROLL
+        for (uint32_t piece = 0; piece < c.bn / kByteRow; ++piece)
+            isa::tma::store_tiled<5>(frame, place(tile, block, piece, kByteRow),
+                                     buffer + piece * kBlockPixels * kByteRow);
+        isa::tma::commit_stores();
+    }
+
   protected:
-    KG_DEVICE static isa::tma::Coordinates<5> place(const ConvTile& tile, uint32_t block, uint32_t piece) {
-        return {{static_cast<int32_t>(tile.n + piece * piece_channels(c)), tile.px(),
+    KG_DEVICE static isa::tma::Coordinates<5> place(const ConvTile& tile, uint32_t block, uint32_t piece,
+                                                    uint32_t channels = piece_channels(c)) {
+        return {{static_cast<int32_t>(tile.n + piece * channels), tile.px(),
                  tile.x + static_cast<int32_t>(block % c.blocks_x * kBlockSide), tile.py(),
                  tile.y + static_cast<int32_t>(block / c.blocks_x * kBlockSide)}};
     }
 
     static constexpr uint32_t kPieceRow = piece_channels(c) * 2, kPieceBytes = kBlockPixels * kPieceRow;
     static constexpr uint32_t kStaged = staging_pieces(c) * piece_channels(c);  ///< channels; TMA clips those past bn
+    static constexpr uint32_t kByteRow = byte_piece_channels(c);
     static constexpr uint32_t kGroups = c.bn / 8;  ///< groups of 8 channels: four accumulators of a thread
     static constexpr uint32_t kLoadGroups = 4;     ///< whose bias, gamma or residual is loaded at once, at least
 
@@ -93,7 +105,11 @@ class EpilogueSteps {
 
     /// What precedes rounding.
     KG_DEVICE void apply(Sums& sums, uint32_t n, uint32_t buffer, uint32_t first, uint32_t at_once = kLoadGroups) {
-        if (has(kConvBias)) add_bias(sums, n, at_once);
+        if constexpr (multiplies_bytes(c)) {
+            scale_and_add_bias(sums, n, at_once);
+        } else {
+            if (has(kConvBias)) add_bias(sums, n, at_once);
+        }
         if (has(kConvSilu)) activate(sums);
         if (has(kConvResidual)) add_residual(sums, buffer, first, at_once);
         if (has(kConvRelu)) scale_below_zero(sums);
@@ -106,6 +122,18 @@ class EpilogueSteps {
             const Pair bias = channels(p_.bias, n, group);
             KG_UNROLL
             for (uint32_t i = 0; i < 4; ++i) sums[group * 4 + i] += bias.at[i % 2];
+        }
+    }
+
+    KG_DEVICE void scale_and_add_bias(Sums& sums, uint32_t n, uint32_t at_once) {
+        const uint32_t first = n * 2 + isa::recomputed(isa::thread_index()) % 4 * 4;
+        KG_UNROLL
+        for (uint32_t group = 0; group < kGroups; ++group) {
+            if (group % at_once == 0) isa::limit_loads_in_flight();
+            const auto line = isa::load_global<Line>(p_.lines + first + group * 16);
+            KG_UNROLL
+            for (uint32_t i = 0; i < 4; ++i)
+                sums[group * 4 + i] = sums[group * 4 + i] * line.factor[i % 2] + line.bias[i % 2];
         }
     }
 
@@ -152,6 +180,31 @@ class EpilogueSteps {
         }
     }
 
+    /// The norm's values as bytes, [piece][pixel][channels]: the four lanes that share lane / 4 store 8 bytes of a
+    /// pixel.
+    KG_DEVICE void stage_bytes(Sums& sums, uint32_t n, uint32_t buffer) {
+        if (has(kConvNormSilu)) {
+            KG_UNROLL
+            for (uint32_t i = 0; i < c.bn / 2; ++i) sums[i] = isa::silu_of_8_bits(sums[i]);
+        }
+        const uint32_t thread = isa::thread_index() % 128, lane = thread % 32, row = thread / 32 * 16 + lane / 4;
+        const uint32_t first = isa::recomputed(isa::swizzled(swizzle_of(kByteRow), row * kByteRow) + lane % 4 * 2);
+        const uint32_t base = isa::shared_address(staging_[buffer]);
+        KG_UNROLL
+        for (uint32_t group = 0; group < kGroups; ++group) {
+            if (group % kLoadGroups == 0) isa::limit_loads_in_flight();
+            const Pair fold = channels(p_.folds, n, group);
+            const uint32_t channel = group * 8 % kByteRow, piece = group * 8 / kByteRow;
+            const uint32_t at = base + (first ^ channel / 16 * 16) + channel % 16 + piece * kBlockPixels * kByteRow;
+            KG_UNROLL
+            for (uint32_t half = 0; half < 2; ++half) {  // the swizzle repeats every 8 rows
+                const float* values = sums + group * 4 + half * 2;
+                isa::store_shared_at(at + half * 8 * kByteRow, isa::pack_bytes(values[0] * fold.at[0] + p_.zero_point,
+                                                                               values[1] * fold.at[1] + p_.zero_point));
+            }
+        }
+    }
+
     /// A pixel's channels lie in the four lanes that share lane / 4.
     KG_DEVICE void scale_to_norm(Sums& sums, uint32_t n, uint32_t at_once = kLoadGroups) {
         float scale[2] = {0, 0};
@@ -174,6 +227,9 @@ class EpilogueSteps {
 
     struct alignas(8) Pair {
         float at[2];
+    };
+    struct alignas(16) Line {
+        float factor[2], bias[2];
     };
     /// This thread's two channels of a group.
     KG_DEVICE static Pair channels(const float* values, uint32_t n, uint32_t group) {

@@ -2,6 +2,7 @@
 
 #include <kinetograph/kernels/cuda/sm90/conv_epilogue.hpp>
 #include <kinetograph/kernels/cuda/sm90/conv_load.hpp>
+#include <kinetograph/kernels/cuda/sm90/conv_starts.hpp>
 
 /// The implicit-GEMM forward convolution on Hopper: D[pixels, c_out] = A[pixels, taps * c_in] * B[c_out, taps *
 /// c_in]^T, A never stored. Persistent and warp-specialised; one source for the chip and for host_model.
@@ -20,8 +21,11 @@ struct ConvKernel {
     static constexpr ConvConfig c = kConfig;
     using Smem = ConvSmem<kConfig>;
     using Epilogue = EpilogueRole<kConfig, kFault>;
-    // Registers of a thread: 128 * 40 + 256 * 232 = 64,512 of the SM's 65,536.
-    static constexpr uint32_t kLoadRegisters = 40, kConsumerRegisters = 232;
+    // Registers of a thread: 128 * 40 + 256 * 232 or 128 * 24 + 256 * 240 = 64,512 of the SM's 65,536. The most with
+    // 96 filters of bytes alone: with 192 ptxas spills more then.
+    static constexpr bool kMostForConsumers = multiplies_bytes(c) && c.bn == 96;
+    static constexpr uint32_t kLoadRegisters = kMostForConsumers ? 24 : 40;
+    static constexpr uint32_t kConsumerRegisters = kMostForConsumers ? 240 : 232;
 
     KG_DEVICE static void run(const ConvParams& params) {
         auto& smem = isa::shared_as<Smem>();
@@ -64,6 +68,7 @@ struct ConvKernel {
             const ConvTile tile = tile_at<kConfig>(params, index);
             const uint32_t next = index + step;
             Accumulators<kConfig> sums;
+            if constexpr (multiplies_bytes(c)) SumStarts<kConfig>::set(params, tile, sums);
             multiply.run(sums, k_blocks(params, tile), turn);
             if (next < tiles) multiply.skip(k_blocks(params, tile_at<kConfig>(params, next)));
             epilogue.run(sums, tile, turn, [&](ConvTile& stored_next) -> isa::mbarrier::Barrier* {

@@ -11,7 +11,7 @@ namespace kinetograph::sm90 {
 /// The part of a kernel's configuration that its tensor maps and parameters depend on: the tile that its grid walks, a
 /// block of K with the halo of one load, a stage of filters, and the piece of a result of one store.
 struct TileShape {
-    Element element;
+    Element element, stored;          ///< of inputs and filters; of results
     uint32_t rows, columns, filters;  ///< of a tile
     uint32_t channels, side;          ///< of a block of K; taps along rows and along columns
     isa::Swizzle swizzle;             ///< of halos and filters
@@ -19,14 +19,17 @@ struct TileShape {
     uint32_t stage_filters, stage_taps;
     uint32_t piece_rows, piece_columns, piece_channels;
     isa::Swizzle piece_swizzle;
+    uint32_t byte_piece_channels = 0;  ///< of a norm that is stored as U8
 };
 TileShape tile_shape(const ConvConfig& config);
 
 /// The maps that a kernel of that tile reads and stores by, with the given sizes, dense until the caller sets other
-/// strides: {c, x, y} of an input, {c, filter, tap, parity} of filters, {c, px, x, py, y} of results.
+/// strides: {c, x, y} of an input, {c, filter, tap, parity} of filters, {c, px, x, py, y} of results and of norms as
+/// U8.
 isa::TensorMapDesc input_map(const TileShape& tile, const std::byte* address, const std::array<uint64_t, 5>& size);
 isa::TensorMapDesc filter_map(const TileShape& tile, const std::byte* address, const std::array<uint64_t, 5>& size);
 isa::TensorMapDesc stored_map(const TileShape& tile, const std::byte* address, const std::array<uint64_t, 5>& size);
+isa::TensorMapDesc byte_map(const TileShape& tile, const std::byte* address, const std::array<uint64_t, 5>& size);
 
 /// Makes the tensor maps.
 class ConvMaps {
@@ -40,7 +43,7 @@ class ConvMaps {
     void stored(ConvParams& params, const conv::ConvTensors& tensors, int64_t first, int64_t count) const;
 
   private:
-    isa::TensorMap stored_frame(const std::byte* frame) const;
+    isa::TensorMap stored_frame(const std::byte* frame, bool bytes) const;
 
     const TileShape tile_;
     const conv::ConvProblem& p_;

@@ -20,8 +20,8 @@ class MultiplyRole {
         filter_.advance(k_blocks * tap_groups(c));
     }
 
-    /// Computes a tile of `k_blocks` blocks of K; `turn`: how many tiles this warpgroup has computed before. Its
-    /// last products are under way when the other warpgroup's first ones begin.
+    /// Computes a tile of `k_blocks` blocks of K; `turn`: how many tiles this warpgroup has computed before. Sums of
+    /// bytes begin with what they hold. Its last products are under way when the other warpgroup's first ones begin.
     ///
     ///   warpgroup 0   tile 0 ......| epilogue 0 ......   | tile 2 ......| epilogue 2
     ///   warpgroup 1                | tile 1 .............| epilogue 1 ......    | tile 3
@@ -29,7 +29,7 @@ class MultiplyRole {
         if constexpr (kFault != ConvFault::NoOrder) {
             isa::mbarrier::wait(smem_.turn[consumer_], consumer_ == 0 ? (turn & 1u) ^ 1u : turn & 1u);
         }
-        clear<kConfig>(sums);
+        if constexpr (!multiplies_bytes(c)) clear<kConfig>(sums);
         if (k_blocks == 0) {  // every temporal tap is padding
             hand_over();
             KG_UNROLL

@@ -11,13 +11,15 @@ namespace kinetograph::sm90 {
 namespace {
 
 #define KG_ROW(kernel, config) NamedConvConfig{#kernel, config},
-constexpr std::array kConfigs{KG_SM90_BF16_TILES(KG_ROW) KG_SM90_F16_TILES(KG_ROW)};
+constexpr std::array kConfigs{KG_SM90_BF16_TILES(KG_ROW) KG_SM90_F16_TILES(KG_ROW) KG_SM90_BYTE_TILES(KG_ROW)
+                                  KG_SM90_BYTE_NORM_TILES(KG_ROW)};
 constexpr std::array kSumConfigs{KG_SM90_SUM_TILES(KG_ROW)};
 #undef KG_ROW
 
 // Fitted to bench/results/conv_h200_*.json; docs/kernels-sm90.md has the error of every layer. Descriptions of the chip
 // give an H200's clock as 1.8 GHz; while the tensor cores are busy, power holds it at 1.58 (docs/performance.md).
 constexpr double kDescribedClocksPerSecond = 1.8e9, kLoadedClocksPerSecond = 1.58e9;
+constexpr double kByteClocks = 1.75e9 / 1.58e9;  // products of bytes draw less power
 constexpr double kIssueEfficiency = 0.97;
 // What an SM loads in a clock while all do, out of the L2: the most that a recorded layer has, 384>768 3x1x1 1x88x160.
 constexpr double kLoadedBytesPerClock = 52;
@@ -94,7 +96,7 @@ double epilogue_clocks(const ConvConfig& c, const conv::ConvProblem& p) {
 double product_clocks(uint32_t filters) { return std::max(filters / 2.0, (kBlockPixels + filters) * 16 * 2 / 128.0); }
 
 double tile_clocks(const ConvConfig& c, const conv::ConvProblem& p) {
-    const uint32_t steps = c.side * c.side * (c.channels / 16);
+    const uint32_t steps = c.side * c.side * row_steps(c);
     const double taps = c.side * c.side;
     const double products = steps * blocks(c) * product_clocks(c.bn) / kIssueEfficiency;
     const double loads = (halo_bytes(c) + taps * c.bn * row_bytes(c)) / kLoadedBytesPerClock;
@@ -111,7 +113,8 @@ double launch_seconds(double clocks, const conv::ConvProblem& p, const conv::Chi
 }
 
 double conv_seconds(const ConvConfig& c, const conv::ConvProblem& p, const conv::Chip& chip) {
-    const double products = tile_clocks(c, p), epilogue = epilogue_clocks(c, p);
+    const double faster = multiplies_bytes(c) ? kByteClocks : 1;
+    const double products = tile_clocks(c, p) / faster, epilogue = epilogue_clocks(c, p) / faster;
     // One warpgroup's products overlap the other's epilogue: a tile takes the longer of the two, the last tile both. If
     // epilogues overlap, both warpgroups are always at work: a tile takes half of both, or the products.
     const double longer = c.epilogues == Epilogues::Overlap ? (products + epilogue) / 2 : epilogue;
@@ -120,8 +123,11 @@ double conv_seconds(const ConvConfig& c, const conv::ConvProblem& p, const conv:
 }
 
 bool fits(const ConvConfig& c, const conv::ConvProblem& p) {
-    const int64_t channels = p.c_in % 64 == 0 ? 64 : 32;
-    return c.element == p.input.element && c.side == side_of(p) && c.channels == channels &&
+    const uint32_t bytes = element_bytes(c.element), least = 32, most = 128 / bytes;
+    uint32_t channels = most;
+    while (channels > least && p.c_in % channels != 0) channels /= 2;
+    const bool norms = p.norms_to_bytes() ? c.byte_norms && p.filter.k % 16 == 0 : multiplies_bytes(c) || !c.byte_norms;
+    return c.element == p.input.element && c.side == side_of(p) && c.channels == channels && norms &&
            (c.bn >= p.filter.k || (p.norm == conv::Norm::None && !has_part_of_a_piece(c)));
 }
 

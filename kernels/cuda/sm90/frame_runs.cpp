@@ -13,6 +13,7 @@ void place_taps(FrameRun& run, const conv::ConvProblem& p, int64_t t, int64_t fi
             if (frame < 0 || frame >= p.d) continue;
             taps.input[taps.count] = static_cast<uint8_t>(frame - first);
             taps.q[taps.count] = static_cast<uint8_t>(q);
+            taps.present |= static_cast<uint8_t>(1U << static_cast<unsigned>(q));
             ++taps.count;
         }
     }

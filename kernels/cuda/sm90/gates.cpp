@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <kinetograph/kernels/conv/winograd_time.hpp>
 #include <kinetograph/kernels/cuda/host/upsample.hpp>
 #include <kinetograph/kernels/cuda/sm90/frame_walk_kernel.hpp>
@@ -54,6 +55,33 @@ constexpr Gate<Subject> kImplicitGemm[] = {
     {"upsampling by four 2x2 convolutions: 3x3 taps with padding 1",
      [](const Subject& s) { return !s.problem.upsample || cuda::upsample_of(s.problem) == cuda::Upsample::SubPixel; },
      [](const Subject&) { return std::string("other taps or padding"); }},
+};
+
+constexpr Gate<Subject> kBytes[] = {
+    kOnSm90,
+    {"an input of u8", [](const Subject& s) { return s.problem.multiplies_integers(); },
+     [](const Subject& s) { return std::string(conv::element_spelling(s.problem.input.element)); }},
+    {"an output of bf16", [](const Subject& s) { return s.problem.output.element == Element::BF16; },
+     [](const Subject& s) { return std::string(conv::element_spelling(s.problem.output.element)); }},
+    conv::kUngrouped,
+    conv::kNoUpsampling,
+    {"input and output channels multiples of 16",
+     [](const Subject& s) { return s.problem.c_in % 16 == 0 && s.problem.filter.k % 16 == 0; },
+     [](const Subject& s) { return std::to_string(s.problem.c_in) + " and " + std::to_string(s.problem.filter.k); }},
+    conv::kStride1,
+    conv::kDilation1,
+    {"3x3 taps in a frame, padded by at most 1",
+     [](const Subject& s) {
+         const conv::Padding& pad = s.problem.pad;
+         return s.problem.filter.r == 3 && s.problem.filter.s == 3 &&
+                std::max({pad.top, pad.bottom, pad.left, pad.right}) <= 1;
+     },
+     [](const Subject& s) {
+         const conv::Padding& pad = s.problem.pad;
+         return std::to_string(s.problem.filter.r) + 'x' + std::to_string(s.problem.filter.s) + ", padded by " +
+                std::to_string(std::max({pad.top, pad.bottom, pad.left, pad.right}));
+     }},
+    kTemporalTaps,
 };
 
 constexpr Gate<Subject> kWinograd[] = {
@@ -140,6 +168,7 @@ constexpr Gate<Subject> kQSlice[] = {
 }  // namespace
 
 std::span<const Gate<Subject>> implicit_gemm_gates() { return kImplicitGemm; }
+std::span<const Gate<Subject>> byte_gates() { return kBytes; }
 std::span<const Gate<Subject>> winograd_gates() { return kWinograd; }
 std::span<const Gate<Subject>> volume_gates() { return kVolume; }
 std::span<const Gate<Subject>> narrow_gemm_gates() { return kNarrowGemm; }

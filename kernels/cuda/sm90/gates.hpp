@@ -6,6 +6,7 @@
 namespace kinetograph::sm90 {
 
 std::span<const conv::Gate<conv::Subject>> implicit_gemm_gates();
+std::span<const conv::Gate<conv::Subject>> byte_gates();
 std::span<const conv::Gate<conv::Subject>> winograd_gates();
 std::span<const conv::Gate<conv::Subject>> volume_gates();
 std::span<const conv::Gate<conv::Subject>> narrow_gemm_gates();

@@ -33,6 +33,8 @@ std::vector<ConvLaunch> launches_of(const ConvConfig& config, const ConvProblem&
     const TileShape tile = tile_shape(config);
     const ConvMaps maps(tile, problem, encode);
     ConvParams common = shape_params(tile, problem, parameters);
+    if (multiplies_bytes(config))
+        common.starts = reinterpret_cast<const int32_t*>(parameters.filter + starts_offset(problem));
     common.filter = maps.filter(parameters.filter);
     for (const FrameRun& run : frame_runs(problem)) {
         Params params{};
@@ -48,12 +50,16 @@ std::vector<ConvLaunch> launches_of(const ConvConfig& config, const ConvProblem&
     return launches;
 }
 
+std::string_view image_of(const ConvConfig& c) {
+    if (c.byte_norms) return "wgmma_conv_bytes";
+    return c.element == Element::BF16 ? "wgmma_conv_bf16" : "wgmma_conv_f16";
+}
+
 ConvPlan plan_implicit_gemm_in(const NamedConvConfig& tile, const ConvProblem& problem, const Chip& chip) {
     const ConvProblem in_tile = without_norm_unless(fits(tile.config, problem), problem);
     return cuda::plan_tiled(
         problem, chip,
-        {.kernel = {std::string(tile.kernel),
-                    problem.input.element == Element::BF16 ? "wgmma_conv_bf16" : "wgmma_conv_f16"},
+        {.kernel = {std::string(tile.kernel), image_of(tile.config)},
          .seconds = conv_seconds(tile.config, in_tile, chip),
          .packing = {packing_layout(problem),
                      [problem](const conv::ConvParameters& given) { return pack_parameters(problem, given); }},
@@ -94,7 +100,9 @@ constexpr conv::KernelChoice kTileChoice{
 std::span<const conv::ConvMethod> methods() {
     static const conv::ConvMethod kMethods[] = {
         {"implicit-gemm-sm90", "implicit GEMM by TMA and wgmma on Hopper, frames read in place", implicit_gemm_gates(),
-         plan_implicit_gemm, conv::Rounding::Once, kTileChoice<conv_configs, plan_implicit_gemm_in>},
+         plan_implicit_gemm, conv::Rounding::Once, kTileChoice<conv_configs, plan_implicit_gemm_in>, false, true},
+        {"byte-gemm-sm90", "implicit GEMM of u8 and s8 by TMA and wgmma on Hopper: exact sums in int32", byte_gates(),
+         plan_implicit_gemm, conv::Rounding::Once, kTileChoice<conv_configs, plan_implicit_gemm_in>, false, true},
         {"winograd-time-sm90", "two frames at once with two thirds of their multiplications on Hopper, frames in place",
          winograd_gates(), plan_winograd, conv::Rounding::Operands, kTileChoice<winograd_configs, plan_winograd_in>},
         {"winograd-volume-sm90", "2 x 2 x 2 results of 64 products in place of 216 on Hopper, between two passes",

@@ -7,8 +7,8 @@
 /// The convolutions and the attention of this folder as plans. Pure host code.
 namespace kinetograph::sm90 {
 
-/// implicit-gemm-sm90, winograd-time-sm90, winograd-volume-sm90 (volume_plan.hpp), narrow-gemm-sm90, q-slice-sm90
-/// (q_slice_plan.hpp).
+/// implicit-gemm-sm90, byte-gemm-sm90, winograd-time-sm90, winograd-volume-sm90 (volume_plan.hpp), narrow-gemm-sm90,
+/// q-slice-sm90 (q_slice_plan.hpp).
 std::span<const conv::ConvMethod> methods();
 std::span<const conv::ConvModel> models();
 /// wgmma-sm90, products-sm90 (attention_products.hpp).

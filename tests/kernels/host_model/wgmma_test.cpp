@@ -57,6 +57,47 @@ void multiply_tile(Swizzle swizzle, uint32_t pitch) {
     });
 }
 
+/// Numbers over the whole ranges of u8 and s8, of row `row` and k.
+uint8_t byte_a(uint32_t row, uint32_t k) { return static_cast<uint8_t>(row * 37 + k * 101 + 200); }
+int8_t byte_b(uint32_t row, uint32_t k) { return static_cast<int8_t>(row * 53 + k * 29 + 128); }
+
+TEST(Wgmma, AddsProductsOfBytesToIntegers) {
+    for (const Swizzle swizzle : {Swizzle::Span32, Swizzle::Span64, Swizzle::Span128}) {
+        const uint32_t span = span_bytes(swizzle), group = 8 * span;
+        expect_runs(kWarpgroup, [&] {
+            auto& shared = shared_as<Shared>();
+            const uint32_t t = thread_index();
+            for (uint32_t i = t; i < 64 * span; i += 128)
+                store_shared(shared.a + swizzled(swizzle, i), byte_a(i / span, i % span));
+            for (uint32_t i = t; i < 96 * span; i += 128)
+                store_shared(shared.b + swizzled(swizzle, i), static_cast<uint8_t>(byte_b(i / span, i % span)));
+            fence_async_shared();
+            sync_cta();
+            int32_t d[48];
+            for (int32_t& sum : d) sum = -1000;
+            wgmma::pin(d);
+            wgmma::fence();
+            for (uint32_t k = 0; k < span; k += 32) {
+                const auto tile = [&](const uint8_t* at) {
+                    return wgmma_descriptor(
+                        {.address = shared_address(at) + k, .group_stride = group, .swizzle = swizzle});
+                };
+                wgmma::multiply_bytes<96>(d, tile(shared.a), tile(shared.b), true);
+            }
+            wgmma::commit();
+            wgmma::wait<0>();
+            wgmma::take(d);
+            for (uint32_t i = 0; i < 48; ++i) {
+                const uint32_t row = t / 32 * 16 + t % 32 / 4 + 8 * (i / 2 % 2),
+                               column = 8 * (i / 4) + 2 * (t % 4) + i % 2;
+                int32_t wanted = -1000;
+                for (uint32_t k = 0; k < span; ++k) wanted += int32_t{byte_a(row, k)} * byte_b(column, k);
+                ASSERT_EQ(d[i], wanted) << "row " << row << " column " << column;
+            }
+        });
+    }
+}
+
 TEST(Wgmma, MultipliesTilesOfEverySwizzle) {
     multiply_tile<64, Element::BF16>(Swizzle::Span128, 8);
     multiply_tile<64, Element::BF16>(Swizzle::Span64, 8);

@@ -62,6 +62,33 @@ TEST(Sm90Gates, EachOfTheImplicitGemmClosesAlone) {
           "wants temporal taps that one launch has room for, met 4; there is room for 3"}});
 }
 
+TEST(Sm90Gates, EachOfBytesClosesAlone) {
+    ConvProblem bytes = layer();
+    bytes.input = {Element::U8, 0.02F, 30};
+    bytes.weight = Element::I8;
+    bytes.channel_scales = true;
+    expect_closed(
+        byte_gates(), bytes,
+        {{[](ConvProblem&, conv::Chip& chip) { chip.architecture = "sm_89"; }, "wants an sm_90 device, met sm_89"},
+         {[](ConvProblem& p, conv::Chip&) { p.input = p.weight = Element::BF16; }, "wants an input of u8, met BF16"},
+         {[](ConvProblem& p, conv::Chip&) { p.output = p.normed = Element::F32; }, "wants an output of bf16, met F32"},
+         {[](ConvProblem& p, conv::Chip&) { p.groups = 2; }, "wants groups 1, met 2"},
+         {[](ConvProblem& p, conv::Chip&) { p.upsample = true; },
+          "wants an input as it lies in memory, met one to upsample"},
+         {[](ConvProblem& p, conv::Chip&) { p.c_in = 104; },
+          "wants input and output channels multiples of 16, met 104 and 96"},
+         {[](ConvProblem& p, conv::Chip&) { p.filter.k = 104; },
+          "wants input and output channels multiples of 16, met 96 and 104"},
+         {[](ConvProblem& p, conv::Chip&) { p.stride.h = 2; }, "wants stride 1, met 1,2,1"},
+         {[](ConvProblem& p, conv::Chip&) { p.dilation.d = 2; }, "wants dilation 1, met 2,1,1"},
+         {[](ConvProblem& p, conv::Chip&) { p.filter.r = p.filter.s = 1; },
+          "wants 3x3 taps in a frame, padded by at most 1, met 1x1, padded by 1"},
+         {[](ConvProblem& p, conv::Chip&) { p.pad.left = 2; },
+          "wants 3x3 taps in a frame, padded by at most 1, met 3x3, padded by 2"},
+         {[](ConvProblem& p, conv::Chip&) { p.filter.q = 4; },
+          "wants temporal taps that one launch has room for, met 4; there is room for 3"}});
+}
+
 TEST(Sm90Gates, EachOfWinogradClosesAlone) {
     expect_closed(
         winograd_gates(), layer(),
