@@ -72,8 +72,9 @@ class Connection final : public ByteSource {
 /// A Unix socket that generators connect to, one after another.
 class Listener {
   public:
-    /// Makes the socket `path`, for this user only; a socket there without a listener is replaced.
-    /// Errors: InvalidArgument (a path that is too long), Io (also: a socket that has a listener).
+    /// Makes the socket `path`, for this user only; a socket there without a listener is replaced. The owner holds a
+    /// lock on `path`.lock, which goes with the socket. Errors: InvalidArgument (a path that is too long), Io (also: a
+    /// socket that has an owner, which does not notice the attempt).
     static Result<std::unique_ptr<Listener>> create(std::string path);
     Listener(const Listener&) = delete;
     Listener& operator=(const Listener&) = delete;
@@ -83,11 +84,14 @@ class Listener {
     Result<std::unique_ptr<Connection>> accept();
     /// Ends accept() at once, now and later. Any thread.
     void cancel() { alarm_.raise(); }
+    /// Removes the sockets of all listeners of this process, which is about to end. Any thread.
+    static void remove_all();
 
   private:
-    Listener(Descriptor socket, std::string path, Alarm alarm)
-        : socket_(std::move(socket)), path_(std::move(path)), alarm_(std::move(alarm)) {}
+    Listener(Descriptor lock, Descriptor socket, std::string path, Alarm alarm)
+        : lock_(std::move(lock)), socket_(std::move(socket)), path_(std::move(path)), alarm_(std::move(alarm)) {}
 
+    Descriptor lock_;
     Descriptor socket_;
     std::string path_;
     Alarm alarm_;

@@ -35,7 +35,11 @@ Result<std::optional<Incoming>> Input::next() {
         KG_TRY(const auto current, feed());
         if (!current) return std::nullopt;
         auto header = current->reader.next_stream();
-        if (header && *header) return Incoming{current, std::move(**header), current->reader.stream()};
+        if (header && *header) {
+            const Lock lock(mutex_);
+            has_served_ = true;
+            return Incoming{current, std::move(**header), current->reader.stream()};
+        }
         if (!header) current->refuse(header.error().message);
         replace_feed(nullptr);
         KG_CHECK(std::move(header));
@@ -58,7 +62,6 @@ Result<std::shared_ptr<Feed>> Input::feed() {
 
 void Input::replace_feed(std::shared_ptr<Feed> feed) {
     const Lock lock(mutex_);
-    has_served_ = has_served_ || feed != nullptr;
     feed_ = std::move(feed);
     if (feed_ && cancelled_) feed_->connection->cancel();
 }

@@ -27,7 +27,8 @@ struct Incoming {
     std::string title;  ///< "standard input: stream 0 "orbit"", for messages
 };
 
-/// Which connections to a socket are served. The others wait until the one before them has ended.
+/// Which connections to a socket are served: the first with a stream, or all. Each waits until those that were made
+/// before it have ended; one that ends without a byte is none.
 enum class Connections : std::uint8_t { TheFirst, All };
 
 /// Whether `name` is an input of live latents: "-" or "unix:PATH".
@@ -61,7 +62,7 @@ class Input {
     std::unique_ptr<Listener> listener_;  ///< null for standard input
     mutable Mutex mutex_;
     std::shared_ptr<Feed> feed_ KG_GUARDED_BY(mutex_);
-    bool has_served_ KG_GUARDED_BY(mutex_) = false;
+    bool has_served_ KG_GUARDED_BY(mutex_) = false;  ///< a stream has begun
     bool cancelled_ KG_GUARDED_BY(mutex_) = false;
 };
 

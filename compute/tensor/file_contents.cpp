@@ -1,4 +1,5 @@
 #include <kinetograph/compute/tensor/file_contents.hpp>
+#include <kinetograph/engine/base/descriptors.hpp>
 #include <kinetograph/engine/base/host_memory.hpp>
 
 #include <fcntl.h>
@@ -22,7 +23,8 @@ tl::unexpected<Error> system_failure(const std::filesystem::path& path, int erro
 }  // namespace
 
 Result<FileContents> FileContents::open(const std::filesystem::path& path, const ReadOptions& options) {
-    const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe must not block here
+    const int file =
+        above_stdio(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));  // a pipe must not block here
     if (file < 0) return system_failure(path, errno);
     FileContents contents(path, file, options.limits);  // closes it on every path
     struct stat status {};

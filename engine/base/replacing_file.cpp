@@ -1,10 +1,11 @@
+#include <kinetograph/engine/base/descriptors.hpp>
+#include <kinetograph/engine/base/partial_names.hpp>
 #include <kinetograph/engine/base/replacing_file.hpp>
 
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
 #include <system_error>
 #include <utility>
@@ -14,15 +15,6 @@ namespace kinetograph {
 namespace {
 
 constexpr mode_t kPermissions = 0777;
-
-std::filesystem::path folder_of(const std::filesystem::path& path) {
-    return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
-}
-
-std::filesystem::path next_partial_name(const std::filesystem::path& target) {
-    static std::atomic<unsigned> counter{0};
-    return folder_of(target) / fmt::format(".kinetograph-{}-{}.partial", ::getpid(), counter.fetch_add(1));
-}
 
 /// Makes the rename itself durable. Best effort: not every file system can, and the file is complete either way.
 void flush_folder(const std::filesystem::path& folder) {
@@ -37,28 +29,56 @@ void flush_folder(const std::filesystem::path& folder) {
 bool is_same_file(const std::filesystem::path& one, const std::filesystem::path& other) {
     std::error_code error;
     if (std::filesystem::equivalent(one, other, error)) return true;
-    const std::filesystem::path place = std::filesystem::weakly_canonical(one, error);
+    const auto place = [&error](const std::filesystem::path& path) {
+        const std::filesystem::path absolute = std::filesystem::absolute(path, error);
+        return error ? path : std::filesystem::weakly_canonical(absolute, error);
+    };
+    const std::filesystem::path of_one = place(one);
     if (error) return one == other;
-    const std::filesystem::path other_place = std::filesystem::weakly_canonical(other, error);
-    return error ? one == other : place == other_place;
+    const std::filesystem::path of_other = place(other);
+    return error ? one == other : of_one == of_other;
+}
+
+Result<void> check_replaceable(const std::filesystem::path& path) {
+    const auto refused = [&](std::string_view reason) {
+        return fail(ErrorCode::Io, "{}: cannot write: {}", path.string(), reason);
+    };
+    struct statx target {};
+    if (::statx(AT_FDCWD, path.c_str(), 0, STATX_BASIC_STATS, &target) != 0) {
+        if (errno != ENOENT) return refused(std::generic_category().message(errno));
+        struct stat link {};
+        if (::lstat(path.c_str(), &link) == 0) return refused("it is a link to a file that is not there");
+        return {};
+    }
+    if (!S_ISREG(target.stx_mode)) return refused("exists and is not a regular file");
+    if ((target.stx_attributes & (STATX_ATTR_IMMUTABLE | STATX_ATTR_APPEND)) != 0)
+        return refused("its attributes allow no other file in its place");
+    if ((target.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0) return refused("it is mounted there");
+    const uid_t user = ::geteuid();
+    const bool is_anothers = user != 0 && target.stx_uid != user;
+    if (is_anothers && ::faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) != 0)
+        return refused("it is another user's, who does not allow that");
+    struct stat folder {};
+    if (is_anothers && ::stat(folder_of(path).c_str(), &folder) == 0 && (folder.st_mode & S_ISVTX) != 0 &&
+        folder.st_uid != user)
+        return refused("it is another user's, in a folder where only they can replace it");
+    return {};
 }
 
 Result<ReplacingFile> ReplacingFile::create(const std::filesystem::path& path) {
+    KG_CHECK(check_replaceable(path));
+    remove_abandoned(path);
     std::error_code ignored;
     std::filesystem::path target = path;
     if (std::filesystem::is_symlink(path, ignored)) target = std::filesystem::canonical(path, ignored);
-    if (target.empty()) target = path;  // a link to nothing
     struct stat status {};
     const bool replaces = ::stat(target.c_str(), &status) == 0;
-    if (replaces && !S_ISREG(status.st_mode)) {
-        return fail(ErrorCode::Io, "{}: cannot write: exists and is not a regular file", path.string());
-    }
     const auto kept_mode = replaces ? std::optional<mode_t>(status.st_mode & kPermissions) : std::nullopt;
     // Never readable by more users than the file it replaces. The owner's bits let a library open it by name.
     const mode_t mode = kept_mode ? *kept_mode | S_IRUSR | S_IWUSR : 0666;
     for (;;) {
         std::filesystem::path partial = next_partial_name(target);
-        const int fd = ::open(partial.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+        const int fd = above_stdio(::open(partial.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
         if (fd >= 0) return ReplacingFile(std::move(target), std::move(partial), fd, kept_mode);
         if (errno != EEXIST) {
             return fail(ErrorCode::Io, "{}: cannot create: {}", path.string(), std::generic_category().message(errno));

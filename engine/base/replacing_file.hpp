@@ -15,11 +15,15 @@ namespace kinetograph {
 /// Whether both names refer to one file, which need not exist yet: writing to one would write to the other.
 bool is_same_file(const std::filesystem::path& one, const std::filesystem::path& other);
 
-/// Bytes go to a hidden file beside the target (".kinetograph-PID-N.partial"); commit() renames it into place. If
-/// destroyed without commit(), or after a failure, it removes the hidden file and leaves an older target untouched. A
-/// replaced file keeps its mode; a new one gets 0666 less the umask. Every error is Io: the path and the system's
-/// reason, or that the target exists and is not a regular file (a rename would replace a device or pipe by a file). A
-/// killed process leaves its hidden file.
+/// Whether a file may be renamed to `path`. Errors: Io with the path and why not: a name that is too long, a target
+/// that is not a regular file (a rename would replace a device or pipe by a file), a link to nothing, an immutable or a
+/// mounted file, another user's file that may not be written or, in a sticky folder, replaced.
+Result<void> check_replaceable(const std::filesystem::path& path);
+
+/// Bytes go to a hidden file beside the target (partial_names.hpp); commit() renames it into place. If destroyed
+/// without commit(), or after a failure, it removes the hidden file and leaves an older target untouched. A replaced
+/// file keeps its mode; a new one gets 0666 less the umask. Every error is Io with the path and the system's reason, or
+/// one of check_replaceable(). The hidden file of a killed process is removed by the next ReplacingFile in the folder.
 class ReplacingFile {
   public:
     /// Follows a symbolic link at `path`: its target is replaced.

@@ -1,3 +1,4 @@
+#include <kinetograph/engine/base/descriptors.hpp>
 #include <kinetograph/engine/profile/report.hpp>
 
 #include <fcntl.h>
@@ -109,7 +110,8 @@ Result<LineSink> LineSink::open(const std::string& target) {
         return fail(ErrorCode::Io, "{}: cannot {}: {}", target, verb, std::strerror(errno));
     };
     if (!target.starts_with(kSocket)) {
-        const int fd = ::open(target.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_CLOEXEC, 0666);
+        const int fd =
+            above_stdio(::open(target.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_CLOEXEC, 0666));
         if (fd < 0) return failed("open");
         return LineSink(target, fd, false);
     }
@@ -119,7 +121,7 @@ Result<LineSink> LineSink::open(const std::string& target) {
     if (path.size() >= sizeof address.sun_path)
         return fail(ErrorCode::Io, "{}: a socket's path has at most {} bytes", target, sizeof address.sun_path - 1);
     path.copy(address.sun_path, sizeof address.sun_path - 1);
-    const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    const int fd = above_stdio(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (fd < 0) return failed("make a socket");
     LineSink sink(target, fd, true);
     if (::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) return failed("connect");

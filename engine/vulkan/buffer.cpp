@@ -1,5 +1,6 @@
 #include <kinetograph/engine/vulkan/buffer.hpp>
 
+#include <kinetograph/engine/base/descriptors.hpp>
 #include <kinetograph/engine/base/host_pages.hpp>
 #include <kinetograph/engine/vulkan/api.hpp>
 #include <kinetograph/engine/vulkan/device.hpp>
@@ -176,7 +177,7 @@ Result<int> export_memory_fd(const Device& device, const Allocation& allocation,
     if (const VkResult result = device.table().vkGetMemoryFdKHR(device.handle(), &info, &descriptor);
         result != VK_SUCCESS)
         return device.error(result, fmt::format("exporting the memory of \"{}\"", name));
-    return descriptor;
+    return above_stdio(descriptor);
 }
 
 }  // namespace kinetograph::vulkan

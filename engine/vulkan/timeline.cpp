@@ -1,5 +1,6 @@
 #include <kinetograph/engine/vulkan/timeline.hpp>
 
+#include <kinetograph/engine/base/descriptors.hpp>
 #include <kinetograph/engine/base/log.hpp>
 #include <kinetograph/engine/vulkan/api.hpp>
 #include <kinetograph/engine/vulkan/device.hpp>
@@ -39,7 +40,7 @@ Result<int> export_timeline_fd(const Device& device, VkSemaphore timeline, std::
     if (const VkResult result = device.table().vkGetSemaphoreFdKHR(device.handle(), &info, &descriptor);
         result != VK_SUCCESS)
         return device.error(result, fmt::format("exporting the timeline of {}", name));
-    return descriptor;
+    return above_stdio(descriptor);
 }
 
 Result<bool> wait_timeline(const Device& device, VkSemaphore timeline, std::uint64_t value, Nanoseconds timeout) {

@@ -1,6 +1,7 @@
 #include <kinetograph/engine/accel/cuda/context.hpp>
 
 #include <kinetograph/engine/accel/cuda/module.hpp>
+#include <kinetograph/engine/base/descriptors.hpp>
 
 #include <unistd.h>
 
@@ -192,7 +193,7 @@ Result<void> Context::check_address(const std::byte* address) {
 /// CUDA takes ownership of the descriptor that it imports, HIP does not: to treat both alike, CUDA gets a duplicate.
 Result<ExternalMemoryHandle> Context::import_memory(const ExternalMemoryDesc& desc) {
     const CurrentUncaptured current(*this);
-    const int own_fd = ::dup(desc.fd);
+    const int own_fd = above_stdio(::dup(desc.fd));
     if (own_fd < 0)
         return fail(ErrorCode::InvalidArgument, "descriptor {} cannot be duplicated ({})", desc.fd,
                     std::strerror(errno));

@@ -1,6 +1,7 @@
 #include <kinetograph/engine/accel/vulkan/context.hpp>
 
 #include <kinetograph/engine/accel/vulkan/module.hpp>
+#include <kinetograph/engine/base/descriptors.hpp>
 #include <kinetograph/engine/vulkan/api.hpp>
 
 #include <fmt/ranges.h>
@@ -185,7 +186,7 @@ Result<void> Context::check_address(const std::byte* address) {
 /// The driver takes ownership of the descriptor that it imports, but the caller keeps it if a later call fails: it gets
 /// a duplicate.
 Result<gpu::ExternalMemoryHandle> Context::import_memory(const ExternalMemoryDesc& desc) {
-    const int own_fd = ::dup(desc.fd);
+    const int own_fd = above_stdio(::dup(desc.fd));
     if (own_fd < 0)
         return fail(ErrorCode::InvalidArgument, "descriptor {} cannot be duplicated ({})", desc.fd,
                     std::strerror(errno));

@@ -13,8 +13,12 @@
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <future>
+#include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 namespace kinetograph::live {
 namespace {
@@ -193,12 +197,53 @@ TEST(LiveSockets, TakeThePlaceOfNothingElse) {
     const TemporaryFolder folder;
     const std::string path = folder.path() / "live.sock", file = folder.write("file", "contents").string();
     const auto input = Input::open("unix:" + path, Connections::All).value();
-    for (const std::string& taken : {path, file}) {
+    const auto refusal = [](const std::string& taken) {
         const auto second = Input::open("unix:" + taken, Connections::All);
-        ASSERT_FALSE(second);
-        EXPECT_EQ(second.error().message, "unix:" + taken + ": cannot be made: Address already in use");
+        return second ? "" : second.error().message;
+    };
+    EXPECT_EQ(refusal(path), "unix:" + path + ": another program listens there already");
+    EXPECT_EQ(refusal(file), "unix:" + file + ": cannot be made: Address already in use");
+    EXPECT_EQ(folder.count_entries(), 3U) << "with the lock";
+}
+
+TEST(LiveSockets, AreNotDisturbedByASecondProgramNorByAnEmptyConnection) {
+    const TemporaryFolder folder;
+    const std::string path = folder.path() / "live.sock";
+    const auto input = Input::open("unix:" + path, Connections::TheFirst).value();
+    EXPECT_FALSE(Input::open("unix:" + path, Connections::TheFirst));
+    { const Descriptor empty = connect_to(path); }
+    const Descriptor generator = connect_to(path);
+    write_all(generator, empty_stream("one"));
+    EXPECT_EQ(next_name(*input), "one");
+}
+
+TEST(LiveSockets, WithAFullBacklogAreRefusedAtOnceToWhoeverIsNoOwner) {
+    const TemporaryFolder folder;
+    const std::string path = folder.path() / "live.sock";
+    const Descriptor foreign(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));  // holds no lock
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::memcpy(address.sun_path, path.data(), path.size());
+    ASSERT_EQ(::bind(foreign.fd(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
+    ASSERT_EQ(::listen(foreign.fd(), 0), 0);
+    const Descriptor waiting = connect_to(path);  // fills the backlog
+    auto refused = std::async(std::launch::async, [&] { return Input::open("unix:" + path, Connections::All); });
+    ASSERT_EQ(refused.wait_for(std::chrono::seconds(20)), std::future_status::ready);
+    EXPECT_EQ(refused.get().error().message, "unix:" + path + ": cannot be made: Address already in use");
+    EXPECT_EQ(folder.count_entries(), 1U) << "the lock goes";
+}
+
+TEST(LiveSockets, ServeGeneratorsInTheOrderInWhichTheyConnected) {
+    const TemporaryFolder folder;
+    const std::string path = folder.path() / "live.sock";
+    const auto input = Input::open("unix:" + path, Connections::All).value();
+    std::vector<Descriptor> generators;
+    for (int i = 0; i < 4; ++i) generators.push_back(connect_to(path));
+    for (int i : {2, 0, 3, 1}) write_all(generators[static_cast<std::size_t>(i)], empty_stream(std::to_string(i)));
+    for (int i = 0; i < 4; ++i) {
+        EXPECT_EQ(next_name(*input), std::to_string(i));
+        generators[static_cast<std::size_t>(i)] = Descriptor();
     }
-    EXPECT_EQ(folder.count_entries(), 2U);
 }
 
 TEST(LiveSockets, OfPathsThatNoSocketCanHaveAreRefused) {

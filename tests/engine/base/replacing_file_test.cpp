@@ -1,10 +1,18 @@
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <fstream>
+#include <functional>
 #include <iterator>
+#include <kinetograph/engine/base/descriptors.hpp>
+#include <kinetograph/engine/base/partial_names.hpp>
 #include <kinetograph/engine/base/replacing_file.hpp>
 #include <kinetograph/tests/compute/tensor/temporary_folder.hpp>
+#include <string>
+#include <utility>
 
 namespace kinetograph {
 namespace {
@@ -73,6 +81,92 @@ TEST(ReplacingFile, HasTheNameThatItWasGivenUnlessThatIsALink) {
     EXPECT_EQ(ReplacingFile::create(folder.path() / "link")->target(), std::filesystem::canonical(file));
 }
 
+TEST(ReplacingFile, RefusesAtOnceWhatARenameWouldRefuse) {
+    const TemporaryFolder folder;
+    std::filesystem::create_symlink("nowhere", folder.path() / "link");
+    std::filesystem::create_directory(folder.path() / "folder");
+    for (const auto& [name, reason] : {std::pair(std::string(256, 'a'), "File name too long"),
+                                       std::pair(std::string("link"), "it is a link to a file that is not there"),
+                                       std::pair(std::string("folder"), "exists and is not a regular file")}) {
+        const auto file = ReplacingFile::create(folder.path() / name);
+        ASSERT_FALSE(file) << name;
+        EXPECT_EQ(file.error().message, (folder.path() / name).string() + ": cannot write: " + reason);
+    }
+    EXPECT_EQ(folder.count_entries(), 2U);
+}
+
+/// The exit code of a child that is the user nobody and runs `body`.
+int as_nobody(const std::function<bool()>& body) {
+    const pid_t child = fork();
+    if (child == 0) _exit(seteuid(65534) != 0 ? 2 : body() ? 0 : 1);
+    int status = 0;
+    waitpid(child, &status, 0);
+    return WEXITSTATUS(status);
+}
+
+TEST(ReplacingFile, RefusesAnotherUsersFileThatTheyProtect) {
+    if (geteuid() != 0) GTEST_SKIP() << "only root can be another user";
+    const TemporaryFolder folder;
+    const auto path = folder.write("out", "older");
+    const auto is_refused = [&](const std::string& reason) {
+        const auto file = ReplacingFile::create(path);
+        return !file && file.error().message == path.string() + ": cannot write: it is another user's, " + reason;
+    };
+    using Mode = std::filesystem::perms;
+    std::filesystem::permissions(folder.path(), Mode{0777});
+    EXPECT_EQ(as_nobody([&] { return is_refused("who does not allow that"); }), 0);
+    std::filesystem::permissions(path, Mode{0666});
+    EXPECT_EQ(as_nobody([&] { return ReplacingFile::create(path).has_value(); }), 0);
+    std::filesystem::permissions(folder.path(), Mode{01777});
+    EXPECT_EQ(as_nobody([&] { return is_refused("in a folder where only they can replace it"); }), 0);
+}
+
+TEST(ReplacingFile, RemovesWhatItsOwnersLeftThatHaveEnded) {
+    const TemporaryFolder folder;
+    const auto kept = ReplacingFile::create(folder.path() / "kept");
+    ASSERT_TRUE(kept) << kept.error().message;
+    const std::string own = kept->partial_path().filename();
+    const pid_t child = fork();
+    if (child == 0) {
+        auto file = ReplacingFile::create(folder.path() / "out");
+        _exit(file ? 0 : 1);  // without the destructor
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    ASSERT_EQ(WEXITSTATUS(status), 0);
+    folder.write(".kinetograph-00000000-1-1-0.partial", "of another system");
+    folder.write(".kinetograph-notes.partial", "of a user");
+    ASSERT_EQ(folder.count_entries(), 4U);
+    ASSERT_EQ(abandoned_beside(folder.path() / "out", kPartial).size(), 1U);
+    // The same process id in another life.
+    const std::string process = "-" + std::to_string(getpid()) + "-";
+    std::string other = own;
+    other.replace(other.find(process), process.size(), process + "9");
+    folder.write(other, "of an owner whose process id was given anew");
+    ASSERT_TRUE(replace(folder.path() / "out", "text"));
+    EXPECT_TRUE(std::filesystem::exists(folder.path() / own));
+    EXPECT_FALSE(std::filesystem::exists(folder.path() / other));
+    EXPECT_EQ(folder.count_entries(), 4U);
+}
+
+TEST(Descriptors, OfOursAreAboveThoseOfStdio) {
+    const TemporaryFolder folder;
+    const pid_t child = fork();
+    if (child == 0) {
+        for (const int fd : {0, 1, 2}) close(fd);
+        const bool moves = above_stdio(open("/dev/null", O_RDONLY)) > 2;
+        auto file = ReplacingFile::create(folder.path() / "out");
+        const bool is_free = fcntl(0, F_GETFD) < 0 && fcntl(1, F_GETFD) < 0 && fcntl(2, F_GETFD) < 0;
+        occupy_closed_stdio();
+        char byte = 0;
+        const bool fails = read(0, &byte, 1) < 0 && write(1, &byte, 1) < 0 && write(2, &byte, 1) == 1;
+        _exit(moves && file && is_free && fails ? 0 : 1);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
 TEST(SameFile, IsSeenThroughLinksFoldersAndNamesOfFilesThatAreNotThereYet) {
     const TemporaryFolder folder;
     const auto file = folder.write("file", "");
@@ -81,6 +175,9 @@ TEST(SameFile, IsSeenThroughLinksFoldersAndNamesOfFilesThatAreNotThereYet) {
     EXPECT_TRUE(is_same_file(file, folder.path() / "link"));
     EXPECT_TRUE(is_same_file(file, folder.path() / "sub" / ".." / "file"));
     EXPECT_TRUE(is_same_file(folder.path() / "new", folder.path() / "." / "new"));
+    const auto relative = std::filesystem::relative(folder.path() / "new");
+    EXPECT_TRUE(is_same_file(relative, folder.path() / "new"));
+    EXPECT_TRUE(is_same_file("new", "./new"));
     EXPECT_FALSE(is_same_file(folder.path() / "new", file));
     EXPECT_FALSE(is_same_file(folder.path() / "new", folder.path() / "sub" / "new"));
 }
