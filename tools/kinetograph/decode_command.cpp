@@ -12,7 +12,6 @@
 #include <kinetograph/tools/kinetograph/command.hpp>
 #include <kinetograph/tools/kinetograph/decode_request.hpp>
 #include <kinetograph/tools/kinetograph/guarded_outputs.hpp>
-#include <kinetograph/tools/kinetograph/interrupt.hpp>
 #include <kinetograph/tools/kinetograph/named_files.hpp>
 #include <kinetograph/tools/kinetograph/option_kinds.hpp>
 #include <kinetograph/tools/kinetograph/progress.hpp>
@@ -326,7 +325,7 @@ Result<void> report(const DecodeArguments& arguments, const std::string& latents
 Result<void> write_trace(const DecodeArguments& arguments, const std::string& latents, const accel::Device& device,
                          Profiled& profiled, GuardedOutputs& outputs) {
     if (arguments.trace.empty()) return {};
-    return outputs.write_file([&] {
+    return outputs.write_file(arguments.trace, [&] {
         return profile::write_chrome_trace(arguments.trace, *profiled.recorder(),
                                            {{"commit", std::string(kBuildCommit)},
                                             {"device", device.info().name},
@@ -362,13 +361,12 @@ Result<void> run(const DecodeArguments& arguments) {
         NamedFile{"-o", arguments.out, Use::Frames}, NamedFile{"--json", arguments.json, Use::Written},
         NamedFile{"--trace", arguments.trace, Use::Written},
         NamedFile{"--stats", file_of_lines(arguments.live), Use::Written}}));
+    GuardedOutputs outputs;
     if (!arguments.trace.empty()) {  // a path that cannot be written fails now, not at the end
         KG_TRY(const auto writable, ReplacingFile::create(arguments.trace));
     }
     KG_TRY(const auto profiled, Profiled::create(arguments));  // outlives the session
     Decoded decoded;
-    GuardedOutputs outputs;
-    const Interrupt interrupt([&outputs] { outputs.discard(); });
     if (live::is_input(arguments.latents)) {
         const vae::LatentsChoices& choices = arguments.decode.latents;
         if (!choices.tensor.empty() || choices.batch_item || !choices.axes.empty())

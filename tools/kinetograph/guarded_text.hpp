@@ -2,10 +2,10 @@
 #pragma once
 
 #include <kinetograph/tools/kinetograph/guarded_outputs.hpp>
-#include <kinetograph/tools/kinetograph/interrupt.hpp>
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace kinetograph::cli {
 
@@ -16,20 +16,16 @@ class GuardedText {
     /// `path` "-": standard output; empty: no output. Errors: Io naming the path.
     static Result<GuardedText> create(const std::string& path) {
         GuardedText text;
-        KG_CHECK(text.state_->output.open_text(path));
+        KG_CHECK(text.outputs_->open_text(path));
         return text;
     }
-    bool wanted() const { return state_->output.has_text(); }
+    bool wanted() const { return outputs_->has_text(); }
     /// Only if there is an output. Errors: Io.
-    Result<void> write(std::string_view text) { return state_->output.write_text(text); }
+    Result<void> write(std::string_view text) { return outputs_->write_text(text); }
 
   private:
-    struct State {
-        GuardedOutputs output;
-        Interrupt interrupt{[this] { output.discard(); }};
-    };
     GuardedText() = default;
-    std::unique_ptr<State> state_ = std::make_unique<State>();
+    std::unique_ptr<GuardedOutputs> outputs_ = std::make_unique<GuardedOutputs>();
 };
 
 }  // namespace kinetograph::cli

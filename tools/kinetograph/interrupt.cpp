@@ -13,7 +13,7 @@ namespace {
 sigset_t watched_signals() {
     sigset_t set;
     sigemptyset(&set);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGALRM, SIGUSR1, SIGUSR2, SIGXCPU}) {
         struct sigaction action {};
         if (sigaction(signal, nullptr, &action) == 0 && action.sa_handler != SIG_IGN) sigaddset(&set, signal);
     }
@@ -29,7 +29,7 @@ void say_last(std::string_view line) {
 
 }  // namespace
 
-Interrupt::Interrupt(std::function<void()> discard) : signals_(watched_signals()), discard_(std::move(discard)) {
+Interrupt::Interrupt(std::function<std::string()> discard) : signals_(watched_signals()), discard_(std::move(discard)) {
     pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
     thread_ = std::thread([this] { watch(); });
 }
@@ -44,11 +44,8 @@ void Interrupt::watch() {
     const timespec tick{.tv_sec = 0, .tv_nsec = 20'000'000};  // 20 ms: bounds the destructor's wait
     while (!stopped_) {
         if (sigtimedwait(&signals_, nullptr, &tick) < 0) continue;
-        static_cast<void>(without_exceptions("interrupted", [this]() -> Result<void> {
-            discard_();
-            return {};
-        }));
-        say_last("kinetograph: error: interrupted; unfinished outputs were discarded\n");
+        const auto said = without_exceptions("interrupted", [this]() -> Result<std::string> { return discard_(); });
+        say_last("kinetograph: error: " + (said ? *said : said.error().message) + "\n");
         std::_Exit(1);
     }
 }

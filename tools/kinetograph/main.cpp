@@ -1,17 +1,24 @@
 // kinetograph: the program. Exit codes: 0 done, 1 failed, 2 bad usage.
 #include <fmt/ranges.h>
 #include <omp.h>
+#include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
+#include <kinetograph/engine/base/descriptors.hpp>
 #include <kinetograph/engine/vulkan/instance.hpp>
 #include <kinetograph/tools/kinetograph/command.hpp>
+#include <kinetograph/tools/kinetograph/text_output.hpp>
 
 #include <unistd.h>
 
 #include <csignal>
 #include <cstdlib>
 #include <exception>
+#include <iterator>
+#include <memory>
+#include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -19,10 +26,29 @@ namespace {
 constexpr int kDone = 0, kFailed = 1, kBadUsage = 2;
 constexpr int kMostThreadsAProcessor = 8;
 
+/// The text of a message, in which a name's control characters are shown as \x1b is: none reaches the terminal. Lines
+/// after the first are indented, so that none passes for a message of its own.
+class PrintableText final : public spdlog::custom_flag_formatter {
+  public:
+    void format(const spdlog::details::log_msg& message, const std::tm&, spdlog::memory_buf_t& out) override {
+        for (const char c : message.payload) {
+            if (c == '\n')
+                fmt::format_to(std::back_inserter(out), "\n    ");
+            else if (const auto byte = static_cast<unsigned char>(c); byte < ' ' || byte == 0x7f)
+                fmt::format_to(std::back_inserter(out), "\\x{:02x}", byte);
+            else
+                out.push_back(c);
+        }
+    }
+    std::unique_ptr<spdlog::custom_flag_formatter> clone() const override { return std::make_unique<PrintableText>(); }
+};
+
 /// Messages go to standard error; standard output is for tables, JSON and raw frames.
 void set_up_messages() {
     spdlog::set_default_logger(spdlog::stderr_color_mt("kinetograph"));
-    spdlog::set_pattern("kinetograph: %^%l%$: %v");
+    auto formatter = std::make_unique<spdlog::pattern_formatter>();
+    formatter->add_flag<PrintableText>('*').set_pattern("kinetograph: %^%l%$: %*");
+    spdlog::set_formatter(std::move(formatter));
 }
 
 /// OpenMP ends the process if it cannot start the threads that OMP_NUM_THREADS asks for, and every thread that enters a
@@ -54,7 +80,13 @@ int run(int argc, char** argv) {
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
-        if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+        if (error.get_exit_code() == 0) {  // --help, --version
+            std::ostringstream text;
+            app.exit(error, text, text);
+            const auto printed = cli::print(text.str());
+            if (!printed) spdlog::error("{}", printed.error().message);
+            return printed ? kDone : kFailed;
+        }
         const auto named_so = [&](const CLI::App* subcommand) { return subcommand->check_name(argv[1]); };
         if (argc > 1 && argv[1][0] != '-' && app.get_subcommands(named_so).empty())
             spdlog::error("{} is no subcommand of kinetograph", argv[1]);
@@ -64,7 +96,7 @@ int run(int argc, char** argv) {
         return kBadUsage;
     }
     if (auto done = action(); !done) {
-        spdlog::error(done.error().message);
+        spdlog::error("{}", done.error().message);
         return kFailed;
     }
     return kDone;
@@ -73,6 +105,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+    kinetograph::occupy_closed_stdio();
     // Ignored, so that write() fails on a closed pipe or at the file size limit; that is reported like any other Error.
     for (const int signal : {SIGPIPE, SIGXFSZ}) std::signal(signal, SIG_IGN);
     set_up_messages();

@@ -9,7 +9,6 @@
 #include <kinetograph/tools/kinetograph/decode_request.hpp>
 #include <kinetograph/tools/kinetograph/frame_size.hpp>
 #include <kinetograph/tools/kinetograph/guarded_outputs.hpp>
-#include <kinetograph/tools/kinetograph/interrupt.hpp>
 #include <kinetograph/tools/kinetograph/named_files.hpp>
 #include <kinetograph/tools/kinetograph/option_kinds.hpp>
 #include <kinetograph/tools/media/output_kind.hpp>
@@ -118,7 +117,6 @@ Result<void> run(const ViewArguments& arguments) {
     options.height = static_cast<std::uint32_t>(arguments.size.height);
 
     GuardedOutputs outputs;
-    const Interrupt interrupt([&outputs] { outputs.discard(); });
     std::optional<Progress> progress;
     std::vector<float> hwc;  // [height, width, 3]
     if (options.headless) {

@@ -9,8 +9,8 @@ namespace kinetograph::media {
 
 class PendingFolder {
   public:
-    /// An empty folder `.kinetograph-PID-N.partial` in the folder of `target`. Errors: Io naming `target`, if its
-    /// folder is missing or not writable.
+    /// An empty folder beside `target` (partial_names.hpp). Errors: Io naming `target`, if its folder is missing or not
+    /// writable, or a run that was killed has put only some of its pictures in place there.
     static Result<PendingFolder> create_beside(const std::filesystem::path& target);
 
     PendingFolder(PendingFolder&& other) noexcept;
@@ -18,6 +18,10 @@ class PendingFolder {
     ~PendingFolder();  ///< removes it with everything that is still inside, unless keep() was called
 
     const std::filesystem::path& path() const { return path_; }
+    /// While it is set, its name says that contents are being moved out: if the process ends then, they are not whole.
+    /// Errors: Io.
+    Result<void> set_placing(bool is_placing);
+    void remove();  ///< with everything that is still inside; path() is empty then
     /// For contents that exist nowhere else: the folder and its contents outlive this object.
     void keep() { keep_ = true; }
 

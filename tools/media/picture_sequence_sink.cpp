@@ -1,4 +1,5 @@
 #include <kinetograph/compute/nn/frame_conversion.hpp>
+#include <kinetograph/engine/base/replacing_file.hpp>
 #include <kinetograph/engine/present/png.hpp>
 #include <kinetograph/tools/media/jpeg.hpp>
 #include <kinetograph/tools/media/pending_folder.hpp>
@@ -6,6 +7,7 @@
 #include <kinetograph/tools/media/picture_sequence_sink.hpp>
 #include <kinetograph/tools/media/rgb24.hpp>
 
+#include <algorithm>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -20,10 +22,14 @@ Result<void> move(const std::filesystem::path& from, const std::filesystem::path
     return {};
 }
 
-/// Fails if an existing file would continue the sequence after its `frames` pictures. `frames` 0: not known beforehand,
-/// and picture 0 must not exist. The one picture of a plain name is no sequence.
-Result<void> check_end(const PictureNames& names, std::int64_t frames) {
+/// Fails if a picture cannot be put in place, or an existing file would continue the sequence after its `frames`
+/// pictures. `frames` 0: not known beforehand, and picture 0 must not exist. The one picture of a plain name is no
+/// sequence.
+Result<void> check_names(const PictureNames& names, std::int64_t frames) {
+    if (frames == 1) KG_CHECK(check_replaceable(names.only()));
     if (frames == 1 && names.is_plain()) return {};
+    for (std::int64_t index = 0; index < std::max<std::int64_t>(frames, 1); ++index)
+        KG_CHECK(check_replaceable(names.path(index)));
     const std::filesystem::path next = names.path(frames);
     std::error_code ignored;
     if (std::filesystem::symlink_status(next, ignored).type() == std::filesystem::file_type::not_found) return {};
@@ -67,7 +73,8 @@ class PictureSequenceSink final : public FrameSink {
     }
 
     Result<void> finish() override {
-        KG_CHECK(check_end(names_, written_));
+        KG_CHECK(check_names(names_, written_));
+        KG_CHECK(folder_.set_placing(true));
         std::int64_t placed = 0;
         Result<void> done;
         while (placed < written_ && (done = put_in_place(placed))) ++placed;
@@ -77,6 +84,8 @@ class PictureSequenceSink final : public FrameSink {
             return fail(done.error().code, "{}; {} older pictures could not be put back and lie in {}",
                         done.error().message, stranded_, folder_.path().string());
         }
+        KG_CHECK(folder_.set_placing(false));
+        folder_.remove();
         return done;
     }
 
@@ -143,7 +152,7 @@ class PictureSequenceSink final : public FrameSink {
 
 Result<std::unique_ptr<FrameSink>> create_picture_sequence_sink(std::string_view pattern, const ClipFormat& format) {
     KG_TRY(auto names, PictureNames::parse(pattern));
-    KG_CHECK(check_end(names, format.frames));
+    KG_CHECK(check_names(names, format.frames));
     KG_TRY(auto folder, PendingFolder::create_beside(names.path(0)));
     const bool is_jpeg = suffix_of(pattern) != ".png";
     if (is_jpeg) KG_CHECK_IN(std::string(pattern), check_jpeg());

@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
+#include <map>
 
 #include "latent_files.hpp"
 #include "program.hpp"
@@ -225,7 +227,7 @@ TEST(FailedDecode, EndsByEverySignalWhileItsOutputIsNotRead) {
     const TemporaryFolder folder;
     auto arguments = decode(write_latents(folder, "clip.safetensors", 400), "-");
     arguments.insert(arguments.end(), {"--json", folder.path() / "stats.json"});
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGALRM, SIGUSR1, SIGUSR2, SIGXCPU}) {
         const auto result = run_program(arguments, {.signal = signal, .unread_output = true});
         EXPECT_EQ(result.exit_code, 1) << "signal " << signal;
         EXPECT_NE(result.messages.find("interrupted"), std::string::npos) << result.messages;
@@ -240,6 +242,81 @@ TEST(FailedDecode, DiscardsItsOutputsWhenTheTerminalGoesAway) {
     const auto result = run_program(arguments, {.interrupt_when = output_is_open, .signal = SIGHUP});
     EXPECT_EQ(result.exit_code, 1) << result.messages;
     EXPECT_EQ(folder.count_entries(), 1U);
+}
+
+/// What lies in `folder` besides the clip, by name.
+std::map<std::string, std::string> outputs_in(const TemporaryFolder& folder) {
+    std::map<std::string, std::string> found;
+    for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
+        const std::string name = entry.path().filename().string();
+        if (name != "clip.safetensors") found[name] = entry.is_directory() ? "a folder" : read_text(entry.path());
+    }
+    return found;
+}
+
+/// At moments over the whole run, with older pictures in place. The names in `after` are as before, or all are new.
+TEST(FailedDecode, ByASignalAtAnyMomentLeavesAllOldOrAllNewPicturesAndSaysWhich) {
+    const TemporaryFolder folder;
+    auto arguments = decode(write_latents(folder, "clip.safetensors", 6), folder.path() / "f%d.png");
+    const auto begin = std::chrono::steady_clock::now();
+    ASSERT_EQ(run_program(arguments).exit_code, 0);
+    const std::chrono::duration<double> whole = std::chrono::steady_clock::now() - begin;
+    const auto fresh = outputs_in(folder);
+    constexpr int kRounds = 40;
+    for (int round = 0; round < kRounds; ++round) {
+        for (const auto& [name, contents] : fresh) folder.write(name, "older");
+        const auto older = outputs_in(folder);
+        const auto start = std::chrono::steady_clock::now();
+        const auto late = whole * (0.6 + 0.6 * round / kRounds);
+        const auto result = run_program(
+            arguments,
+            {.interrupt_when = [&] { return std::chrono::steady_clock::now() - start > late; }, .signal = SIGTERM});
+        const auto left = outputs_in(folder);
+        const bool says_complete = result.exit_code == 0 || result.messages.find("complete: ") != std::string::npos;
+        const bool is_killed = result.exit_code == 128 + SIGTERM;  // once everything had been cleaned up, or not begun
+        EXPECT_TRUE(left == fresh || left == older) << round << ": " << result.messages;
+        EXPECT_TRUE(is_killed || (left == fresh) == says_complete) << round << ": " << result.messages;
+    }
+}
+
+TEST(FailedDecode, KilledLeavesWhatTheNextRunRemoves) {
+    const TemporaryFolder folder;
+    const auto clip = write_latents(folder, "clip.safetensors", 400), shorter = write_latents(folder, "a.safetensors");
+    for (const std::string name : {"out.mp4", "f%d.png"}) {
+        const auto before = folder.count_entries();
+        const auto killed =
+            run_program(decode(clip, folder.path() / name),
+                        {.interrupt_when = [&] { return folder.count_entries() > before; }, .signal = SIGKILL});
+        ASSERT_EQ(killed.exit_code, 128 + SIGKILL);
+        ASSERT_EQ(folder.count_entries(), before + 1);
+        ASSERT_EQ(run_program(decode(shorter, folder.path() / name)).exit_code, 0);
+        EXPECT_EQ(folder.count_entries(), before + (name == "out.mp4" ? 1 : 5)) << name;
+    }
+}
+
+TEST(ClosedDescriptors, TakeNoPartOfAnOutput) {
+    const TemporaryFolder folder;
+    const auto clip = write_latents(folder, "clip.safetensors");
+    const auto wanted = folder.path() / "wanted.mp4", out = folder.path() / "out.mp4";
+    ASSERT_EQ(run_program(decode(clip, wanted)).exit_code, 0);
+    for (const std::vector<int>& closed : std::vector<std::vector<int>>{{0}, {1}, {2}, {0, 1, 2}, {1, 2}, {0, 2}}) {
+        EXPECT_EQ(run_program(decode(clip, out), {.closed = closed}).exit_code, 0) << closed.size();
+        EXPECT_EQ(read_text(out), read_text(wanted)) << closed.size();
+        std::filesystem::remove(out);
+    }
+    const auto unread = run_program(decode("-", out), {.closed = {0}});
+    EXPECT_EQ(unread.exit_code, 1);
+    EXPECT_NE(unread.messages.find("Bad file descriptor"), std::string::npos) << unread.messages;
+    EXPECT_EQ(run_program(decode(clip, "-"), {.closed = {1}}).exit_code, 1);
+    EXPECT_EQ(folder.count_entries(), 2U);
+}
+
+TEST(FailedDecode, OntoANameThatCannotBeReplacedIsRefusedBeforeTheDecode) {
+    const TemporaryFolder folder;
+    const auto clip = write_latents(folder, "clip.safetensors");
+    std::filesystem::create_symlink("nowhere", folder.path() / "link.mp4");
+    expect_failure(folder, decode(clip, folder.path() / (std::string(252, 'a') + ".mp4")), {"File name too long"});
+    expect_failure(folder, decode(clip, folder.path() / "link.mp4"), {"it is a link to a file that is not there"});
 }
 
 TEST(FailedDecode, BeyondTheLimitOfAFilesSizeSaysSoForEveryKind) {
@@ -302,6 +379,32 @@ TEST(FailedDecode, NeverOverwritesWhatItReadsOrWritesBesides) {
     sequence.insert(sequence.end(), {"--json", folder.path() / "f03.png"});
     expect_refusal(sequence, clip, "-o " + (folder.path() / "f%02d.png").string() + " would overwrite --json");
     EXPECT_EQ(folder.count_entries(), 2U);
+}
+
+TEST(FailedDecode, NeverOverwritesOneOutputByAnotherByWhicheverNames) {
+    const TemporaryFolder folder;
+    const std::string clip = write_latents(folder, "clip.safetensors"), before = read_text(clip);
+    std::filesystem::create_symlink(".", folder.path() / "here");
+    const auto refuse = [&](const std::string& out, const std::vector<std::string>& more, ProgramOptions options,
+                            const std::string& sentence) {
+        auto arguments = decode(clip, out);
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        options.folder = folder.path();
+        const auto result = run_program(arguments, options);
+        EXPECT_EQ(result.exit_code, 1) << sentence;
+        EXPECT_NE(result.messages.find(sentence), std::string::npos) << result.messages << "wanted: " << sentence;
+        EXPECT_EQ(read_text(clip), before) << sentence;
+    };
+    for (const std::string option : {"--json", "--trace", "--stats"}) {
+        refuse("q.mp4", {option, "./q.mp4"}, {}, "-o q.mp4 would overwrite " + option);
+        refuse("q.mp4", {option, "here/q.mp4"}, {}, "-o q.mp4 would overwrite " + option);
+        refuse("q%d.png", {option, "q3.png"}, {}, "-o q%d.png would overwrite " + option);
+    }
+    refuse("-", {}, {.append_to = clip}, "standard output would overwrite LATENTS");
+    refuse("q.mp4", {"--json", "-"}, {.append_to = clip}, "standard output would overwrite LATENTS");
+    EXPECT_EQ(folder.count_entries(), 2U);
+    const auto log = folder.write("q.mp4", "");
+    refuse("q.mp4", {"--json", "-"}, {.append_to = log}, "-o q.mp4 would overwrite --json -");
 }
 
 TEST(FailedView, NeverOverwritesWhatItReadsOrWritesBesides) {

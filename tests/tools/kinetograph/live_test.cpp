@@ -153,11 +153,12 @@ TEST(LiveProgram, EndsByASignalWhileItWaitsForInput) {
     for (const std::string& input : {std::string("-"), "unix:" + socket}) {
         auto arguments = decode_on_cpu(input, folder.path() / "out.mp4");
         arguments.insert(arguments.end(), {"--json", json});
-        const auto entries = folder.count_entries() + (input == "-" ? 1 : 2);  // the statistics' file is claimed
+        const auto entries = folder.count_entries() + (input == "-" ? 1 : 3);  // the statistics' file is claimed
         const auto result = run_program(
             arguments, {.input = fifo, .interrupt_when = [&] { return folder.count_entries() >= entries; }});
         EXPECT_EQ(result.exit_code, 1) << input;
         EXPECT_NE(result.messages.find("interrupted"), std::string::npos) << result.messages;
+        EXPECT_EQ(folder.count_entries(), 1U) << "the socket goes with its owner";
     }
     ::close(writer);
 }

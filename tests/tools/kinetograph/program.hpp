@@ -22,8 +22,11 @@ struct ProgramOptions {
     std::vector<std::string> environment = {};  ///< "NAME=value", or "NAME" to remove it
     std::function<bool()> interrupt_when = {};  ///< polled until true or it has ended; then `signal` is sent
     int signal = SIGINT;                        ///< followed by SIGKILL if the program has not ended after 20 s
-    bool unread_output = false;    ///< standard output is a pipe without a reader; `signal` is sent once it is full
-    std::uint64_t file_limit = 0;  ///< largest size of a file in bytes; 0: any
+    bool unread_output = false;  ///< standard output is a pipe without a reader; `signal` is sent once it is full
+    std::filesystem::path append_to = {};  ///< standard output goes to the end of this file; empty: to `out`
+    std::filesystem::path folder = {};     ///< it runs in; empty: the test's
+    std::vector<int> closed = {};          ///< descriptors that it starts without
+    std::uint64_t file_limit = 0;          ///< largest size of a file in bytes; 0: any
 };
 
 std::string read_text(const std::filesystem::path& path);

@@ -141,5 +141,23 @@ TEST(Usage, HelpAndVersionGoToStandardOutputWithExitCode0) {
     EXPECT_EQ(version.out.find("kinetograph 0."), 0U) << version.out;
 }
 
+TEST(Usage, HelpAndVersionThatCannotBePrintedAreAFailure) {
+    for (const std::string option : {"--help", "--version"}) {
+        EXPECT_EQ(run_program({option}).exit_code, 0);
+        EXPECT_NE(run_program({option}).out, "");
+        const auto result = run_program({option}, {.append_to = "/dev/full"});
+        EXPECT_EQ(result.exit_code, 1) << option;
+        EXPECT_NE(result.messages.find("No space left on device"), std::string::npos) << result.messages;
+    }
+}
+
+TEST(Usage, ControlCharactersOfANameDoNotReachTheTerminal) {
+    const auto result = run_program({"info", "a\x1b[2J\r\nkinetograph: info: done\x7f.safetensors"});
+    EXPECT_NE(result.exit_code, 0);
+    EXPECT_EQ(result.messages.find_first_of("\x1b\r\x7f"), std::string::npos) << result.messages;
+    EXPECT_EQ(result.messages.find("\nkinetograph: info: done"), std::string::npos) << result.messages;
+    EXPECT_NE(result.messages.find("\\x1b[2J"), std::string::npos) << result.messages;
+}
+
 }  // namespace
 }  // namespace kinetograph::test

@@ -1,4 +1,6 @@
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 extern "C" {
 #include <libavutil/log.h>
@@ -6,9 +8,11 @@ extern "C" {
 
 #include <atomic>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <kinetograph/engine/present/png.hpp>
 #include <kinetograph/tests/compute/tensor/temporary_folder.hpp>
+#include <kinetograph/tools/media/pending_folder.hpp>
 #include <kinetograph/tools/media/picture_names.hpp>
 #include <kinetograph/tools/media/picture_sequence_sink.hpp>
 
@@ -113,10 +117,12 @@ TEST(PictureSequenceSink, LeavesNothingBehindWhenItIsDestroyedUnfinished) {
 }
 
 /// The result of finish() for `frames` grey pictures to `pattern`.
-Result<void> write_sequence(const std::filesystem::path& pattern, std::int64_t frames) {
+Result<void> write_sequence(
+    const std::filesystem::path& pattern, std::int64_t frames, const std::function<void()>& before_finish = [] {}) {
     KG_TRY(const auto sink,
            media::create_picture_sequence_sink(pattern.string(), {.width = 2, .height = 2, .frames = frames}));
     for (std::int64_t i = 0; i < frames; ++i) EXPECT_TRUE(sink->write(std::vector<float>(12, 0.0F)));
+    before_finish();
     return sink->finish();
 }
 
@@ -128,14 +134,15 @@ std::string contents(const std::filesystem::path& path) {
 TEST(PictureSequenceSink, PutsOlderPicturesBackWhenOneOfItsOwnCannotBePutInPlace) {
     const TemporaryFolder folder;
     folder.write("0.png", "an older picture");
-    std::filesystem::create_directories(folder.path() / "2.png" / "occupied");  // a folder has the name of frame 2
-    const auto finished = write_sequence(folder.path() / "%d.png", 3);
+    const auto finished = write_sequence(folder.path() / "%d.png", 3, [&] {
+        for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
+            if (entry.is_directory()) std::filesystem::remove(entry.path() / "2.png");
+    });
     ASSERT_FALSE(finished);
     EXPECT_EQ(finished.error().message,
-              (folder.path() / "2.png").string() + ": cannot be put in place: a folder is there");
+              (folder.path() / "2.png").string() + ": cannot be put in place: No such file or directory");
     EXPECT_EQ(contents(folder.path() / "0.png"), "an older picture");
-    EXPECT_FALSE(std::filesystem::exists(folder.path() / "1.png"));
-    EXPECT_EQ(folder.count_entries(), 2U);
+    EXPECT_EQ(folder.count_entries(), 1U);
 }
 
 TEST(PictureSequenceSink, ReplacesOlderPicturesAndKeepsTheirModes) {
@@ -147,6 +154,40 @@ TEST(PictureSequenceSink, ReplacesOlderPicturesAndKeepsTheirModes) {
     EXPECT_TRUE(present::read_png(older));
     EXPECT_EQ(std::filesystem::status(older).permissions(), std::filesystem::perms{0600});
     EXPECT_EQ(folder.count_entries(), 2U);
+}
+
+TEST(PictureSequenceSink, RefusesAFolderWhereARunWasKilledWhileItPutPicturesInPlace) {
+    const TemporaryFolder folder;
+    folder.write("0.png", "an older picture");
+    const pid_t child = fork();
+    if (child == 0) {
+        auto pending = media::PendingFolder::create_beside(folder.path() / "0.png");
+        if (!pending) _exit(1);
+        _exit(pending->set_placing(true) ? 0 : 1);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    ASSERT_EQ(WEXITSTATUS(status), 0);
+    ASSERT_EQ(folder.count_entries(), 2U);
+    const auto refused = write_sequence(folder.path() / "%d.png", 2);
+    ASSERT_FALSE(refused);
+    EXPECT_NE(refused.error().message.find("a run was ended while it put pictures in place here"), std::string::npos);
+    EXPECT_EQ(folder.count_entries(), 2U);
+}
+
+TEST(PictureSequenceSink, RefusesANameThatCannotBePutInPlaceBeforeTheFirstFrame) {
+    const TemporaryFolder folder;
+    std::filesystem::create_directory(folder.path() / "2.png");
+    const auto create = [&](const std::string& name) {
+        return media::create_picture_sequence_sink((folder.path() / name).string(),
+                                                   {.width = 2, .height = 2, .frames = 3});
+    };
+    EXPECT_EQ(create("%d.png").error().message,
+              (folder.path() / "2.png").string() + ": cannot write: exists and is not a regular file");
+    const auto longer = create(std::string(251, 'a') + "%d.png");
+    ASSERT_FALSE(longer);
+    EXPECT_NE(longer.error().message.find("File name too long"), std::string::npos) << longer.error().message;
+    EXPECT_EQ(folder.count_entries(), 1U);
 }
 
 TEST(PictureSequenceSink, RefusesToEndWhereOlderPicturesGoOn) {
