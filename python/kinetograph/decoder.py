@@ -81,9 +81,10 @@ class Decoder:
 
     def _opened(self) -> Handle:
         """The model. Raises InvalidArgument once the decoder is closed."""
-        if self._model is None:
+        model = self._model
+        if model is None:
             raise InvalidArgument("the decoder is closed")
-        return self._model
+        return model
 
     def stream(self, *, dtype: str = "uint8", layout: str = "HWC", chunk: int = 3, fps: float | None = None,
                device: Any = None) -> Stream:
@@ -266,9 +267,9 @@ class Decoder:
         self._model = None
 
     def _forget_state(self) -> None:
-        if self._cached is not None:
-            self._cached.close()
-        self._cached = None
+        cached, self._cached = self._cached, None
+        if cached is not None:
+            cached.close()
 
     def __reduce__(self) -> Any:
         raise TypeError("a decoder is memory of a device and cannot be pickled: each process opens its own")

@@ -125,14 +125,16 @@ class Frame:
     def finite(self) -> bool | None:
         """Whether the step that made the frame made only finite values; None while it runs, and for a frame that was
         released before it ended."""
-        if self._finite == _library.FINITE_UNKNOWN and self._slot is not None:
-            self._finite = self._slot.finite()
+        slot = self._slot  # kept for as long as the call
+        if self._finite == _library.FINITE_UNKNOWN and slot is not None:
+            self._finite = slot.finite()
         return None if self._finite == _library.FINITE_UNKNOWN else bool(self._finite)
 
     def _held(self) -> Slot:
-        if self._slot is None:
+        slot = self._slot
+        if slot is None:
             raise InvalidArgument(f"frame {self.index} was released")
-        return self._slot
+        return slot
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return _DLPACK_DEVICES[self._device[0]], self._device[1]

@@ -41,7 +41,8 @@ def _close_all() -> None:
 class Stream:
     """The streaming state of one clip. Made by Decoder.stream(), Decoder.open() and Decoder.new_state().
 
-    One thread pushes at a time; frames may be taken by another.
+    One thread pushes at a time; frames may be taken by another. Any thread may call anything else, also close(): a call
+    keeps the handles that it has begun with.
     """
 
     def __init__(self, decoder: Decoder, dtype: str, layout: str, chunk: int, fps: float, on_device: bool,
@@ -63,7 +64,7 @@ class Stream:
         self._clip: Handle | None = None
         self._size: tuple[int, int] | None = None
         self._closed = False
-        self._counts = threading.Lock()
+        self._counts = threading.Lock()  # of the members below, and of becoming open or closed
         self._decodes = threading.Lock()  # held by the one decode_chunk() that may be running
         self._pushed = self._taken = self._steps = 0
         self._reader: int | None = None  # the thread that took the newest frame
@@ -71,33 +72,37 @@ class Stream:
         self._reads = Reads()  # frames that decode() has stored
         self._unproven: collections.deque[Frame] = collections.deque()  # one of each step that is not checked yet
         if path is not None:
-            model = decoder._opened().value
-            self._make(lambda desc, made: library.kg_clip_open(model, os.fsencode(path), desc, made),
+            self._make(self._model, lambda model, desc, made: library.kg_clip_open(model, os.fsencode(path), desc, made),
                        Deadline(timeout))
         _streams.add(self)
 
-    def _make(self, create: Callable[[Any, Any], int], deadline: Deadline) -> Handle:
+    def _make(self, model: Handle, create: Callable[[Any, Any, Any], int], deadline: Deadline) -> Handle:
         made = c_void_p()
         with deadline.stop() as stop:
             desc = _library.ClipDesc(storage=_library.DEVICE if self._on_device else _library.HOST,
                                      format=FORMATS[self._dtype], slots=self._slots, fps=self._fps, stop=stop,
                                      **self._chosen)
-            check(create(byref(desc), byref(made)))
-        self._clip = Handle(library.kg_clip_destroy, made, self._model, self._lent)  # which it may still read
-        return self._clip
+            check(create(model.value, byref(desc), byref(made)))
+        clip = Handle(library.kg_clip_destroy, made, model, self._lent)  # which it may still read
+        with self._counts:  # unless another thread has made or closed the stream meanwhile
+            if self._clip is None and not self._closed:
+                self._clip = clip
+        return self._made()
 
     def _made(self) -> Handle:
+        clip = self._clip
         if self._closed:
             raise InvalidArgument("the stream is closed")
-        if self._clip is None:
+        if clip is None:
             raise InvalidArgument("no latents were pushed yet: their size makes the stream")
-        return self._clip
+        return clip
 
     def _for_size(self, size: tuple[int, int], deadline: Deadline) -> Handle:
-        if self._clip is None and self._model is not None and not self._closed:
+        model = self._model
+        if self._clip is None and model is not None and not self._closed:
             self._size = size
-            model = self._model.value
-            return self._make(lambda desc, made: library.kg_clip_create(model, *size, desc, made), deadline)
+            return self._make(model, lambda model, desc, made: library.kg_clip_create(model, *size, desc, made),
+                              deadline)
         return self._made()
 
     def prepare(self, height: int, width: int, *, timeout: float | None = None) -> None:
@@ -168,11 +173,12 @@ class Stream:
         that timed out may have begun a copy. Those whose frames the slots hold may wait, and two steps may be
         reading."""
         waiting = 1 + (self._slots - 1) // self._decoder.frames_per_latent
-        if self._lent and self._lent[-1][1] is batch:
-            self._lent.pop()
-        while self._lent and self._lent[0][0] + waiting + 2 <= self._steps:
-            self._lent.popleft()
-        self._lent.append((self._steps + 1, batch))
+        with self._counts:
+            if self._lent and self._lent[-1][1] is batch:
+                self._lent.pop()
+            while self._lent and self._lent[0][0] + waiting + 2 <= self._steps:
+                self._lent.popleft()
+            self._lent.append((self._steps + 1, batch))
 
     def take(self, *, timeout: float | None = None) -> Frame | None:
         """The next frame, or None at the end of a file. On a GPU it may be one that is still being decoded: work on
@@ -221,13 +227,14 @@ class Stream:
     def _prove(self) -> None:
         """Checks that the steps that have ended made only finite values; waits for none. One frame of each step is held
         until then."""
-        while self._unproven and (finite := self._unproven[0].finite) is not None:
-            frame = self._unproven.popleft()
-            frame.release()
-            if not finite:
-                self._unproven.clear()
-                raise InvalidArgument(f"frame {frame.index} holds values that are not finite: the latents do, or the "
-                                      f"decoder made them of these; stream() gives frames as they are")
+        with self._counts:
+            while self._unproven and (finite := self._unproven[0].finite) is not None:
+                frame = self._unproven.popleft()
+                frame.release()
+                if not finite:
+                    self._unproven.clear()
+                    raise InvalidArgument(f"frame {frame.index} holds values that are not finite: the latents do, or "
+                                          f"the decoder made them of these; stream() gives frames as they are")
 
     def _settle(self) -> None:
         """Warns of values of the steps so far that were not finite, and stops asking about those steps."""
@@ -237,21 +244,24 @@ class Stream:
             warnings.warn(f"the clip before: {error}", RuntimeWarning, stacklevel=4)
         except Error:
             pass  # a lost device, or a child of fork(): calls that use the stream raise it
-        self._unproven.clear()
+        with self._counts:
+            self._unproven.clear()
 
     def reset(self) -> None:
         """Begins a new clip: frames that were not taken are dropped."""
         self._settle()
         if self._clip is None:
             return
-        check(library.kg_clip_reset(self._made().value))
+        clip = self._made()  # kept for as long as the call
+        check(library.kg_clip_reset(clip.value))
         with self._counts:
             self._pushed = self._taken = 0
 
     def cancel(self) -> None:
         """Ends push() and take() in other threads, which raise Cancelled until reset()."""
         if self._clip is not None:
-            check(library.kg_clip_cancel(self._made().value))
+            clip = self._made()
+            check(library.kg_clip_cancel(clip.value))
 
     def close(self, *, timeout: float | None = None) -> None:
         """Ends the stream. Frames that were taken, and arrays made of them, stay valid.
@@ -260,10 +270,12 @@ class Stream:
         TimeoutError if they have not ended, and may be called again.
         """
         self._settle()
-        clip, deadline = self._clip, Deadline(timeout)
+        deadline = Deadline(timeout)
+        with self._counts:
+            self._closed = True
+            clip = self._clip
         if clip is not None:
             library.kg_clip_cancel(clip.value)
-        self._closed = True
         while clip is not None:
             result = library.kg_clip_close(clip.value, deadline.left_ns(_POLL_NS))
             # Busy: another thread's push() is about to return. Unsupported: a child of fork(), where there is nothing
@@ -276,15 +288,17 @@ class Stream:
                 raise TimeoutError(f"the stream's last steps have not ended within {timeout} s")
         if not self._reads.wait(deadline):
             raise TimeoutError(f"the copies of the last frames have not ended within {timeout} s")
-        self._clip = self._model = None
-        self._lent.clear()
+        with self._counts:
+            self._clip = self._model = None
+            self._lent.clear()
         readers.collect()
 
     def stats(self) -> dict[str, Any]:
         """Sizes, counts, seconds of a step on the device, and bytes; for a watchdog, "unmoved_s": for how many seconds,
         as seen by the calls of stats(), work has made no progress."""
         info = _library.ClipInfo()
-        check(library.kg_clip_describe(self._made().value, byref(info)))
+        clip = self._made()  # whose memory the route's name is in
+        check(library.kg_clip_describe(clip.value, byref(info)))
         return {"width": info.width, "height": info.height, "slots": info.slots, "frames": info.frames, "fps": info.fps,
                 "route": info.route.decode(), "frames_waiting": info.frames_waiting,
                 "frames_held": info.frames_acquired, "steps": info.steps, "last_step_s": info.last_step_ns / 1e9,
@@ -310,10 +324,11 @@ class Stream:
         raise TypeError("a stream is the state of a device and cannot be pickled: each process makes its own")
 
     def __repr__(self) -> str:
-        if self._closed:
-            return "<kinetograph.Stream: closed>"
-        if self._clip is None:
+        if self._clip is None and not self._closed:
             return "<kinetograph.Stream: waits for its first latents>"
-        stats = self.stats()
+        try:
+            stats = self.stats()
+        except InvalidArgument:
+            return "<kinetograph.Stream: closed>"
         return (f"<kinetograph.Stream: {stats['width']} x {stats['height']} {self._dtype}, {stats['steps']} steps, "
                 f"{stats['frames_waiting']} frames waiting, {stats['frames_held']} held>")

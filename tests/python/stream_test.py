@@ -490,3 +490,104 @@ def test_a_file_is_decoded_to_its_end(decoder, tmp_path):
         assert clip.stats()["frames"] == 5
         assert (numpy.array([numpy.asarray(frame) for frame in clip]) == decoder.decode(latents)).all()
         assert clip.take() is None
+
+
+def race(calls):
+    """Runs every call in a thread of its own, over and over until one of them has ended; returns what is no sentence of
+    the library."""
+    wrong = []
+    stop, begin = threading.Event(), threading.Barrier(len(calls))
+
+    def run(call):
+        begin.wait()
+        try:
+            while not stop.is_set() and not call():
+                pass
+            stop.set()
+        except (kg.Error, TimeoutError):
+            stop.set()
+        except BaseException as error:
+            wrong.append(error)
+            stop.set()
+
+    threads = [threading.Thread(target=run, args=(call,)) for call in calls]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return wrong
+
+
+def quietly(call):
+    """Errors of the library do not end the race."""
+    try:
+        call()
+    except (kg.Error, TimeoutError):
+        time.sleep(0)
+
+
+@pytest.fixture
+def often_switched():
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(interval)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_every_method_of_a_stream_may_race_with_its_end(decoder, often_switched):
+    latents = latents_of(1)
+    for round_ in range(60):
+        stream = decoder.stream(chunk=1)
+        frame = None
+        if round_ % 2:
+            stream.push(latents)
+            frame = stream.take()
+        others = [lambda: stream.take(timeout=0.01), lambda: stream.prepare(2, 3), stream.reset, stream.cancel,
+                  stream.stats, lambda: repr(stream), lambda: stream.nbytes, lambda: stream.pending,
+                  lambda: list(stream.frames(timeout=0.01)),
+                  lambda: decoder.decode_chunk(stream, latents, timeout=0.1)]
+        if frame is not None:
+            others += [lambda: frame.finite, lambda: repr(frame), lambda: numpy.asarray(frame)]
+        other = others[round_ // 2 % len(others)]
+
+        def end():
+            time.sleep(0.0005 * (round_ % 7))
+            if frame is not None:
+                frame.release()
+            stream.close()
+            return True
+
+        assert race([lambda: stream.push(latents, timeout=0.01), lambda: quietly(other), end]) == [], round_
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_every_method_of_a_decoder_may_race_with_its_end(often_switched):
+    latents = latents_of(1)
+    for round_ in range(20):
+        decoder = kg.Decoder(WEIGHTS, device="cpu", precision="fp32")
+        others = [lambda: decoder.stream().prepare(2, 3), lambda: repr(decoder),
+                  lambda: decoder.release(decoder.new_state())]
+
+        def end():
+            time.sleep(0.0005 * (round_ % 7))
+            decoder.close()
+            return True
+
+        assert race([lambda: quietly(lambda: decoder.decode(latents)), lambda: quietly(others[round_ % 3]), end,
+                     end]) == [], round_
+
+
+def test_a_stream_that_is_closed_while_it_is_made_stays_closed(decoder, monkeypatch):
+    """Closed by another thread between the look at the handle and its use."""
+    stream = decoder.stream()
+    create = library.kg_clip_create
+
+    def create_and_close(*arguments):
+        stream.close()
+        return create(*arguments)
+
+    monkeypatch.setattr(stream_module.library, "kg_clip_create", create_and_close)
+    with pytest.raises(kg.InvalidArgument, match="the stream is closed"):
+        stream.push(latents_of(1))
+    assert stream._clip is None
