@@ -260,8 +260,8 @@ class LiveDecode {
           profiled_(profiled),
           decoded_(decoded) {}
 
-    /// Errors: InvalidArgument (a stream that the checkpoint or the output does not take), NotFound (no stream), those
-    /// of live::decode and the output.
+    /// Errors: InvalidArgument (a stream that the checkpoint or the output does not take), NotFound (no stream or no
+    /// latents), those of live::decode and the output.
     Result<void> run(live::Input& input) {
         for (;;) {
             KG_TRY(const auto incoming, input.next());
@@ -271,8 +271,9 @@ class LiveDecode {
                 return done;
             }
         }
-        if (stream_) return {};
-        return fail(ErrorCode::NotFound, "{}: it ends before a stream of latents begins", input.name());
+        if (!stream_) return fail(ErrorCode::NotFound, "{}: it ends before a stream of latents begins", input.name());
+        if (decoded_.frames == 0) return fail(ErrorCode::NotFound, "{}: its streams hold no latents", input.name());
+        return {};
     }
     /// The last stream; run() must have succeeded.
     const stream::FrameSource& stream() const { return *stream_; }

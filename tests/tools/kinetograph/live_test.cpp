@@ -127,6 +127,11 @@ TEST(LiveProgram, NamesWhatIsWrongWithItsInputAndLeavesNoOutput) {
     expect_failure(decode_on_cpu("-", out), "/dev/null", "standard input: it ends before a stream of latents begins");
     expect_failure(decode_on_cpu("-", out), clip, "standard input: stream 0: tag: ");
     Bytes bytes;
+    live::Writer none(bytes);
+    none.start({.family = "wan2.1", .channels = 16, .height = 4, .width = 6});
+    none.end();
+    expect_failure(decode_on_cpu("-", out), write(folder, bytes), "standard input: its streams hold no latents");
+    bytes.clear();
     live::Writer writer(bytes);
     add_stream(writer, clip);
     const Bytes cut(bytes.begin(), bytes.end() - 20);
