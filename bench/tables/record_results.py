@@ -81,6 +81,8 @@ WRITERS = {
     "decode_cpu.json": ["bench/peers/compare_pytorch.py"],
     **{f"decode_{sums}_{size}_{chip}.json": ["tools/kinetograph/bench_decode.cpp", BENCH]
        for sums in ("exact", "fast") for size in ("1280x704", "832x480") for chip in ("h100", "h200")},
+    **{f"decode_int8_{size}_h200.json": ["tools/kinetograph/bench_decode.cpp", BENCH]
+       for size in ("1280x704", "832x480")},
     "decode_h200.json": ["bench/peers/compare_pytorch.py", "bench/peers/pytorch_decoder.py",
                          "tools/kinetograph/bench_decode.cpp", BENCH],
     "decode_vulkan_h200_1280x704.json": ["tools/kinetograph/bench_decode.cpp", BENCH],
