@@ -141,6 +141,20 @@ Result<stream::PushedSource> Session::decode(vae::LatentSize size, const vae::St
     return stream::StepLoop::of_pushed(std::move(bridge), model_, size, own);
 }
 
+Result<vae::StackMemory> Session::declared_memory(vae::LatentSize size, const vae::StepOptions& options) const {
+    const vae::StepOptions own = complete(options);
+    KG_TRY(const auto bridge, connect(*own.storage));
+    return stream::StepLoop::declared_memory(*bridge, *model_, size, own);
+}
+
+Result<std::optional<stream::PushedSource>> Session::fork(stream::LatentQueue& clip, vae::LatentSize size,
+                                                          const vae::StepOptions& options, Nanoseconds timeout) const {
+    KG_TRY(auto branch, decode(size, options));
+    KG_TRY(const bool done, clip.branch_to(*branch.latents, timeout));
+    if (!done) return std::nullopt;
+    return branch;
+}
+
 Result<std::unique_ptr<stream::FrameSource>> Session::decode(const stream::FeedPlan& feed, vae::LatentSize size,
                                                              const vae::StepOptions& options) const {
     const vae::StepOptions own = complete(options);

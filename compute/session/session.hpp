@@ -3,6 +3,7 @@
 
 #include <kinetograph/compute/stream/latent_queue.hpp>
 #include <kinetograph/compute/vae/model_options.hpp>
+#include <kinetograph/compute/vae/stack_memory.hpp>
 #include <kinetograph/compute/vae/step_options.hpp>
 #include <kinetograph/engine/accel/accelerator.hpp>
 #include <kinetograph/engine/vulkan/adopted_device.hpp>
@@ -80,6 +81,14 @@ class Session {
                                                         const vae::StepOptions& options = {}) const;
     /// The frames of latents of that size, which the application pushes as they are made.
     Result<stream::PushedSource> decode(vae::LatentSize size, const vae::StepOptions& options = {}) const;
+    /// What decode() of that size would take now, to the byte: `state()` of the device is a clip's own. Errors: those
+    /// of vae::Model::declared_memory.
+    Result<vae::StackMemory> declared_memory(vae::LatentSize size, const vae::StepOptions& options = {}) const;
+    /// A second stream that continues where `clip` is once the latents that it was given are decoded; both go on
+    /// independently. Nothing if `timeout` passes before. Errors: those of decode() and
+    /// stream::LatentQueue::branch_to.
+    Result<std::optional<stream::PushedSource>> fork(stream::LatentQueue& clip, vae::LatentSize size,
+                                                     const vae::StepOptions& options, Nanoseconds timeout) const;
     /// The frames of a feed's latents, which the stream's thread decodes. Errors: also those of the feed.
     Result<std::unique_ptr<stream::FrameSource>> decode(const stream::FeedPlan& feed, vae::LatentSize size,
                                                         const vae::StepOptions& options) const;

@@ -112,6 +112,7 @@ Result<void> Stepper::declare(StepGraph& step, const LatentFrame& latent, vae::T
 /// The graph of the clip's next step on such latents.
 Result<Stepper::StepGraph*> Stepper::graph_of(const LatentFrame& latent) {
     KG_TRY(const auto kind, clip_->next(latent.count));
+    if (std::exchange(declared_for_, clip_->addresses()) != clip_->addresses()) steps_.clear();
     const auto [it, added] = steps_.try_emplace(StepVariant{kind, latent.dtype});
     if (added)
         if (auto declared = declare(it->second, latent); !declared) {
@@ -238,6 +239,15 @@ Result<void> Stepper::begin_clip(std::uint64_t generation) {
     generation_ = generation;
     KG_CHECK(runner_->reset(*clip_));
     return output_->reset();
+}
+
+Result<void> Stepper::between_steps(const std::function<Result<void>(vae::Clip&, accel::Stream&)>& work) {
+    return runner_->between_steps(*clip_, [&](accel::Stream& stream) { return work(*clip_, stream); });
+}
+
+void Stepper::continue_in(std::uint64_t generation) {
+    output_->abandon();
+    generation_ = generation;
 }
 
 }  // namespace kinetograph::stream

@@ -48,6 +48,10 @@ class Stepper {
     /// The next step is a clip's first; its frames are of the ring's generation `generation` (0 at first). Waits for
     /// the steps that were enqueued.
     Result<void> begin_clip(std::uint64_t generation);
+    /// Runs `work` between two steps, as vae::Runner::between_steps does.
+    Result<void> between_steps(const std::function<Result<void>(vae::Clip&, accel::Stream&)>& work);
+    /// The next step continues the clip; its frames are of the ring's generation `generation`.
+    void continue_in(std::uint64_t generation);
     /// The first error of the steps so far that is known, without waiting: frames that are ready by now may be wrong if
     /// there is one.
     Result<void> status() const;
@@ -110,6 +114,7 @@ class Stepper {
     std::unique_ptr<FrameOutput> output_;
     std::unique_ptr<vae::Clip> clip_;
     std::map<StepVariant, StepGraph> steps_;
+    std::uint64_t declared_for_ = 0;             ///< vae::Clip::addresses() of `steps_`
     std::unique_ptr<vae::Runner> runner_;        ///< its destructor waits for steps before what they use is destroyed
     interop::TimelinePoint last_, before_last_;  ///< when the frames of the newest two steps are ready
     std::uint64_t step_number_ = 0;              ///< of the newest, as the clock counts

@@ -24,12 +24,14 @@ Runner::~Runner() = default;
 
 void Runner::end_lane() {
     executor_.reset();
+    states_.reset();
     lane_.reset();
 }
 
 Result<EnqueuedStep> Runner::execute(Clip& clip, const graph::FrameGraph& step, std::int64_t latent_frames) {
     KG_CHECK(clip.status());
     KG_CHECK(clip.next(latent_frames));
+    clip.keep_point(lane_->stream());
     auto execution = submit(step);
     if (!execution && execution.error().code != ErrorCode::InvalidArgument) clip.end(execution.error());
     KG_TRY(auto enqueued, std::move(execution));
@@ -54,6 +56,22 @@ Result<void> Runner::wait_within(const EnqueuedStep& step, const CallLimits& lim
         if (done) return {};
         KG_CHECK(limits.check("waiting for a step"));
     }
+}
+
+Result<void> Runner::between_steps(Clip& clip, const std::function<Result<void>(accel::Stream&)>& work) {
+    const auto run = [&]() -> Result<void> {
+        KG_CHECK(clip.status());
+        if (!states_) {
+            KG_TRY(states_, lane_->device().create_stream("states of clips"));
+        }
+        KG_CHECK(graph::wait_until_idle(*lane_, "the steps of a clip whose state is used"));
+        KG_CHECK(lane_->stream().status());
+        return work(*states_);
+    };
+    auto done = run();
+    if (!done && done.error().code != ErrorCode::InvalidArgument && done.error().code != ErrorCode::OutOfMemory)
+        clip.end(done.error());
+    return done;
 }
 
 Result<void> Runner::reset(Clip& clip) {

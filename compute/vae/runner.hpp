@@ -4,6 +4,7 @@
 #include <kinetograph/compute/vae/clip.hpp>
 #include <kinetograph/engine/accel/accelerator_lane.hpp>
 
+#include <functional>
 #include <memory>
 
 namespace kinetograph::vae {
@@ -39,6 +40,10 @@ class Runner {
     /// Blocks until the clip's step is done. Errors: those of its passes and lanes, which end the clip; Cancelled,
     /// which ends it too: the step goes on, and reset() waits for it.
     Result<void> wait(Clip& clip, const EnqueuedStep& step, const CallLimits& limits = {});
+    /// Runs `work`, calls of Clip that change or read its state, on a stream of its own, on which the steps that were
+    /// executed are done. Errors: those of the steps and of `work`, which end the clip except for InvalidArgument and
+    /// OutOfMemory.
+    Result<void> between_steps(Clip& clip, const std::function<Result<void>(accel::Stream&)>& work);
     /// Begins the clip anew. Waits for all steps that were executed. Errors: those of the device; DeviceLost, with the
     /// lane's state, once it has not moved for graph::kWorkPatience.
     Result<void> reset(Clip& clip);
@@ -56,6 +61,7 @@ class Runner {
 
     std::unique_ptr<accel::AcceleratorMemory> arena_;
     std::unique_ptr<accel::AcceleratorLane> lane_;
+    std::unique_ptr<accel::Stream> states_;      ///< of between_steps(), made when it is first called
     std::unique_ptr<graph::Executor> executor_;  ///< declared after both: waits for the lane before they are destroyed
 };
 

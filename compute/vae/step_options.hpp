@@ -36,6 +36,8 @@ struct StepOptions {
     /// How many latent frames of a clip a step takes at most; a clip's first step takes one. More are faster, but need
     /// more memory, and their frames come later.
     std::int64_t latent_frames = 1;
+    /// Steps that a clip can be rewound by: each takes as much of the device as the clip's state, and a copy of it.
+    std::int64_t rewind_steps = 0;
     double fps = 0;            ///< of the video; 0: the clip's, of latents that are pushed the family's, else 24
     LatentsChoices latents{};  ///< how a file of latents is read, besides `fps`
     Placement placement{};     ///< in the graphs of the clip's steps

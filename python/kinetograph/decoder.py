@@ -85,14 +85,25 @@ class Decoder:
             raise InvalidArgument("the decoder is closed")
         return self._model
 
+    def declared_state_bytes(self, height: int, width: int, *, rewind: int = 0) -> int:
+        """Bytes of the device that a stream for latents of that size, in latent pixels, will keep from step to step:
+        exactly what stats()["state_bytes"] then says. Raises OutOfMemory if it would not fit now."""
+        info = _library.ClipInfo()
+        check(library.kg_model_declare_clip(self._opened().value, height, width,
+                                            byref(_library.ClipDesc(rewind_steps=rewind)), byref(info)))
+        return int(info.state_bytes)
+
     def stream(self, *, dtype: str = "uint8", layout: str = "HWC", chunk: int = 3, fps: float | None = None,
-               device: Any = None) -> Stream:
+               device: Any = None, rewind: int = 0) -> Stream:
         """A stream for latents that are made chunk by chunk; `chunk` latent frames fit in without waiting. `fps` None:
-        the rate of the family's videos.
+        the rate of the family's videos. `rewind`: latent frames by which Stream.rewind() can go back.
 
         Frames are on the decoder's device, with device="cpu" in the host's memory.
         """
-        return Stream(self, dtype, layout, chunk, _rate(fps), self._frames_on_device(device))
+        if not isinstance(rewind, int) or not 0 <= rewind < 1 << 32:
+            raise InvalidArgument(f"rewind is a number of latent frames, and not {rewind!r}")
+        return Stream(self, dtype, layout, chunk, _rate(fps), self._frames_on_device(device),
+                      chosen={"rewind_steps": rewind})
 
     def open(self, path: str | os.PathLike[str], *, dtype: str = "uint8", layout: str = "HWC",
              device: Any = None, timeout: float | None = None, fps: float | None = None, tensor: str | None = None,

@@ -1,0 +1,22 @@
+// The state of clips as a value on the CUDA lane, whose kernels run in the host model.
+#include "clip_states.hpp"
+
+#include <kinetograph/tests/compute/cuda/cuda_lane.hpp>
+
+namespace kinetograph::stream {
+namespace {
+
+using CudaClipStates = test::CudaLane;
+
+TEST_F(CudaClipStates, ContinueInAnotherClipByWayOfMemoryAndOfAFile) {
+    testing::expect_saved_states_continue(*device_);
+}
+TEST_F(CudaClipStates, ContinueInBranchesWhichDoNotChangeEachOther) { testing::expect_branches_continue(*device_); }
+TEST_F(CudaClipStates, ContinueFromBeforeTheStepsThatAreTakenBack) { testing::expect_rewound_clips_continue(*device_); }
+TEST_F(CudaClipStates, LeaveTheDeviceWhileTheClipIsParked) {
+    testing::expect_parked_clips_give_back_their_state(*device_);
+}
+TEST_F(CudaClipStates, TakeTheBytesThatWereDeclared) { testing::expect_clips_take_what_is_declared(*device_); }
+
+}  // namespace
+}  // namespace kinetograph::stream
