@@ -4,6 +4,7 @@
 #include <kinetograph/compute/nn/operators.hpp>
 #include <kinetograph/compute/stream/step_loop.hpp>
 #include <kinetograph/compute/vae/model.hpp>
+#include <kinetograph/compute/vae/runner.hpp>
 #include <kinetograph/engine/accel/device_watch.hpp>
 #include <kinetograph/engine/accel/open.hpp>
 #include <kinetograph/engine/interop/bridge.hpp>
@@ -58,6 +59,7 @@ Result<std::unique_ptr<Session>> Session::open(const vae::Checkpoint& checkpoint
     KG_CHECK(options.limits.check(checkpoint.name()));
     std::unique_ptr<Session> session(new Session);
     session->recorder_ = options.recorder;
+    session->share_ = std::make_shared<vae::RunnerShare>();
     if (options.display != nullptr) session->display_ = {std::shared_ptr<void>(), options.display};  // the caller's
     if (options.vulkan) {
         KG_TRY(session->display_, vulkan::adopt_display(*options.vulkan));

@@ -22,6 +22,7 @@ class Bridge;
 namespace kinetograph::vae {
 class Checkpoint;
 class Model;
+class RunnerShare;
 }  // namespace kinetograph::vae
 namespace kinetograph::vulkan {
 class Display;
@@ -93,6 +94,9 @@ class Session {
     Result<std::unique_ptr<stream::FrameSource>> decode(const stream::FeedPlan& feed, vae::LatentSize size,
                                                         const vae::StepOptions& options) const;
 
+    /// For StepOptions::share: what streams of this session share that are given it. Memory, queue and order are one;
+    /// none of it waits for a reader or for who makes latents.
+    const std::shared_ptr<vae::RunnerShare>& share() const { return share_; }
     accel::Device& device() const { return *device_; }
     const std::shared_ptr<vae::Model>& model() const { return model_; }
     const vae::LatentsWanted& wanted() const { return wanted_; }  ///< how files of latents are read for the model
@@ -110,6 +114,7 @@ class Session {
     std::shared_ptr<accel::Device> device_;
     std::shared_ptr<vae::Model> model_;
     vae::LatentsWanted wanted_;
+    std::shared_ptr<vae::RunnerShare> share_;
     profile::Recorder* recorder_ = nullptr;
     std::unique_ptr<accel::DeviceWatch> watch_;  ///< null unless SessionOptions::watch_device
 };

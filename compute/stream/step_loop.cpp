@@ -66,6 +66,7 @@ Result<vae::StackMemory> StepLoop::declared_memory(const interop::Bridge& bridge
     own.latent_frames = 1;
     const vae::StackMemory frames = Stepper::memory_of_frames(bridge, model, size, own);
     memory.points = static_cast<std::uint64_t>(options.rewind_steps) * memory.histories;
+    if (options.share) memory.transients -= std::min(memory.transients, options.share->arena_bytes());
     memory.io = frames.io + LatentQueue::bytes(model, size, LatentQueue::capacity_for(model, size, options.slots));
     memory.stream = frames.stream;
     return memory;
@@ -126,6 +127,7 @@ void StepLoop::state_facts(const FeedPlan& feed, const vae::StackMemory& beside,
               .route = bridge_->choice().reason,
               .memory = clip.memory(),
               .shown_bytes = stepper_->output().shown_bytes()};
+    facts_.memory.transients = stepper_->arena_bytes();
     facts_.memory.io = beside.io;
     facts_.memory.stream = beside.stream;
 }
@@ -273,8 +275,10 @@ void StepLoop::run_request() {
     changed_.notify_all();
 }
 
+/// Nothing while a restart has not been followed, which would undo what the request does.
 StepLoop::StateRequest* StepLoop::begin_request() {
     const Lock lock(mutex_);
+    if (generation_ != decoded_generation_) return nullptr;
     if (request_ != nullptr) request_->has_begun = true;
     return std::exchange(request_, nullptr);
 }
@@ -551,7 +555,7 @@ SourceStats StepLoop::stats() const {
     const StepTimes times = stepper_->times();  // asks the driver, which may block
     const Lock lock(mutex_);                    // before the ring is asked: once at_end_ is set, all frames are in it
     const interop::FrameRingStats ring = stepper_->ring().stats();
-    return {ring.waiting, ring.held, times, at_end_ && !error_, lag_};
+    return {ring.waiting, ring.held, times, at_end_ && !error_, lag_, stepper_->queue_figures()};
 }
 
 SourceHealth StepLoop::health() const {

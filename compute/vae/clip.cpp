@@ -126,6 +126,13 @@ Result<void> Clip::check_resumed() const {
     return {};
 }
 
+Result<accel::Stream*> Clip::state_stream() {
+    if (!state_stream_) {
+        KG_TRY(state_stream_, model_->device().create_stream("the state of a clip"));
+    }
+    return state_stream_.get();
+}
+
 Result<ClipState> Clip::save(accel::Stream& stream) const {
     KG_CHECK(status());
     ClipState state{.owner = owner(), .latent_frames = next_latent_, .frames = next_frame_};

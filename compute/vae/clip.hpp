@@ -82,6 +82,11 @@ class Clip {
     bool is_parked() const { return is_parked_; }
     /// Changes with the addresses of what is kept: a graph is for the addresses with which it was declared.
     std::uint64_t addresses() const { return addresses_; }
+    /// Of the clip, for the calls above and reset().
+    Result<accel::Stream*> state_stream();
+    /// The value of the lane's timeline once the newest step is done; 0 before the first.
+    std::uint64_t newest_step() const { return newest_step_; }
+    void note_step(std::uint64_t value) { newest_step_ = value; }
     /// Copies the state before a step that is about to be submitted to `stream`, for rewind(). Does nothing without
     /// StepOptions::rewind_steps.
     void keep_point(accel::Stream& stream);
@@ -139,6 +144,8 @@ class Clip {
     std::int64_t points_begin_ = 0, points_end_ = 0;  ///< steps before which there is a point
     bool has_point_ = false;                          ///< also before the step that is submitted now
     std::optional<Error> ended_;
+    std::unique_ptr<accel::Stream> state_stream_;
+    std::uint64_t newest_step_ = 0;
 };
 
 }  // namespace kinetograph::vae

@@ -116,7 +116,8 @@ class Moment(ctypes.Structure):
 class ClipDesc(_Sized):
     _fields_ = [("size", c_uint32), ("storage", c_uint32), ("format", c_uint32), ("slots", c_uint32),
                 ("loop", c_uint32), ("batch_item", c_uint32), ("fps", c_double), ("stop", c_void_p),
-                ("tensor", c_char_p), ("axes", c_char_p), ("rewind_steps", c_uint32), ("unused", c_uint32)]
+                ("tensor", c_char_p), ("axes", c_char_p), ("rewind_steps", c_uint32), ("sharing", c_uint32),
+                ("weight", c_double)]
 
 
 class Latents(_Sized):
@@ -138,7 +139,8 @@ class ClipInfo(_Sized):
                 ("route", c_char_p), ("frames_waiting", c_uint64), ("frames_acquired", c_uint64), ("steps", c_uint64),
                 ("last_step_ns", c_int64), ("average_step_ns", c_int64), ("state_bytes", c_uint64),
                 ("clip_bytes", c_uint64), ("model_bytes", c_uint64), ("device_bytes", c_uint64),
-                ("device_free", c_uint64), ("unmoved_ns", c_int64)]
+                ("device_free", c_uint64), ("unmoved_ns", c_int64), ("due_misses", c_uint64), ("waited_ns", c_int64),
+                ("longest_wait_ns", c_int64)]
 
 
 class StateInfo(_Sized):

@@ -358,7 +358,9 @@ class Stream:
                 "frames_held": info.frames_acquired, "steps": info.steps, "last_step_s": info.last_step_ns / 1e9,
                 "average_step_s": info.average_step_ns / 1e9, "state_bytes": info.state_bytes,
                 "clip_bytes": info.clip_bytes, "model_bytes": info.model_bytes,
-                "device_bytes": info.device_bytes, "device_free": info.device_free, "unmoved_s": info.unmoved_ns / 1e9}
+                "device_bytes": info.device_bytes, "device_free": info.device_free, "unmoved_s": info.unmoved_ns / 1e9,
+                "due_misses": info.due_misses, "waited_s": info.waited_ns / 1e9,
+                "longest_wait_s": info.longest_wait_ns / 1e9}
 
     @property
     def nbytes(self) -> int:

@@ -63,6 +63,24 @@ def test_what_a_stream_keeps_is_declared_before(decoder, stream):
     assert stream.stats()["state_bytes"] == declared
 
 
+def test_streams_that_share_make_the_frames_of_their_own(decoder):
+    latents = latents_of(5)
+    wanted = decoder.decode(latents)
+    with decoder.stream(shared=True) as first, decoder.stream(shared=True, background=True, weight=2) as second:
+        for begin in range(5):
+            for stream in (first, second):
+                stream.push(latents[:, begin:begin + 1])
+            for stream in (second, first):
+                frames = numpy.array([numpy.array(frame) for frame in stream.frames()])
+                assert (frames == wanted[max(0, 4 * begin - 3):4 * begin + 1]).all()
+        own, further = first.stats(), second.stats()
+        assert further["state_bytes"] == own["state_bytes"] and further["clip_bytes"] < own["clip_bytes"]
+        assert own["longest_wait_s"] <= own["waited_s"] and own["due_misses"] <= 5
+    for refused in ({"background": True}, {"shared": True, "weight": -1.0}):
+        with pytest.raises(kg.InvalidArgument), decoder.stream(**refused) as stream:
+            stream.prepare(2, 3)
+
+
 def test_states_that_do_not_fit_are_refused_in_sentences(decoder, stream, tmp_path):
     path = tmp_path / "clip.state"
     frames_of(stream, latents_of(2))

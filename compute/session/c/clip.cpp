@@ -80,7 +80,7 @@ class OneAtATime {
 
 }  // namespace
 
-Result<ClipOptions> ClipOptions::of(const kg_clip_desc& desc) {
+Result<ClipOptions> ClipOptions::of(const kg_clip_desc& desc, const Model& model) {
     ClipOptions options;
     KG_TRY(const Storage storage, choice(kStorages, desc.storage, "kg_storage"));
     KG_CHECK(check_format(storage, desc.format));
@@ -101,7 +101,13 @@ Result<ClipOptions> ClipOptions::of(const kg_clip_desc& desc) {
     constexpr std::uint32_t kMostRewound = 64;
     if (desc.rewind_steps > kMostRewound)
         return fail(ErrorCode::InvalidArgument, "rewind_steps {}: there are up to {}", desc.rewind_steps, kMostRewound);
-    KG_CHECK(check_unused(desc.unused, "kg_clip_desc.unused"));
+    if (desc.sharing > KG_SHARING_BACKGROUND)
+        return fail(ErrorCode::InvalidArgument, "{} is no kg_sharing", desc.sharing);
+    if (desc.weight != 0.0 && !(desc.weight >= 0.001 && desc.weight <= 1000.0))
+        return fail(ErrorCode::InvalidArgument, "a weight of {}: wanted 0.001 to 1000", desc.weight);
+    if (desc.sharing != KG_SHARING_NONE) options.stream.share = model.session->share();
+    options.stream.background = desc.sharing == KG_SHARING_BACKGROUND;
+    if (desc.weight > 0.0) options.stream.weight = desc.weight;
     options.stream.rewind_steps = desc.rewind_steps;
     if (desc.batch_item > 0) options.stream.latents.batch_item = desc.batch_item - 1;
     return options;
@@ -450,6 +456,9 @@ kg_clip_info Clip::info() const {
     info.average_step_ns = stats.times.average_step.count();
     write_bytes(info, facts.memory, options_, model_->session->device());
     info.unmoved_ns = stream_->health().unmoved.count();
+    info.due_misses = stats.queue.misses;
+    info.waited_ns = stats.queue.waited.count();
+    info.longest_wait_ns = stats.queue.longest.count();
     return info;
 }
 
@@ -465,7 +474,7 @@ template <class What>
 Outcome create(const Made<kg_model>& model, const What& what, const kg_clip_desc* desc, kg_clip** clip) {
     KG_CHECK(check_given(clip, "clip"));
     KG_TRY(const auto known, read(desc, "kg_clip_desc"));
-    KG_TRY(const ClipOptions options, ClipOptions::of(known));
+    KG_TRY(const ClipOptions options, ClipOptions::of(known, *model.shared));
     KG_TRY(auto made, model.shared->session->decode(what, options.stream));
     stream::PushedSource pushed;
     if constexpr (std::is_same_v<What, vae::LatentSize>)
@@ -478,7 +487,7 @@ Outcome create(const Made<kg_model>& model, const What& what, const kg_clip_desc
 
 Outcome declare(const Model& model, vae::LatentSize size, const kg_clip_desc* desc, kg_clip_info* info) {
     KG_TRY(const auto known, read(desc, "kg_clip_desc"));
-    KG_TRY(const ClipOptions options, ClipOptions::of(known));
+    KG_TRY(const ClipOptions options, ClipOptions::of(known, model));
     KG_TRY(const auto memory, model.session->declared_memory(size, options.stream));
     const vae::StepFrames frames = model.frames_of(size);
     kg_clip_info declared{};
@@ -494,8 +503,8 @@ Outcome declare(const Model& model, vae::LatentSize size, const kg_clip_desc* de
 Outcome fork_clip(const Made<kg_clip>& made, const kg_clip_desc* desc, Nanoseconds timeout, kg_clip** fork) {
     KG_CHECK(check_given(fork, "fork"));
     KG_TRY(const auto known, read(desc, "kg_clip_desc"));
-    KG_TRY(const ClipOptions options, ClipOptions::of(known));
     const std::shared_ptr<const Model>& model = made.clip->shared_model();
+    KG_TRY(const ClipOptions options, ClipOptions::of(known, *model));
     std::optional<stream::PushedSource> branch;
     KG_TRY(const kg_status status, made.clip->use_state([&](stream::LatentQueue& latents) -> Result<bool> {
         KG_TRY(branch, model->session->fork(latents, made.clip->latent_size(), options.stream, timeout));

@@ -18,8 +18,9 @@ struct ClipOptions {
     std::uint32_t format = KG_FORMAT_RGBA8;      ///< a kg_format
     std::optional<stream::HostPixels> pixels{};  ///< what float frames are converted to on the host
 
-    /// Errors: InvalidArgument (no such storage or format, a format that the storage does not support).
-    static Result<ClipOptions> of(const kg_clip_desc& desc);
+    /// Of a clip of `model`. Errors: InvalidArgument (no such storage or format, a format that the storage does not
+    /// support).
+    static Result<ClipOptions> of(const kg_clip_desc& desc, const Model& model);
 };
 
 /// Thread-safe, but latents are pushed by one thread.

@@ -336,6 +336,14 @@ typedef enum kg_format {
     KG_FORMAT_RGB16F = 5   /* [height, width, 3] half in [-1, 1]: RGB32F rounded once */
 } kg_format;
 
+/* Clips of one model that share have one queue and one working memory: a further clip takes its state and its frames.
+ * Their steps go in the order in which they are due, at each clip's fps. Not for frames that Vulkan sees. */
+typedef enum kg_sharing {
+    KG_SHARING_NONE = 0,
+    KG_SHARING_VISIBLE = 1,
+    KG_SHARING_BACKGROUND = 2 /* with an eighth of its weight, and what others leave */
+} kg_sharing;
+
 typedef struct kg_clip_desc {
     uint32_t size;
     uint32_t storage;
@@ -349,7 +357,8 @@ typedef struct kg_clip_desc {
     const char* axes;    /* their order in it, "BTChw"; NULL: that which has the checkpoint's channels */
     uint32_t
         rewind_steps; /* latent frames by which kg_clip_rewind can go back, up to 64: each takes the state's bytes */
-    uint32_t unused;
+    uint32_t sharing; /* a kg_sharing */
+    double weight;    /* above 0, the clip's part of the device among those that share; 0: 1 */
 } kg_clip_desc;
 
 /* A clip whose latents the application pushes: frames of latent_height x latent_width latent pixels. Errors:
@@ -496,6 +505,10 @@ typedef struct kg_clip_info {
     /* For a watchdog: for how long, as seen by the calls of kg_clip_describe, work has made no progress; 0 while it
      * makes progress or there is none. */
     int64_t unmoved_ns;
+    /* Of a clip that shares: steps that were done after they were due; waits of its steps for their turn, in sum and at
+     * most. */
+    uint64_t due_misses;
+    int64_t waited_ns, longest_wait_ns;
 } kg_clip_info;
 
 /* Facts and statistics, at any time. */

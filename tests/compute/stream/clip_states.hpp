@@ -6,6 +6,7 @@
 #include <kinetograph/compute/stream/step_loop.hpp>
 #include <kinetograph/tests/compute/tensor/temporary_folder.hpp>
 
+#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
@@ -30,6 +31,15 @@ class PushedClip {
     LatentQueue& latents() { return *source_.latents; }
     FrameSource& frames() { return *source_.frames; }
 
+    /// From memory of the clip's, at a due time.
+    void push(std::int64_t t, Nanoseconds due) {
+        pinned_ =
+            model_->device().allocate_pinned("latents of the test", clip_.frame(t).size() * sizeof(float)).value();
+        std::memcpy(pinned_->host_data(), clip_.frame(t).data(), pinned_->bytes());
+        const auto pushed =
+            source_.latents->push({.address = pinned_->data(), .bytes = pinned_->bytes(), .due = due}, kLong);
+        EXPECT_TRUE(pushed) << pushed.error().message;
+    }
     void push(std::int64_t t) {
         const auto pushed = source_.latents->push(clip_.frame(t), kLong);
         EXPECT_TRUE(pushed) << pushed.error().message;
@@ -58,6 +68,7 @@ class PushedClip {
   private:
     std::shared_ptr<vae::Model> model_;
     vae::Latents clip_;
+    std::unique_ptr<accel::Memory> pinned_;
     std::shared_ptr<interop::Bridge> bridge_;
     PushedSource source_;
 };

@@ -1,5 +1,6 @@
 // The state of clips as a value, on the CPU; and files of it that are refused.
 #include "clip_states.hpp"
+#include "shared_clips.hpp"
 
 #include <kinetograph/engine/accel/cpu/device.hpp>
 
@@ -19,6 +20,16 @@ TEST_F(ClipStates, ContinueInBranchesWhichDoNotChangeEachOther) { testing::expec
 TEST_F(ClipStates, ContinueFromBeforeTheStepsThatAreTakenBack) { testing::expect_rewound_clips_continue(*device_); }
 TEST_F(ClipStates, LeaveTheDeviceWhileTheClipIsParked) { testing::expect_parked_clips_give_back_their_state(*device_); }
 TEST_F(ClipStates, TakeTheBytesThatWereDeclared) { testing::expect_clips_take_what_is_declared(*device_); }
+
+TEST_F(ClipStates, OfClipsThatShareARunnerAreThoseOfClipsAlone) {
+    testing::expect_clips_that_share_to_be_as_alone(*device_);
+}
+TEST_F(ClipStates, AndFramesAreWhatAFurtherClipOfARunnerTakes) {
+    testing::expect_further_clips_to_take_their_state_and_frames(*device_);
+}
+TEST_F(ClipStates, ChangeInTheOrderInWhichStepsAreDue) {
+    testing::expect_steps_in_the_order_in_which_they_are_due(*device_);
+}
 
 /// A file of a state, and what reading it says after a change.
 class ClipStateFiles : public ClipStates {
@@ -90,6 +101,22 @@ TEST_F(ClipStateFiles, AreRefusedByClipsOfOtherSizesAndWeights) {
     other = read;
     other.kept.erase(other.kept.begin());
     EXPECT_NE(refused(other).find("in other bands, or by other methods"), std::string::npos);
+}
+
+/// A restart that the loop has not seen yet when the state is loaded would begin a new clip afterwards.
+TEST_F(ClipStates, AreKeptWhereTheClipWasRestartedJustBefore) {
+    const auto model = testing::small_model(*device_);
+    testing::PushedClip clip(*device_, model);
+    clip.decode(0);
+    const auto state = clip.latents().save(testing::PushedClip::kLong).value().value();
+    const auto wanted = clip.decode(1);
+    for (int round = 0; round < 1000; ++round) {
+        clip.frames().restart();
+        const Nanoseconds until = host_now() + round % 100 * std::chrono::microseconds(1);
+        while (host_now() < until) continue;
+        ASSERT_TRUE(clip.latents().load(state, testing::PushedClip::kLong).value());
+        ASSERT_EQ(clip.decode(1), wanted) << round;
+    }
 }
 
 TEST_F(ClipStates, AreNotGivenWhileReadersHoldTheFramesOfLatentsThatWait) {

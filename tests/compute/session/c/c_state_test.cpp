@@ -104,6 +104,37 @@ TEST_F(CStates, AreDeclaredBeforeTheClipIsMade) {
                     "rewind_steps 65: there are up to 64");
 }
 
+TEST_F(CStates, AndFramesAreWhatAFurtherClipTakesThatShares) {
+    ASSERT_NO_FATAL_FAILURE(open());
+    auto desc = sized<kg_clip_desc>();
+    desc.sharing = KG_SHARING_VISIBLE;
+    desc.weight = 2;
+    std::vector<Owned<kg_clip>> clips;
+    std::vector<kg_clip_info> infos;
+    for (int i = 0; i < 3; ++i) {
+        auto declared = sized<kg_clip_info>();
+        ASSERT_EQ(kg_model_declare_clip(model_.get(), kHeight, kWidth, &desc, &declared), KG_OK) << kg_last_error();
+        kg_clip* made = nullptr;
+        ASSERT_EQ(kg_clip_create(model_.get(), kHeight, kWidth, &desc, &made), KG_OK) << kg_last_error();
+        clips.emplace_back(made);
+        infos.push_back(sized<kg_clip_info>());
+        ASSERT_EQ(kg_clip_describe(made, &infos.back()), KG_OK);
+        EXPECT_EQ(infos.back().clip_bytes, declared.clip_bytes) << i;
+    }
+    EXPECT_LT(infos[1].clip_bytes, infos[0].clip_bytes);
+    EXPECT_EQ(infos[2].device_bytes - infos[1].device_bytes, infos[2].clip_bytes);
+    const auto alone = clip();
+    const auto wanted = decode_part(alone.get(), 0, 3);
+    for (const auto& each : clips) EXPECT_EQ(decode_part(each.get(), 0, 3), wanted);
+    kg_clip* none = nullptr;
+    desc.weight = -1;
+    EXPECT_SENTENCE(kg_clip_create(model_.get(), kHeight, kWidth, &desc, &none), KG_ERROR_INVALID_ARGUMENT, "a weight");
+    desc.weight = 0;
+    desc.sharing = 3;
+    EXPECT_SENTENCE(kg_clip_create(model_.get(), kHeight, kWidth, &desc, &none), KG_ERROR_INVALID_ARGUMENT,
+                    "3 is no kg_sharing");
+}
+
 TEST_F(CStates, OfFilesAndOfWhatIsNoHandleAreRefused) {
     ASSERT_NO_FATAL_FAILURE(open());
     const std::string path = latents_file(latents_of(2));
