@@ -4,6 +4,7 @@
 #include <kinetograph/compute/nn/operators.hpp>
 #include <kinetograph/compute/stream/step_loop.hpp>
 #include <kinetograph/compute/vae/model.hpp>
+#include <kinetograph/compute/vae/runner.hpp>
 #include <kinetograph/engine/accel/device_watch.hpp>
 #include <kinetograph/engine/accel/open.hpp>
 #include <kinetograph/engine/interop/bridge.hpp>
@@ -58,6 +59,7 @@ Result<std::unique_ptr<Session>> Session::open(const vae::Checkpoint& checkpoint
     KG_CHECK(options.limits.check(checkpoint.name()));
     std::unique_ptr<Session> session(new Session);
     session->recorder_ = options.recorder;
+    session->share_ = std::make_shared<vae::RunnerShare>();
     if (options.display != nullptr) session->display_ = {std::shared_ptr<void>(), options.display};  // the caller's
     if (options.vulkan) {
         KG_TRY(session->display_, vulkan::adopt_display(*options.vulkan));
@@ -139,6 +141,20 @@ Result<stream::PushedSource> Session::decode(vae::LatentSize size, const vae::St
     const vae::StepOptions own = complete(options);
     KG_TRY(auto bridge, connect(*own.storage));
     return stream::StepLoop::of_pushed(std::move(bridge), model_, size, own);
+}
+
+Result<vae::StackMemory> Session::declared_memory(vae::LatentSize size, const vae::StepOptions& options) const {
+    const vae::StepOptions own = complete(options);
+    KG_TRY(const auto bridge, connect(*own.storage));
+    return stream::StepLoop::declared_memory(*bridge, *model_, size, own);
+}
+
+Result<std::optional<stream::PushedSource>> Session::fork(stream::LatentQueue& clip, vae::LatentSize size,
+                                                          const vae::StepOptions& options, Nanoseconds timeout) const {
+    KG_TRY(auto branch, decode(size, options));
+    KG_TRY(const bool done, clip.branch_to(*branch.latents, timeout));
+    if (!done) return std::nullopt;
+    return branch;
 }
 
 Result<std::unique_ptr<stream::FrameSource>> Session::decode(const stream::FeedPlan& feed, vae::LatentSize size,

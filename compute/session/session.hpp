@@ -3,6 +3,7 @@
 
 #include <kinetograph/compute/stream/latent_queue.hpp>
 #include <kinetograph/compute/vae/model_options.hpp>
+#include <kinetograph/compute/vae/stack_memory.hpp>
 #include <kinetograph/compute/vae/step_options.hpp>
 #include <kinetograph/engine/accel/accelerator.hpp>
 #include <kinetograph/engine/vulkan/adopted_device.hpp>
@@ -21,6 +22,7 @@ class Bridge;
 namespace kinetograph::vae {
 class Checkpoint;
 class Model;
+class RunnerShare;
 }  // namespace kinetograph::vae
 namespace kinetograph::vulkan {
 class Display;
@@ -80,10 +82,21 @@ class Session {
                                                         const vae::StepOptions& options = {}) const;
     /// The frames of latents of that size, which the application pushes as they are made.
     Result<stream::PushedSource> decode(vae::LatentSize size, const vae::StepOptions& options = {}) const;
+    /// What decode() of that size would take now, to the byte: `state()` of the device is a clip's own. Errors: those
+    /// of vae::Model::declared_memory.
+    Result<vae::StackMemory> declared_memory(vae::LatentSize size, const vae::StepOptions& options = {}) const;
+    /// A second stream that continues where `clip` is once the latents that it was given are decoded; both go on
+    /// independently. Nothing if `timeout` passes before. Errors: those of decode() and
+    /// stream::LatentQueue::branch_to.
+    Result<std::optional<stream::PushedSource>> fork(stream::LatentQueue& clip, vae::LatentSize size,
+                                                     const vae::StepOptions& options, Nanoseconds timeout) const;
     /// The frames of a feed's latents, which the stream's thread decodes. Errors: also those of the feed.
     Result<std::unique_ptr<stream::FrameSource>> decode(const stream::FeedPlan& feed, vae::LatentSize size,
                                                         const vae::StepOptions& options) const;
 
+    /// For StepOptions::share: what streams of this session share that are given it. Memory, queue and order are one;
+    /// none of it waits for a reader or for who makes latents.
+    const std::shared_ptr<vae::RunnerShare>& share() const { return share_; }
     accel::Device& device() const { return *device_; }
     const std::shared_ptr<vae::Model>& model() const { return model_; }
     const vae::LatentsWanted& wanted() const { return wanted_; }  ///< how files of latents are read for the model
@@ -101,6 +114,7 @@ class Session {
     std::shared_ptr<accel::Device> device_;
     std::shared_ptr<vae::Model> model_;
     vae::LatentsWanted wanted_;
+    std::shared_ptr<vae::RunnerShare> share_;
     profile::Recorder* recorder_ = nullptr;
     std::unique_ptr<accel::DeviceWatch> watch_;  ///< null unless SessionOptions::watch_device
 };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <kinetograph/compute/tensor/tensor.hpp>
+#include <kinetograph/engine/base/clock.hpp>
 #include <kinetograph/engine/interop/timeline_point.hpp>
 
 namespace kinetograph::stream {
@@ -13,7 +14,10 @@ struct LatentFrame {
     std::uint64_t bytes = 0;                   ///< at least what `count` latent frames take
     interop::TimelinePoint ready{};            ///< when its values are there; empty: they are there now
     tensor::DType dtype = tensor::DType::F32;  ///< F32, F16 or BF16
-    std::int64_t count = 1;                    ///< latent frames; 1 in a clip's first step
+    /// When its frames are wanted, on the host's axis: for clips that share a runner, in place of the time that follows
+    /// from the stream's rate; 0: not stated.
+    Nanoseconds due{};
+    std::int64_t count = 1;  ///< latent frames; 1 in a clip's first step
 };
 
 }  // namespace kinetograph::stream

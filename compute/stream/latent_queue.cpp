@@ -71,6 +71,7 @@ Result<void> LatentQueue::check_open() const {
 Result<std::string> LatentQueue::place_of_next(const std::string& before) const {
     const Lock lock(mutex_);
     KG_CHECK(check_open());
+    if (is_parked_) return kinetograph::fail(ErrorCode::InvalidArgument, "the clip is parked: resume() comes first");
     if (one_latent_frame_ && pushed_ > 0)
         return kinetograph::fail(ErrorCode::InvalidArgument,
                                  "a clip of this decoder is one latent frame: a reset begins the next one");
@@ -172,13 +173,101 @@ void LatentQueue::free(const Waiting& waiting) {
     if (waiting.buffer != kCallers) free_.push_back(waiting.buffer);
 }
 
+Result<StepLoop*> LatentQueue::open_loop() const {
+    const Lock lock(mutex_);
+    KG_CHECK(check_open());
+    return loop_;
+}
+
+Result<std::optional<vae::ClipState>> LatentQueue::save(Nanoseconds timeout) {
+    KG_TRY(StepLoop* const loop, open_loop());
+    std::optional<vae::ClipState> saved;
+    KG_TRY(const bool done, loop->between_steps(
+                                [&](vae::Clip& clip, accel::Stream& stream) -> Result<void> {
+                                    KG_TRY(saved, clip.save(stream));
+                                    return {};
+                                },
+                                host_now() + timeout));
+    if (!done) saved.reset();
+    return saved;
+}
+
+Result<bool> LatentQueue::load(const vae::ClipState& state, Nanoseconds timeout) {
+    const Nanoseconds until = host_now() + timeout;
+    begin_anew();
+    KG_TRY(StepLoop* const loop, open_loop());
+    KG_TRY(
+        const bool done,
+        loop->between_steps([&](vae::Clip& clip, accel::Stream& stream) { return clip.load(state, stream); }, until));
+    if (done) continue_at(state.latent_frames);
+    return done;
+}
+
+Result<bool> LatentQueue::branch_to(LatentQueue& other, Nanoseconds timeout) {
+    const Nanoseconds until = host_now() + timeout;
+    KG_TRY(StepLoop* const loop, open_loop());
+    KG_TRY(StepLoop* const branch, other.open_loop());
+    if (loop == branch) return kinetograph::fail(ErrorCode::InvalidArgument, "a clip is no branch of itself");
+    std::int64_t latent_frames = 0;
+    KG_TRY(const bool done, loop->between_steps(
+                                [&](vae::Clip& clip, accel::Stream&) -> Result<void> {
+                                    const StepLoop::StateWork copy = [&](vae::Clip& to, accel::Stream& stream) {
+                                        return to.branch_from(clip, stream);
+                                    };
+                                    latent_frames = clip.latent_frame();
+                                    KG_TRY(const bool copied, branch->between_steps(copy, until));
+                                    if (copied) return {};
+                                    return kinetograph::fail(ErrorCode::InvalidArgument,
+                                                             "latents of the clip that becomes a branch wait");
+                                },
+                                until));
+    if (done) other.continue_at(latent_frames);
+    return done;
+}
+
+Result<bool> LatentQueue::rewind(std::int64_t steps, Nanoseconds timeout) {
+    KG_TRY(StepLoop* const loop, open_loop());
+    std::int64_t latent_frames = 0;
+    KG_TRY(const bool done, loop->between_steps(
+                                [&](vae::Clip& clip, accel::Stream& stream) -> Result<void> {
+                                    KG_CHECK(clip.rewind(steps, stream));
+                                    latent_frames = clip.latent_frame();
+                                    return {};
+                                },
+                                host_now() + timeout, true));
+    if (done) continue_at(latent_frames);
+    return done;
+}
+
+Result<bool> LatentQueue::park(Nanoseconds timeout) { return move_state(true, timeout); }
+
+Result<bool> LatentQueue::resume(Nanoseconds timeout) { return move_state(false, timeout); }
+
+Result<bool> LatentQueue::move_state(bool parks, Nanoseconds timeout) {
+    KG_TRY(StepLoop* const loop, open_loop());
+    KG_TRY(const bool done,
+           loop->between_steps(
+               [&](vae::Clip& clip, accel::Stream& stream) { return parks ? clip.park(stream) : clip.resume(stream); },
+               host_now() + timeout));
+    if (!done) return false;
+    const Lock lock(mutex_);
+    is_parked_ = parks;
+    return true;
+}
+
+/// The next latents are that latent frame of the clip.
+void LatentQueue::continue_at(std::int64_t latent_frame) {
+    const Lock lock(mutex_);
+    pushed_ = latent_frame;
+}
+
 void LatentQueue::begin_anew() {
     StepLoop* loop = nullptr;
     {
         const Lock lock(mutex_);
         loop = loop_;
     }
-    if (loop != nullptr) loop->begin_anew();
+    if (loop != nullptr) static_cast<void>(loop->begin_anew());
 }
 
 void LatentQueue::finish() {
@@ -246,7 +335,7 @@ void LatentQueue::restart() {
     queue_.clear();
     ++epoch_;
     pushed_ = 0;
-    is_finished_ = false;
+    is_finished_ = is_parked_ = false;
     failed_.reset();
     refusal_.reset();
     changed_.notify_all();

@@ -3,10 +3,12 @@
 
 #include <kinetograph/compute/stream/frame_source.hpp>
 #include <kinetograph/compute/stream/latent_feed.hpp>
+#include <kinetograph/compute/vae/clip_state.hpp>
 #include <kinetograph/compute/vae/step_shape.hpp>
 #include <kinetograph/engine/base/thread_safety.hpp>
 
 #include <deque>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -39,6 +41,26 @@ class LatentQueue : public LatentFeed {
     Result<bool> push(std::span<const float> latent, Nanoseconds timeout);
     std::size_t capacity() const { return capacity_; }
     std::size_t queued() const;  ///< latent frames that wait
+
+    // The clip's state, after the latents that were pushed so far. These are calls of the thread that pushes; false:
+    // nothing was done, because for the whole of `timeout` readers held the frames of latents that wait. Errors of all:
+    // what has ended the clip; InvalidArgument, which leaves it as it was.
+    /// Errors: those of vae::Clip::save.
+    Result<std::optional<vae::ClipState>> save(Nanoseconds timeout);
+    /// The next latents continue the state's clip. Latents that wait and frames that are not taken are discarded, as by
+    /// FrameSource::restart(). Errors: those of vae::Clip::load, after which a new clip has begun.
+    Result<bool> load(const vae::ClipState& state, Nanoseconds timeout);
+    /// The clip of `other`, of which no step was made, continues as a branch of this one. Errors: those of
+    /// vae::Clip::branch_from.
+    Result<bool> branch_to(LatentQueue& other, Nanoseconds timeout);
+    /// Goes back to before the last `steps` latent frames, of up to StepOptions::rewind_steps; frames that are not
+    /// taken are discarded. Errors: those of vae::Clip::rewind.
+    Result<bool> rewind(std::int64_t steps, Nanoseconds timeout);
+    /// The state leaves the device's memory for the host's until resume(). A parked clip takes no latents, and is
+    /// resumed by FrameSource::restart() too. Errors: those of vae::Clip::park and resume: after OutOfMemory the clip
+    /// is as it was.
+    Result<bool> park(Nanoseconds timeout);
+    Result<bool> resume(Nanoseconds timeout);
 
     /// The next latent frame is a clip's first: as FrameSource::restart().
     void begin_anew();
@@ -74,6 +96,9 @@ class LatentQueue : public LatentFeed {
     Result<bool> wait_for_room(Lock& lock, Nanoseconds until) KG_REQUIRES(mutex_);
     Result<std::string> place_of_next(const std::string& before) const;
     Result<bool> put(Waiting waiting, Nanoseconds until);
+    Result<StepLoop*> open_loop() const;
+    Result<bool> move_state(bool parks, Nanoseconds timeout);
+    void continue_at(std::int64_t latent_frame);
     void withdraw();
     void free(const Waiting& waiting) KG_REQUIRES(mutex_);
 
@@ -92,6 +117,7 @@ class LatentQueue : public LatentFeed {
     std::uint64_t epoch_ KG_GUARDED_BY(mutex_) = 0;         ///< grows with restart()
     std::int64_t pushed_ KG_GUARDED_BY(mutex_) = 0;         ///< latent frames since then
     bool is_finished_ KG_GUARDED_BY(mutex_) = false;
+    bool is_parked_ KG_GUARDED_BY(mutex_) = false;
     std::optional<Error> failed_ KG_GUARDED_BY(mutex_);   ///< in the place of the next latents
     std::optional<Error> refusal_ KG_GUARDED_BY(mutex_);  ///< why no more are taken
 };

@@ -58,6 +58,20 @@ Result<PushedSource> StepLoop::of_pushed(std::shared_ptr<interop::Bridge> bridge
     return PushedSource{std::move(frames), queue.lock()};
 }
 
+Result<vae::StackMemory> StepLoop::declared_memory(const interop::Bridge& bridge, vae::Model& model,
+                                                   vae::LatentSize size, const vae::StepOptions& options) {
+    KG_TRY(auto memory,
+           model.declared_memory({.height = size.height, .width = size.width, .bands = options.bands}, options.limits));
+    vae::StepOptions own = options;
+    own.latent_frames = 1;
+    const vae::StackMemory frames = Stepper::memory_of_frames(bridge, model, size, own);
+    memory.points = static_cast<std::uint64_t>(options.rewind_steps) * memory.histories;
+    if (options.share) memory.transients -= std::min(memory.transients, options.share->arena_bytes());
+    memory.io = frames.io + LatentQueue::bytes(model, size, LatentQueue::capacity_for(model, size, options.slots));
+    memory.stream = frames.stream;
+    return memory;
+}
+
 Result<std::unique_ptr<FrameSource>> StepLoop::create(std::shared_ptr<interop::Bridge> bridge,
                                                       const std::shared_ptr<vae::Model>& model, vae::LatentSize size,
                                                       const FeedPlan& feed, const vae::StepOptions& options) {
@@ -113,6 +127,7 @@ void StepLoop::state_facts(const FeedPlan& feed, const vae::StackMemory& beside,
               .route = bridge_->choice().reason,
               .memory = clip.memory(),
               .shown_bytes = stepper_->output().shown_bytes()};
+    facts_.memory.transients = stepper_->arena_bytes();
     facts_.memory.io = beside.io;
     facts_.memory.stream = beside.stream;
 }
@@ -202,7 +217,10 @@ Result<StepLoop::Advance> StepLoop::advance(Nanoseconds until) {
     KG_TRY(const bool begun, begin_clip(until));
     if (!begun) return Advance::NoRoom;
     KG_TRY(const Fed fed, feed_->next(latent_frames_));
-    if (fed.state == Fed::State::Waiting) return Advance::NoLatents;
+    if (fed.state == Fed::State::Waiting) {
+        run_request();
+        return Advance::NoLatents;
+    }
     if (fed.state == Fed::State::Ready) {
         KG_TRY(const bool stepped, step(fed, poll_until(until)));
         return stepped ? Advance::Stepped : Advance::NoRoom;
@@ -244,6 +262,65 @@ Result<bool> StepLoop::begin_clip(Nanoseconds until) {
     feed_->begin_clip();
     begin_ = Begin::No;
     return true;
+}
+
+void StepLoop::run_request() {
+    StateRequest* request = begin_request();
+    if (request == nullptr) return;
+    auto result = run(*request->work, request->drops_frames);
+    {
+        const Lock lock(mutex_);
+        request->result = std::move(result);
+    }
+    changed_.notify_all();
+}
+
+/// Nothing while a restart has not been followed, which would undo what the request does.
+StepLoop::StateRequest* StepLoop::begin_request() {
+    const Lock lock(mutex_);
+    if (generation_ != decoded_generation_) return nullptr;
+    if (request_ != nullptr) request_->has_begun = true;
+    return std::exchange(request_, nullptr);
+}
+
+Result<void> StepLoop::run(const StateWork& work, bool drops_frames) {
+    KG_CHECK(stepper_->between_steps(work));
+    if (!drops_frames) return {};
+    decoded_generation_ = begin_anew();
+    stepper_->continue_in(decoded_generation_);
+    feed_->begin_clip();
+    return {};
+}
+
+Result<bool> StepLoop::between_steps(const StateWork& work, Nanoseconds until, bool drops_frames) {
+    if (steps_where_pushed()) {
+        KG_TRY(const bool stepped, step_all(until));
+        if (stepped) KG_CHECK(run(work, drops_frames));
+        return stepped;
+    }
+    StateRequest request{.work = &work, .drops_frames = drops_frames};
+    Lock lock(mutex_);
+    if (request_ != nullptr)
+        return fail(ErrorCode::InvalidArgument, "another thread is in a call that uses the clip's state");
+    request_ = &request;
+    ++wakes_;
+    is_idle_ = false;
+    changed_.notify_all();
+    const auto ended = [&]() KG_REQUIRES(mutex_) { return cancelled_ || stop_ || at_end_; };
+    changed_.wait_for(lock, std::max(until - host_now(), Nanoseconds{}), [&]() KG_REQUIRES(mutex_) {
+        return request.result.has_value() || (!request.has_begun && ended());
+    });
+    while (request.has_begun && !request.result)
+        changed_.wait_for(lock, kPoll, [&] { return request.result.has_value(); });
+    request_ = nullptr;
+    if (request.result) {
+        KG_CHECK(*request.result);
+        return true;
+    }
+    if (cancelled_ || stop_) return fail(cancelled());
+    if (error_) return fail(*error_);
+    if (at_end_) return fail(ErrorCode::InvalidArgument, "the clip has ended, and its state is over");
+    return false;
 }
 
 /// False without room.
@@ -402,17 +479,18 @@ void StepLoop::note_lag(const FrameRecord& record) {
 
 void StepLoop::restart() {
     if (feed_->is_live()) return drop_complete_frames();
-    begin_anew();
+    static_cast<void>(begin_anew());
 }
 
 void StepLoop::drop_complete_frames() {
     for (auto record = try_take(); record && *record; record = try_take()) static_cast<void>(release(**record, {}));
 }
 
-void StepLoop::begin_anew() {
+std::uint64_t StepLoop::begin_anew() {
+    std::uint64_t generation = 0;
     {
         const Lock lock(mutex_);
-        generation_ = stepper_->ring().restart();
+        generation = generation_ = stepper_->ring().restart();
         feed_->restart();
         if (stop_) feed_->refuse(cancelled());
         at_end_ = false;
@@ -423,6 +501,7 @@ void StepLoop::begin_anew() {
         is_idle_ = false;
     }
     changed_.notify_all();
+    return generation;
 }
 
 void StepLoop::cancel() {
@@ -476,7 +555,7 @@ SourceStats StepLoop::stats() const {
     const StepTimes times = stepper_->times();  // asks the driver, which may block
     const Lock lock(mutex_);                    // before the ring is asked: once at_end_ is set, all frames are in it
     const interop::FrameRingStats ring = stepper_->ring().stats();
-    return {ring.waiting, ring.held, times, at_end_ && !error_, lag_};
+    return {ring.waiting, ring.held, times, at_end_ && !error_, lag_, stepper_->queue_figures()};
 }
 
 SourceHealth StepLoop::health() const {

@@ -45,6 +45,10 @@ class StepLoop final : public FrameSource {
     static Result<std::unique_ptr<FrameSource>> create(std::shared_ptr<interop::Bridge> bridge,
                                                        const std::shared_ptr<vae::Model>& model, vae::LatentSize size,
                                                        const FeedPlan& feed, const vae::StepOptions& options);
+    /// What of_pushed() would take now, parameters that are not packed yet among it: known before it is called.
+    /// Errors: those of vae::Model::declared_memory.
+    static Result<vae::StackMemory> declared_memory(const interop::Bridge& bridge, vae::Model& model,
+                                                    vae::LatentSize size, const vae::StepOptions& options = {});
     ~StepLoop() override;
 
     Result<std::optional<interop::FrameRecord>> take(Nanoseconds timeout) override;
@@ -75,7 +79,13 @@ class StepLoop final : public FrameSource {
     void wake();  ///< there is something new
     /// Steps until the feed has no more latents; false if `until` passes first. Errors: those of the steps; Cancelled.
     Result<bool> step_all(Nanoseconds until);
-    void begin_anew();  ///< as restart(), also where the feed is live
+    std::uint64_t begin_anew();  ///< as restart(), also where the feed is live; returns the new generation
+    /// Has who steps run `work` on the clip, as vae::Runner::between_steps does, once the latents that the feed has are
+    /// enqueued; `drops_frames`: afterwards the frames that are not taken are discarded, and a new generation begins.
+    /// False if `until` passes before. Errors: those of `work`; what has ended the clip; InvalidArgument (it has been
+    /// decoded to its end).
+    using StateWork = std::function<Result<void>(vae::Clip&, accel::Stream&)>;
+    Result<bool> between_steps(const StateWork& work, Nanoseconds until, bool drops_frames = false);
 
   private:
     /// Whether the next step is a clip's first.
@@ -116,6 +126,14 @@ class StepLoop final : public FrameSource {
     bool is_over(const interop::TimelinePoint& point, Nanoseconds timeout) const;
     bool is_cancelled() const;
     bool is_clip() const { return facts_.frames > 0; }
+    struct StateRequest {
+        const StateWork* work = nullptr;
+        bool drops_frames = false, has_begun = false;
+        std::optional<Result<void>> result{};
+    };
+    StateRequest* begin_request();
+    void run_request();
+    Result<void> run(const StateWork& work, bool drops_frames);
 
     const std::shared_ptr<interop::Bridge> bridge_;
     SourceFacts facts_;
@@ -135,7 +153,8 @@ class StepLoop final : public FrameSource {
     bool cancelled_ KG_GUARDED_BY(mutex_) = false;         ///< until restart()
     std::optional<Error> error_ KG_GUARDED_BY(mutex_);     ///< that ends the clip after the frames before it
     std::optional<Error> reported_ KG_GUARDED_BY(mutex_);  ///< returned to a reader: take() returns it until restart()
-    bool has_stopped_ KG_GUARDED_BY(mutex_) = false;       ///< the thread has ended
+    StateRequest* request_ KG_GUARDED_BY(mutex_) = nullptr;        ///< of a caller that waits for it
+    bool has_stopped_ KG_GUARDED_BY(mutex_) = false;               ///< the thread has ended
     std::array<Nanoseconds, 64> arrived_ KG_GUARDED_BY(mutex_){};  ///< [step % 64] latents of the newest steps
     std::uint64_t step_taken_ KG_GUARDED_BY(mutex_) = 0;           ///< whose first frame was taken last
     Nanoseconds lag_ KG_GUARDED_BY(mutex_){};

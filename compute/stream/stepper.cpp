@@ -3,6 +3,7 @@
 #include <kinetograph/engine/graph/bounded_wait.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace kinetograph::stream {
@@ -32,7 +33,8 @@ Stepper::Stepper(interop::Bridge& bridge, const vae::StepOptions& options, std::
     : bridge_(bridge),
       options_(complete(options, bridge)),
       gives_up_(std::move(gives_up)),
-      clock_(bridge.accelerator()) {}
+      clock_(bridge.accelerator()),
+      dues_(options_.weight, options_.background) {}
 
 Result<std::unique_ptr<Stepper>> Stepper::create(interop::Bridge& bridge, std::shared_ptr<vae::Model> model,
                                                  vae::LatentSize size, const vae::StepOptions& options,
@@ -50,6 +52,17 @@ Result<void> Stepper::make(std::shared_ptr<vae::Model> model, vae::LatentSize si
     KG_TRY(clip_, vae::Clip::create(std::move(model), size, options_));
     const bool in_host_memory = ring().desc().storage == interop::FrameStorage::Host;
     const bool in_buffers = ring().desc().storage == interop::FrameStorage::Buffer;
+    if (options_.share) {
+        if (!in_host_memory && bridge_.display() != nullptr)
+            return fail(ErrorCode::Unsupported,
+                        "clips that share a runner have their frames in the memory of the host or of the device alone: "
+                        "what Vulkan waits for belongs to one clip");
+        KG_TRY(auto admitted, options_.share->admit(*clip_, options_));
+        runner_ = std::move(admitted.runner);
+        arena_bytes_ = admitted.arena_bytes;
+        return {};
+    }
+    arena_bytes_ = clip_->plans().transients;
     KG_TRY(runner_,
            vae::Runner::create(*clip_, options_,
                                in_host_memory ? graph::LaneTopology::without_vulkan() : bridge_.lane_topology()));
@@ -61,7 +74,16 @@ Result<void> Stepper::make(std::shared_ptr<vae::Model> model, vae::LatentSize si
 /// was not given up.
 Stepper::~Stepper() {
     if (output_) output_->abandon();
-    if (runner_) runner_->end_lane();
+    if (runner_ && options_.share) {
+        if (const auto done = runner_->wait_for(*clip_); !done) {
+            clip_->model().device().log().error("at the end of a clip: {}; its memory stays until the last clip's end",
+                                                done.error().message);
+            runner_->keep(std::shared_ptr<vae::Clip>(std::move(clip_)));
+            output_->leak_frames();
+        }
+    } else if (runner_) {
+        runner_->end_lane();
+    }
     if (output_) output_->end_copies();
 }
 
@@ -83,13 +105,14 @@ Result<void> Stepper::status() const {
 
 Result<void> Stepper::wait_for_steps(Nanoseconds patience) {
     accel::AcceleratorLane& lane = runner_->lane();
-    const std::uint64_t newest = lane.state().submitted;
+    const std::uint64_t newest = options_.share ? clip_->newest_step() : lane.state().submitted;
     KG_CHECK(graph::wait_while_lanes_move(
         "the decoder", patience, [&] { return lane_states(); },
         [&](Nanoseconds timeout) -> Result<bool> {
             KG_TRY(const bool decoded, lane.wait(newest, timeout));
             return decoded ? output_->wait_for_host_copies(timeout) : Result<bool>(false);
         }));
+    if (options_.share) return lane.stream().status();
     return lane.stream().synchronize();  // only a time stamp follows the newest value
 }
 
@@ -112,6 +135,7 @@ Result<void> Stepper::declare(StepGraph& step, const LatentFrame& latent, vae::T
 /// The graph of the clip's next step on such latents.
 Result<Stepper::StepGraph*> Stepper::graph_of(const LatentFrame& latent) {
     KG_TRY(const auto kind, clip_->next(latent.count));
+    if (std::exchange(declared_for_, clip_->addresses()) != clip_->addresses()) steps_.clear();
     const auto [it, added] = steps_.try_emplace(StepVariant{kind, latent.dtype});
     if (added)
         if (auto declared = declare(it->second, latent); !declared) {
@@ -142,12 +166,73 @@ Result<void> Stepper::wait_until_decoded(const vae::EnqueuedStep& step) {
 }
 
 Result<Stepped> Stepper::step(const LatentFrame& latent, Nanoseconds timeout) {
+    const Nanoseconds until = host_now() + timeout;
     KG_TRY(const Stepped prepared, prepare(latent, timeout));
     if (prepared != Stepped::Enqueued) return prepared;
-    auto enqueued = enqueue(latent);
+    auto enqueued = options_.share ? enqueue_in_turn(latent, until) : enqueue(latent).map([] { return true; });
     if (!enqueued) output_->abandon();
-    KG_CHECK(enqueued);
-    return Stepped::Enqueued;
+    KG_TRY(const bool done, std::move(enqueued));
+    return done ? Stepped::Enqueued : Stepped::NoSlots;
+}
+
+// ---- a runner that is shared ---------------------------------------------------------------------------------------
+
+/// A lane that others use waits for no reader and no generator: the host does. False if `until` passes first.
+Result<bool> Stepper::wait_for_others(const LatentFrame& latent, Nanoseconds until) {
+    const auto left = [&] { return std::max(until - host_now(), Nanoseconds{}); };
+    KG_TRY(const bool is_there, bridge_.wait(latent.ready, left()));
+    if (!is_there) return false;
+    const auto frames = static_cast<std::size_t>(clip_->output(*clip_->next(latent.count)).frames);
+    for (std::size_t i = 0; i < frames; ++i) {
+        const graph::Point free = output_->free_at(i);
+        if (!free.timeline) continue;
+        KG_TRY(const bool is_free, graph::wait_for(free, left()));
+        if (!is_free) return false;
+    }
+    return true;
+}
+
+/// False if `until` passes before the latents and the slots are there, or the stream gives up waiting for its turn.
+Result<bool> Stepper::enqueue_in_turn(const LatentFrame& latent, Nanoseconds until) {
+    KG_TRY(const bool is_ready, wait_for_others(latent, until));
+    if (!is_ready) return false;
+    if (!asked_) asked_ = host_now();
+    const vae::DueTimes::Due due = due_of(latent);
+    KG_TRY(const auto turn, runner_->turn(due.order, gives_up_));
+    if (!turn) return false;
+    const Nanoseconds waited = host_now() - *asked_;
+    asked_.reset();
+    dues_.take(due);
+    KG_CHECK(enqueue(latent));
+    const Lock lock(figures_mutex_);
+    ++figures_.steps;
+    figures_.waited += waited;
+    figures_.longest = std::max(figures_.longest, waited);
+    unjudged_.push_back({step_number_, due.wanted});
+    count_misses();
+    return true;
+}
+
+vae::DueTimes::Due Stepper::due_of(const LatentFrame& latent) const {
+    const auto frames = static_cast<double>(clip_->output(*clip_->next(latent.count)).frames);
+    const Nanoseconds duration(std::llround(frames * 1e9 / options_.fps));
+    if (latent.due != Nanoseconds{}) return {.wanted = latent.due, .order = latent.due};
+    return dues_.next(*asked_, duration, runner_->queue().served());
+}
+
+void Stepper::count_misses() const {
+    while (!unjudged_.empty()) {
+        const auto end = clock_.end_of(unjudged_.front().number);
+        if (!end) return;
+        if (*end > unjudged_.front().due) ++figures_.misses;
+        unjudged_.pop_front();
+    }
+}
+
+QueueFigures Stepper::queue_figures() const {
+    const Lock lock(figures_mutex_);
+    count_misses();
+    return figures_;
 }
 
 /// Checks the latents, and waits for slots and for the step before the last one.
@@ -236,8 +321,19 @@ void Stepper::collect() {
 Result<void> Stepper::begin_clip(std::uint64_t generation) {
     output_->abandon();
     generation_ = generation;
+    asked_.reset();
+    dues_ = vae::DueTimes(options_.weight, options_.background);
     KG_CHECK(runner_->reset(*clip_));
     return output_->reset();
+}
+
+Result<void> Stepper::between_steps(const std::function<Result<void>(vae::Clip&, accel::Stream&)>& work) {
+    return runner_->between_steps(*clip_, [&](accel::Stream& stream) { return work(*clip_, stream); });
+}
+
+void Stepper::continue_in(std::uint64_t generation) {
+    output_->abandon();
+    generation_ = generation;
 }
 
 }  // namespace kinetograph::stream

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <kinetograph/compute/stream/frame_output.hpp>
+#include <kinetograph/compute/stream/frame_source.hpp>
 #include <kinetograph/compute/stream/latent_frame.hpp>
 #include <kinetograph/compute/stream/step_clock.hpp>
 #include <kinetograph/compute/vae/runner.hpp>
 
+#include <deque>
 #include <functional>
 
 namespace kinetograph::stream {
@@ -39,7 +41,8 @@ class Stepper {
 
     /// Enqueues the decoding of latent frames and hands their frames (1 of a clip's first, then 4 of each) to the ring
     /// at once: the reader of one waits for it on the device. Waits up to `timeout` for slots and for the step before
-    /// the last one, and with Copies::OnceDecoded for the step itself. In the steady state nothing is allocated.
+    /// the last one, with a shared runner also for its turn until `gives_up`, and with Copies::OnceDecoded for the step
+    /// itself. In the steady state nothing is allocated.
     /// Errors: those of vae::Runner::execute, among them the first error of an earlier step. The slots then go back to
     /// the ring, frames of earlier steps stay in it, and decoding goes on after begin_clip().
     Result<Stepped> step(const LatentFrame& latent, Nanoseconds timeout = {});
@@ -48,6 +51,10 @@ class Stepper {
     /// The next step is a clip's first; its frames are of the ring's generation `generation` (0 at first). Waits for
     /// the steps that were enqueued.
     Result<void> begin_clip(std::uint64_t generation);
+    /// Runs `work` between two steps, as vae::Runner::between_steps does.
+    Result<void> between_steps(const std::function<Result<void>(vae::Clip&, accel::Stream&)>& work);
+    /// The next step continues the clip; its frames are of the ring's generation `generation`.
+    void continue_in(std::uint64_t generation);
     /// The first error of the steps so far that is known, without waiting: frames that are ready by now may be wrong if
     /// there is one.
     Result<void> status() const;
@@ -70,6 +77,9 @@ class Stepper {
     vae::Clip& clip() { return *clip_; }
     const vae::Clip& clip() const { return *clip_; }
     StepTimes times() const { return clock_.times(); }
+    QueueFigures queue_figures() const;
+    /// By which the memory of its runner between the passes grew for it.
+    std::uint64_t arena_bytes() const { return arena_bytes_; }
     /// When the accelerator had completed the step that made `record`; nothing before that.
     std::optional<Nanoseconds> decoded_at(const interop::FrameRecord& record) const {
         return clock_.end_of(record.label.step);
@@ -100,6 +110,10 @@ class Stepper {
     void bind(StepGraph& step, const LatentFrame& latent);
     Result<void> wait_until_decoded(const vae::EnqueuedStep& step);
     Result<Stepped> prepare(const LatentFrame& latent, Nanoseconds timeout);
+    Result<bool> wait_for_others(const LatentFrame& latent, Nanoseconds until);
+    Result<bool> enqueue_in_turn(const LatentFrame& latent, Nanoseconds until);
+    vae::DueTimes::Due due_of(const LatentFrame& latent) const;
+    void count_misses() const KG_REQUIRES(figures_mutex_);
     Result<void> enqueue(const LatentFrame& latent);
     Result<void> publish(const vae::EnqueuedStep& step, const graph::Point& point);
 
@@ -110,7 +124,18 @@ class Stepper {
     std::unique_ptr<FrameOutput> output_;
     std::unique_ptr<vae::Clip> clip_;
     std::map<StepVariant, StepGraph> steps_;
-    std::unique_ptr<vae::Runner> runner_;        ///< its destructor waits for steps before what they use is destroyed
+    std::uint64_t declared_for_ = 0;       ///< vae::Clip::addresses() of `steps_`
+    std::shared_ptr<vae::Runner> runner_;  ///< its destructor waits for steps before what they use is destroyed
+    std::uint64_t arena_bytes_ = 0;
+    std::optional<Nanoseconds> asked_;  ///< when the step that comes next could begin
+    vae::DueTimes dues_;
+    struct DueStep {
+        std::uint64_t number = 0;
+        Nanoseconds due{};
+    };
+    mutable Mutex figures_mutex_;
+    mutable QueueFigures figures_ KG_GUARDED_BY(figures_mutex_);
+    mutable std::deque<DueStep> unjudged_ KG_GUARDED_BY(figures_mutex_);  ///< steps that were not seen to be done
     interop::TimelinePoint last_, before_last_;  ///< when the frames of the newest two steps are ready
     std::uint64_t step_number_ = 0;              ///< of the newest, as the clock counts
     std::uint64_t generation_ = 0;

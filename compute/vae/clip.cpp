@@ -1,20 +1,46 @@
 #include <kinetograph/compute/vae/clip.hpp>
 
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
 namespace kinetograph::vae {
 
 Result<std::unique_ptr<Clip>> Clip::create(std::shared_ptr<Model> model, LatentSize size, const StepOptions& options) {
     const StackSize steps{size.height, size.width, options.latent_frames, options.bands};
     KG_TRY(const auto* plans,
            options.bands.count == 1 ? model->plan_to_fit(steps, options.limits) : model->plan(steps, options.limits));
-    std::unique_ptr<Clip> clip(new Clip(std::move(model), *plans, options.placement));
-    for (const auto& [key, bytes] : plans->kept_bytes) {
-        KG_TRY(auto kept, clip->model().device().allocate(key.empty() ? "zeros" : key + ".kept", bytes));
-        clip->kept_.emplace(key, std::move(kept));
-    }
+    std::unique_ptr<Clip> clip(new Clip(std::move(model), *plans, options));
+    KG_CHECK(clip->allocate());
     return clip;
 }
 
+/// Each as large as StepPlans::histories counts it.
+Result<Clip::Kept> Clip::allocate_kept() const {
+    Kept kept;
+    for (const auto& [key, bytes] : plans_->kept_bytes) {
+        KG_TRY(kept[key], model_->device().allocate(key.empty() ? "zeros" : key + ".kept", whole_pages(bytes)));
+    }
+    return kept;
+}
+
+/// What is kept, and places for points.
+Result<void> Clip::allocate() {
+    KG_TRY(auto kept, allocate_kept());
+    std::vector<Point> points(points_.size());
+    for (Point& point : points) {
+        KG_TRY(point.kept, allocate_kept());
+    }
+    kept_ = std::move(kept);
+    points_ = std::move(points);
+    forget_points();
+    is_parked_ = false;
+    ++addresses_;
+    return {};
+}
+
 Result<StepKind> Clip::next(std::int64_t latent_frames) const {
+    KG_CHECK(check_resumed());
     const bool first = next_latent_ == 0;
     if (model_->network().one_step && !first)
         return fail(ErrorCode::InvalidArgument, "a clip of this decoder is one step: reset() begins the next clip");
@@ -58,6 +84,7 @@ FrameRange Clip::advance(std::int64_t latent_frames) {
     next_latent_ += latent_frames;
     const FrameRange range{next_frame_, rates_.frames_of(next_latent_) - next_frame_};
     next_frame_ += range.count;
+    if (std::exchange(has_point_, false)) ++points_end_;
     return range;
 }
 
@@ -69,9 +96,132 @@ Result<void> Clip::status() const {
 Result<void> Clip::reset(accel::Stream& stream) {
     ended_.reset();
     next_latent_ = next_frame_ = 0;
+    forget_points();
     static_cast<void>(stream.synchronize());  // an error of the abandoned clip was reported by its step
+    if (is_parked_) KG_CHECK(allocate());
     for (const auto& [key, kept] : kept_)
         stream.fill(kept->data(), fill_of_kept(model_->network(), key), kept->bytes());
+    return stream.synchronize();
+}
+
+StackMemory Clip::memory() const {
+    StackMemory memory = model_->memory(*plans_);
+    memory.points = points_.size() * memory.histories;
+    return memory;
+}
+
+// ---- the state as a value ------------------------------------------------------------------------------------------
+
+void Clip::copy(const Kept& from, const Kept& to, accel::Stream& stream) {
+    for (const auto& [key, kept] : from) stream.copy(to.at(key)->data(), kept->data(), kept->bytes());
+}
+
+ClipState::Owner Clip::owner() const {
+    const NetworkDesc& network = model_->network();
+    return {network.title, model_->weights_hash(), latent_size(), network.dtype, network.sums};
+}
+
+Result<void> Clip::check_resumed() const {
+    if (is_parked_) return fail(ErrorCode::InvalidArgument, "the clip is parked: resume() comes first");
+    return {};
+}
+
+Result<accel::Stream*> Clip::state_stream() {
+    if (!state_stream_) {
+        KG_TRY(state_stream_, model_->device().create_stream("the state of a clip"));
+    }
+    return state_stream_.get();
+}
+
+Result<ClipState> Clip::save(accel::Stream& stream) const {
+    KG_CHECK(status());
+    ClipState state{.owner = owner(), .latent_frames = next_latent_, .frames = next_frame_};
+    for (const auto& [key, bytes] : plans_->kept_bytes) {
+        std::vector<std::byte>& to = state.kept[key];
+        to.resize(bytes);
+        const accel::Memory& kept = *kept_.at(key);
+        if (is_parked_)
+            std::memcpy(to.data(), kept.host_data(), to.size());
+        else
+            KG_CHECK(stream.read_back(to, kept.data()));
+    }
+    return state;
+}
+
+Result<void> Clip::load(const ClipState& state, accel::Stream& stream) {
+    KG_CHECK(check_resumed());
+    KG_CHECK(state.check_fits(owner(), plans_->kept_bytes));
+    for (const auto& [key, bytes] : state.kept) KG_CHECK(stream.upload(kept_.at(key)->data(), bytes));
+    next_latent_ = state.latent_frames;
+    next_frame_ = state.frames;
+    forget_points();
+    return {};
+}
+
+Result<void> Clip::branch_from(const Clip& other, accel::Stream& stream) {
+    KG_CHECK(check_resumed());
+    KG_CHECK(other.status());
+    if (other.model_ != model_ || other.plans_ != plans_)
+        return fail(ErrorCode::InvalidArgument,
+                    "a branch is of the same model and size as its clip, and decodes in as many bands");
+    copy(other.kept_, kept_, stream);
+    KG_CHECK(stream.synchronize());
+    next_latent_ = other.next_latent_;
+    next_frame_ = other.next_frame_;
+    forget_points();
+    return {};
+}
+
+Result<void> Clip::park(accel::Stream& stream) {
+    KG_CHECK(status());
+    if (is_parked_) return {};
+    Kept parked;
+    for (const auto& [key, kept] : kept_) {
+        KG_TRY(parked[key], model_->device().allocate_pinned(key + ".parked", kept->bytes()));
+    }
+    copy(kept_, parked, stream);
+    KG_CHECK(stream.synchronize());
+    kept_ = std::move(parked);
+    for (Point& point : points_) point.kept.clear();
+    forget_points();
+    is_parked_ = true;
+    return {};
+}
+
+Result<void> Clip::resume(accel::Stream& stream) {
+    KG_CHECK(status());
+    if (!is_parked_) return {};
+    Kept parked = std::move(kept_);
+    if (auto allocated = allocate(); !allocated) {
+        kept_ = std::move(parked);
+        return allocated;
+    }
+    copy(parked, kept_, stream);
+    return stream.synchronize();
+}
+
+void Clip::keep_point(accel::Stream& stream) {
+    if (points_.empty()) return;
+    const auto most = static_cast<std::int64_t>(points_.size());
+    Point& point = points_[static_cast<std::size_t>(points_end_ % most)];
+    copy(kept_, point.kept, stream);
+    point.next_latent = next_latent_;
+    point.next_frame = next_frame_;
+    points_begin_ = std::max(points_begin_, points_end_ + 1 - most);
+    has_point_ = true;
+}
+
+Result<void> Clip::rewind(std::int64_t steps, accel::Stream& stream) {
+    KG_CHECK(check_resumed());
+    KG_CHECK(status());
+    if (steps < 1 || steps > rewindable())
+        return fail(ErrorCode::InvalidArgument, "rewinding {} steps: {} are kept of the {} asked for", steps,
+                    rewindable(), points_.size());
+    points_end_ -= steps;
+    const Point& point = points_[static_cast<std::size_t>(points_end_) % points_.size()];
+    copy(point.kept, kept_, stream);
+    next_latent_ = point.next_latent;
+    next_frame_ = point.next_frame;
     return stream.synchronize();
 }
 

@@ -22,7 +22,7 @@ Result<std::unique_ptr<HostCopies>> HostCopies::create(accel::Device& device, st
                                                        std::uint64_t part_bytes, profile::Recorder* recorder) {
     std::unique_ptr<HostCopies> copies(new HostCopies(part_bytes));
     for (auto& output : copies->outputs_) {
-        KG_TRY(output, device.allocate("frames of a step", parts * pitch_of(part_bytes)));
+        KG_TRY(output, device.allocate("frames of a step", whole_pages(parts * pitch_of(part_bytes))));
     }
     KG_TRY(copies->lane_, accel::AcceleratorLane::create(device, recorder, accel::Batches::Eager, kLane));
     KG_TRY(copies->executor_, graph::Executor::create({.lanes = {copies->lane_.get()},

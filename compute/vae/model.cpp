@@ -153,8 +153,10 @@ Result<std::shared_ptr<Model>> Model::create(accel::Device& device, const Checkp
             KG_TRY(network.bytes, byte_layers_of(device, checkpoint));
         }
     }
-    return create(device, checkpoint.name(), std::move(network),
-                  [checkpoint](const std::string& name) { return checkpoint.load(name).value(); });
+    KG_TRY(auto model, create(device, checkpoint.name(), std::move(network),
+                              [checkpoint](const std::string& name) { return checkpoint.load(name).value(); }));
+    model->weights_hash_ = checkpoint.content_hash();
+    return model;
 }
 
 /// " (48 channels are latents of Wan 2.2)"; empty if no family takes so many.
@@ -401,6 +403,16 @@ Result<StepPlans> Model::compile(const StackSize& size, const CallLimits& limits
     made.transients = whole_pages(made.transients);
     for (const auto& [key, bytes] : made.kept_bytes) made.histories += whole_pages(bytes);
     return made;
+}
+
+Result<StackMemory> Model::declared_memory(const StackSize& size, const CallLimits& limits) {
+    KG_CHECK(check(size));
+    const Lock lock(mutex_);
+    KG_TRY(const auto* plans, compiled(size, limits));
+    if (size.bands.count == 1) {
+        KG_TRY(plans, find_fitting(*plans, limits));
+    }
+    return memory_locked(*plans);
 }
 
 StackMemory Model::memory(const StepPlans& plans) const {

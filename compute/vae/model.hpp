@@ -66,6 +66,9 @@ class Model {
     /// `refusal` itself if everything would fit, or the size has no plans.
     Error explain_refusal(Error refusal, const StackSize& size, const StackMemory& beside,
                           const CallLimits& limits = {});
+    /// What a clip of the size would take if it were made now, in bytes: what Clip, Runner and the packed parameters
+    /// allocate, and no more. Loads no filter, and allocates none of it. Errors: those of plan_to_fit().
+    Result<StackMemory> declared_memory(const StackSize& size, const CallLimits& limits = {});
     /// What a clip of the size takes: parameters and packed filters are the model's, all clips' together.
     StackMemory memory(const StepPlans& plans) const;
 
@@ -80,6 +83,9 @@ class Model {
     nn::Rates rates() const { return nn::rates(network_.network); }
     std::int64_t channels() const { return network_.network.input_channels(); }  ///< of latents
     const std::string& name() const { return name_; }                            ///< the checkpoint's, for messages
+    std::uint64_t weights_hash() const {
+        return weights_hash_;
+    }  ///< Checkpoint::content_hash(); 0 without a checkpoint
 
   private:
     Model(accel::Device& device, std::string name, NetworkDesc network, LoadTensor load)
@@ -105,6 +111,7 @@ class Model {
 
     accel::Device& device_;
     std::string name_;
+    std::uint64_t weights_hash_ = 0;
     NetworkDesc network_;
     std::unique_ptr<nn::Operators> operators_;
     mutable Mutex mutex_;

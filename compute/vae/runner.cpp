@@ -2,7 +2,12 @@
 
 #include <kinetograph/engine/graph/bounded_wait.hpp>
 
+#include <utility>
+
 namespace kinetograph::vae {
+
+/// Two kinds of steps of a few sizes: their plans share one arena.
+constexpr std::size_t kPlansKept = 16;
 
 Result<std::unique_ptr<Runner>> Runner::create(Clip& clip, const StepOptions& options,
                                                const graph::LaneTopology& topology) {
@@ -11,10 +16,12 @@ Result<std::unique_ptr<Runner>> Runner::create(Clip& clip, const StepOptions& op
     KG_TRY(runner->lane_,
            accel::AcceleratorLane::create(device, options.recorder, options.batches, clip.placement().lane));
     runner->arena_ = std::make_unique<accel::AcceleratorMemory>(device);
-    KG_CHECK(runner->arena_->reserve(clip.plans().transients));
+    runner->arena_bytes_ = clip.plans().transients;
+    KG_CHECK(runner->arena_->reserve(runner->arena_bytes_));
     KG_TRY(runner->executor_, graph::Executor::create({.lanes = {runner->lane_.get()},
                                                        .memory = {{clip.placement().memory, runner->arena_.get()}},
                                                        .compile = {.topology = topology},
+                                                       .plans_kept = kPlansKept,
                                                        .log = device.log()}));
     KG_CHECK(runner->reset(clip));
     return runner;
@@ -30,9 +37,12 @@ void Runner::end_lane() {
 Result<EnqueuedStep> Runner::execute(Clip& clip, const graph::FrameGraph& step, std::int64_t latent_frames) {
     KG_CHECK(clip.status());
     KG_CHECK(clip.next(latent_frames));
+    clip.keep_point(lane_->stream());
     auto execution = submit(step);
     if (!execution && execution.error().code != ErrorCode::InvalidArgument) clip.end(execution.error());
     KG_TRY(auto enqueued, std::move(execution));
+    clip.note_step(enqueued.done[clip.placement().lane.index()]);
+    before_newest_ = newest_.exchange(clip.newest_step());
     return EnqueuedStep{clip.advance(latent_frames), enqueued};
 }
 
@@ -56,11 +66,94 @@ Result<void> Runner::wait_within(const EnqueuedStep& step, const CallLimits& lim
     }
 }
 
+Result<std::uint64_t> Runner::admit(Clip& clip) {
+    std::uint64_t grown = 0;
+    {
+        const StepQueue::Turn turn = queue_.enter_first();
+        const std::uint64_t wanted = clip.plans().transients;
+        if (wanted > arena_bytes_) {
+            KG_CHECK(arena_->reserve(wanted));
+            grown = wanted - std::exchange(arena_bytes_, wanted);
+        }
+    }
+    is_shared_ = true;
+    KG_CHECK(reset(clip));
+    return grown;
+}
+
+Result<std::optional<StepQueue::Turn>> Runner::turn(Nanoseconds due, const StepQueue::GivesUp& gives_up) {
+    return queue_.enter(
+        due,
+        [this](Nanoseconds timeout) {
+            return graph::wait_for({lane_->timeline(), before_newest_}, timeout);
+        },
+        gives_up);
+}
+
+Result<void> Runner::wait_for(const Clip& clip, Nanoseconds patience) {
+    return graph::wait_while_lanes_move(
+        "the steps of a clip", patience, [&] { return std::vector{lane_->state()}; },
+        [&](Nanoseconds timeout) {
+            return graph::wait_for({lane_->timeline(), clip.newest_step()}, timeout);
+        });
+}
+
+void Runner::keep(std::shared_ptr<void> used) {
+    const Lock lock(kept_mutex_);
+    kept_.push_back(std::move(used));
+}
+
+Result<void> Runner::between_steps(Clip& clip, const std::function<Result<void>(accel::Stream&)>& work) {
+    const auto run = [&]() -> Result<void> {
+        KG_CHECK(clip.status());
+        KG_TRY(accel::Stream* const stream, clip.state_stream());
+        KG_CHECK(wait_for(clip));
+        KG_CHECK(lane_->stream().status());
+        return work(*stream);
+    };
+    auto done = run();
+    if (!done && done.error().code != ErrorCode::InvalidArgument && done.error().code != ErrorCode::OutOfMemory)
+        clip.end(done.error());
+    return done;
+}
+
 Result<void> Runner::reset(Clip& clip) {
-    auto done = graph::wait_until_idle(*lane_, "the steps of a clip that is over");
-    if (done) done = clip.reset(lane_->stream());
+    const auto run = [&]() -> Result<void> {
+        if (!is_shared_ || !lane_->stream().status()) return reset_after_all(clip);
+        KG_TRY(accel::Stream* const stream, clip.state_stream());
+        KG_CHECK(wait_for(clip));
+        return clip.reset(*stream);
+    };
+    auto done = run();
     if (!done) clip.end(done.error());
     return done;
+}
+
+/// No other clip's step is submitted meanwhile. Clears an error of the lane's stream.
+Result<void> Runner::reset_after_all(Clip& clip) {
+    const StepQueue::Turn turn = queue_.enter_first();
+    KG_CHECK(graph::wait_until_idle(*lane_, "the steps of a clip that is over"));
+    return clip.reset(lane_->stream());
+}
+
+Result<RunnerShare::Admitted> RunnerShare::admit(Clip& clip, const StepOptions& options) {
+    const Lock lock(mutex_);
+    std::shared_ptr<Runner> runner = runner_.lock();
+    if (runner) {
+        KG_TRY(const std::uint64_t grown, runner->admit(clip));
+        return Admitted{std::move(runner), grown};
+    }
+    KG_TRY(runner, Runner::create(clip, options));
+    KG_CHECK(runner->admit(clip));
+    runner_ = runner;
+    const std::uint64_t bytes = runner->arena_bytes();
+    return Admitted{std::move(runner), bytes};
+}
+
+std::uint64_t RunnerShare::arena_bytes() const {
+    const Lock lock(mutex_);
+    const auto runner = runner_.lock();
+    return runner ? runner->arena_bytes() : 0;
 }
 
 }  // namespace kinetograph::vae

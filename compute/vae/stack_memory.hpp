@@ -14,6 +14,7 @@ struct StackMemory {
     // Of each clip:
     std::uint64_t transients = 0;  ///< one arena for the largest step
     std::uint64_t histories = 0;   ///< frames that the causal convolutions keep from step to step
+    std::uint64_t points = 0;      ///< copies of them, to which a clip can be rewound
     std::uint64_t io = 0;          ///< staging of input and output; with a GPU it is host memory
     std::uint64_t stream = 0;      ///< latents and frames of a stream or Decoder, where they lie on the accelerator
     // Of the model, shared by all of its clips:
@@ -23,7 +24,8 @@ struct StackMemory {
     std::int64_t bands = 1;   ///< of rows, in which steps run (vae::Bands); 1: the whole picture
     double work_ratio = 1.0;  ///< multiply-adds over those of the whole picture
 
-    std::uint64_t clip() const { return transients + histories + io + stream; }
+    std::uint64_t clip() const { return transients + state() + io + stream; }
+    std::uint64_t state() const { return histories + points; }
     std::uint64_t total() const { return clip() + parameters; }
 };
 

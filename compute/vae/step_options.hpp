@@ -9,6 +9,7 @@
 #include <kinetograph/engine/graph/handles.hpp>
 #include <kinetograph/engine/interop/frame_storage.hpp>
 
+#include <memory>
 #include <optional>
 
 namespace kinetograph::profile {
@@ -25,6 +26,8 @@ enum class Copies : std::uint8_t {
     OnceDecoded,
 };
 
+class RunnerShare;
+
 struct StepOptions {
     /// Images of a Vulkan device, buffers that the accelerator addresses too, or the host's memory. Nothing: images
     /// where there is Vulkan, else the host's memory.
@@ -36,10 +39,17 @@ struct StepOptions {
     /// How many latent frames of a clip a step takes at most; a clip's first step takes one. More are faster, but need
     /// more memory, and their frames come later.
     std::int64_t latent_frames = 1;
-    double fps = 0;            ///< of the video; 0: the clip's, of latents that are pushed the family's, else 24
-    LatentsChoices latents{};  ///< how a file of latents is read, besides `fps`
-    Placement placement{};     ///< in the graphs of the clip's steps
-    Bands bands{};             ///< count above 1: exactly these; else as few as fit
+    /// Steps that a clip can be rewound by: each takes as much of the device as the clip's state, and a copy of it.
+    std::int64_t rewind_steps = 0;
+    double fps = 0;  ///< of the video; 0: the clip's, of latents that are pushed the family's, else 24
+    /// Lane, working memory and executor that the clip shares with others; null: its own. Steps of clips that share are
+    /// submitted in the order in which they are due at `fps` (DueTimes).
+    std::shared_ptr<RunnerShare> share{};
+    double weight = 1;                                  ///< its share where there is too much to do
+    bool background = false;                            ///< an eighth of that share, and what others leave
+    LatentsChoices latents{};                           ///< how a file of latents is read, besides `fps`
+    Placement placement{};                              ///< in the graphs of the clip's steps
+    Bands bands{};                                      ///< count above 1: exactly these; else as few as fit
     graph::Lane copy_lane = graph::Lane::AsyncCompute;  ///< whose queue brings pixels to images; a Vulkan lane
     std::optional<Copies> copies{};         ///< nothing: OnceDecoded where the copy lane's queue also draws, else Ahead
     profile::Recorder* recorder = nullptr;  ///< of passes, copies and the host's work; outlives what runs the steps

@@ -9,6 +9,7 @@ namespace kinetograph::vae {
 /// Size of a clip in latent pixels.
 struct LatentSize {
     std::int64_t height = 0, width = 0;
+    friend bool operator==(const LatentSize&, const LatentSize&) = default;
 };
 
 /// The frames that a step makes: how many at most, their size in pixels, and values of a pixel.

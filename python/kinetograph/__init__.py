@@ -15,10 +15,12 @@ from .client import AsyncClient, Client
 from .decoder import Decoder
 from .frame import Frame
 from .preview import Preview
+from .state import State
 from .stream import Stream
+from .streaming import StreamingDecoder
 from .video import Video
 
 __version__ = "0.1.0"
 __all__ = ["AsyncClient", "Busy", "Cancelled", "Client", "Decoder", "DeviceLost", "Error", "Frame", "InvalidArgument",
-           "Io", "NotFound", "OutOfMemory", "Preview", "Stream", "Unsupported", "Video", "devices", "diffusers", "info",
-           "wan"]
+           "Io", "NotFound", "OutOfMemory", "Preview", "State", "Stream", "StreamingDecoder", "Unsupported", "Video",
+           "devices", "diffusers", "info", "wan"]

@@ -116,7 +116,8 @@ class Moment(ctypes.Structure):
 class ClipDesc(_Sized):
     _fields_ = [("size", c_uint32), ("storage", c_uint32), ("format", c_uint32), ("slots", c_uint32),
                 ("loop", c_uint32), ("batch_item", c_uint32), ("fps", c_double), ("stop", c_void_p),
-                ("tensor", c_char_p), ("axes", c_char_p)]
+                ("tensor", c_char_p), ("axes", c_char_p), ("rewind_steps", c_uint32), ("sharing", c_uint32),
+                ("weight", c_double)]
 
 
 class Latents(_Sized):
@@ -138,14 +139,20 @@ class ClipInfo(_Sized):
                 ("route", c_char_p), ("frames_waiting", c_uint64), ("frames_acquired", c_uint64), ("steps", c_uint64),
                 ("last_step_ns", c_int64), ("average_step_ns", c_int64), ("state_bytes", c_uint64),
                 ("clip_bytes", c_uint64), ("model_bytes", c_uint64), ("device_bytes", c_uint64),
-                ("device_free", c_uint64), ("unmoved_ns", c_int64)]
+                ("device_free", c_uint64), ("unmoved_ns", c_int64), ("due_misses", c_uint64), ("waited_ns", c_int64),
+                ("longest_wait_ns", c_int64)]
+
+
+class StateInfo(_Sized):
+    _fields_ = [("size", c_uint32), ("latent_height", c_uint32), ("latent_width", c_uint32), ("unused", c_uint32),
+                ("latent_frames", c_int64), ("frames", c_int64), ("bytes", c_uint64), ("content_hash", c_uint64)]
 
 
 #: The structures by their names in kinetograph.h.
 STRUCTURES = {"kg_instance_desc": InstanceDesc, "kg_device_info": DeviceInfo, "kg_weights_desc": WeightsDesc,
               "kg_weights_info": WeightsInfo, "kg_model_desc": ModelDesc, "kg_model_info": ModelInfo,
               "kg_moment": Moment, "kg_clip_desc": ClipDesc, "kg_latents": Latents, "kg_frame": FrameRecord,
-              "kg_clip_info": ClipInfo}
+              "kg_clip_info": ClipInfo, "kg_state_info": StateInfo}
 
 EachDevice = ctypes.CFUNCTYPE(None, c_void_p, POINTER(DeviceInfo))
 
@@ -170,8 +177,18 @@ _SIGNATURES: dict[str, list[Any]] = {
     "kg_clip_reset": [c_void_p],
     "kg_clip_cancel": [c_void_p],
     "kg_clip_describe": [c_void_p, POINTER(ClipInfo)],
+    "kg_model_declare_clip": [c_void_p, c_uint32, c_uint32, POINTER(ClipDesc), POINTER(ClipInfo)],
+    "kg_clip_fork": [c_void_p, POINTER(ClipDesc), c_uint64, POINTER(c_void_p)],
+    "kg_clip_save": [c_void_p, c_uint64, POINTER(c_void_p)],
+    "kg_clip_load": [c_void_p, c_void_p, c_uint64],
+    "kg_clip_rewind": [c_void_p, c_uint32, c_uint64],
+    "kg_clip_park": [c_void_p, c_uint64],
+    "kg_clip_resume": [c_void_p, c_uint64],
+    "kg_state_describe": [c_void_p, POINTER(StateInfo)],
+    "kg_state_write": [c_void_p, c_char_p],
+    "kg_state_read": [c_void_p, c_char_p, POINTER(c_void_p)],
 }
-_DESTROYS = ("kg_instance_destroy", "kg_stop_destroy", "kg_weights_destroy", "kg_model_destroy")
+_DESTROYS = ("kg_instance_destroy", "kg_stop_destroy", "kg_weights_destroy", "kg_model_destroy", "kg_state_destroy")
 
 
 def _open() -> ctypes.CDLL:

@@ -86,14 +86,34 @@ class Decoder:
             raise InvalidArgument("the decoder is closed")
         return model
 
+    def declared_state_bytes(self, height: int, width: int, *, rewind: int = 0) -> int:
+        """Bytes of the device that a stream for latents of that size, in latent pixels, will keep from step to step:
+        exactly what stats()["state_bytes"] then says. Raises OutOfMemory if it would not fit now."""
+        info = _library.ClipInfo()
+        check(library.kg_model_declare_clip(self._opened().value, height, width,
+                                            byref(_library.ClipDesc(rewind_steps=rewind)), byref(info)))
+        return int(info.state_bytes)
+
     def stream(self, *, dtype: str = "uint8", layout: str = "HWC", chunk: int = 3, fps: float | None = None,
-               device: Any = None) -> Stream:
+               device: Any = None, rewind: int = 0, shared: bool = False, background: bool = False,
+               weight: float = 1.0) -> Stream:
         """A stream for latents that are made chunk by chunk; `chunk` latent frames fit in without waiting. `fps` None:
-        the rate of the family's videos.
+        the rate of the family's videos. `rewind`: latent frames by which Stream.rewind() can go back.
+
+        Streams that are `shared` have one queue and one working memory: a further one takes its state and its frames.
+        Their steps go in the order in which they are due at `fps`; where there is too much to do, streams have parts of
+        the device by their weights, and one in the `background` an eighth of its weight, and what others leave.
 
         Frames are on the decoder's device, with device="cpu" in the host's memory.
         """
-        return Stream(self, dtype, layout, chunk, _rate(fps), self._frames_on_device(device))
+        if background and not shared:
+            raise InvalidArgument("a stream is in the background of others that it shares the decoder's queue with: "
+                                  "shared=True")
+        if not isinstance(rewind, int) or not 0 <= rewind < 1 << 32:
+            raise InvalidArgument(f"rewind is a number of latent frames, and not {rewind!r}")
+        return Stream(self, dtype, layout, chunk, _rate(fps), self._frames_on_device(device),
+                      chosen={"rewind_steps": rewind, "sharing": (2 if background else 1) if shared else 0,
+                              "weight": weight})
 
     def open(self, path: str | os.PathLike[str], *, dtype: str = "uint8", layout: str = "HWC",
              device: Any = None, timeout: float | None = None, fps: float | None = None, tensor: str | None = None,

@@ -18,6 +18,7 @@ from ._latents import Batch
 from ._library import Busy, Error, InvalidArgument, check, library
 from ._output import Reads
 from .frame import FORMATS, Frame, Handle, Slot, readers
+from .state import State
 
 if TYPE_CHECKING:
     from .decoder import Decoder
@@ -60,7 +61,7 @@ class Stream:
         self._model: Handle | None = decoder._opened()  # until close(), also if the decoder is closed before
         self._slots = max(12, decoder.frames_per_latent * (chunk + 2))
         self._fps = fps
-        self._chosen = chosen or {}  # members of kg_clip_desc for the latents of a file
+        self._chosen = chosen or {}  # further members of kg_clip_desc
         self._clip: Handle | None = None
         self._size: tuple[int, int] | None = None
         self._closed = False
@@ -76,13 +77,15 @@ class Stream:
                        Deadline(timeout))
         _streams.add(self)
 
+    def _desc(self, stop: int | None = None) -> _library.ClipDesc:
+        return _library.ClipDesc(storage=_library.DEVICE if self._on_device else _library.HOST,
+                                 format=FORMATS[self._dtype], slots=self._slots, fps=self._fps, stop=stop,
+                                 **self._chosen)
+
     def _make(self, model: Handle, create: Callable[[Any, Any, Any], int], deadline: Deadline) -> Handle:
         made = c_void_p()
         with deadline.stop() as stop:
-            desc = _library.ClipDesc(storage=_library.DEVICE if self._on_device else _library.HOST,
-                                     format=FORMATS[self._dtype], slots=self._slots, fps=self._fps, stop=stop,
-                                     **self._chosen)
-            check(create(model.value, byref(desc), byref(made)))
+            check(create(model.value, byref(self._desc(stop)), byref(made)))
         clip = Handle(library.kg_clip_destroy, made, model, self._lent)  # which it may still read
         with self._counts:  # unless another thread has made or closed the stream meanwhile
             if self._clip is None and not self._closed:
@@ -247,6 +250,71 @@ class Stream:
         with self._counts:
             self._unproven.clear()
 
+    # The state as a value. Calls of the thread that pushes; they take effect after the latents pushed so far, for whose
+    # frames there must be room.
+
+    def fork(self, *, timeout: float | None = None) -> Stream:
+        """A second stream that continues where this one is. Frames that were not taken are this one's."""
+        clip, made = self._made(), c_void_p()
+        self._use_state(lambda left: library.kg_clip_fork(clip.value, byref(self._desc()), left, byref(made)), timeout)
+        branch = Stream(self._decoder, self._dtype, self._layout, 1, self._fps, self._on_device, chosen=self._chosen)
+        branch._slots, branch._size = self._slots, self._size
+        branch._clip = Handle(library.kg_clip_destroy, made, branch._model, branch._lent)
+        branch._pushed = branch._taken = self._pushed
+        return branch
+
+    def save(self, *, timeout: float | None = None) -> State:
+        """What the stream remembers, in the host's memory."""
+        clip, made = self._made(), c_void_p()
+        self._use_state(lambda left: library.kg_clip_save(clip.value, left, byref(made)), timeout)
+        return State(Handle(library.kg_state_destroy, made))
+
+    def load(self, state: State, *, timeout: float | None = None) -> None:
+        """The next latents continue the saved stream; frames that were not taken are dropped. A state of other weights,
+        another size or precision raises InvalidArgument, and a new clip begins."""
+        if not isinstance(state, State):
+            raise InvalidArgument(f"a state is made by save() or State.read(), and is no {type(state).__name__}")
+        deadline = Deadline(timeout)
+        self.reset()
+        clip = self._for_size(state.size, deadline)
+        self._use_state(lambda left: library.kg_clip_load(clip.value, state._handle.value, left), deadline.left)
+        self._continue_at(state.frames)
+
+    def rewind(self, latent_frames: int = 1, *, timeout: float | None = None) -> None:
+        """Goes back to before the last latent frames; frames that were not taken are dropped. The stream must have been
+        made with `rewind=` of as many."""
+        clip, made = self._made(), self._decoder.frames_per_latent
+        if not isinstance(latent_frames, int) or not 0 < latent_frames < 1 << 32:
+            raise InvalidArgument(f"rewind() goes back by a number of latent frames, and not by {latent_frames!r}")
+        self._use_state(lambda left: library.kg_clip_rewind(clip.value, latent_frames, left), timeout)
+        left = (self._pushed + made - 1) // made - latent_frames
+        self._continue_at(0 if left == 0 else 1 + (left - 1) * made)
+
+    def park(self, *, timeout: float | None = None) -> None:
+        """Moves what the stream remembers from the device to the host's memory, until resume(). It takes no latents in
+        between, and forgets what rewind() could go back to."""
+        clip = self._made()
+        self._use_state(lambda left: library.kg_clip_park(clip.value, left), timeout)
+
+    def resume(self, *, timeout: float | None = None) -> None:
+        """Moves it back. Raises OutOfMemory, and may be called again."""
+        clip = self._made()
+        self._use_state(lambda left: library.kg_clip_resume(clip.value, left), timeout)
+
+    def _use_state(self, call: Callable[[int], int], timeout: float | None) -> None:
+        readers.collect()
+        deadline = Deadline(timeout)
+        while check(call(deadline.left_ns(_POLL_NS))) == _library.TIMEOUT:
+            if deadline.passed:
+                raise TimeoutError(f"the latents pushed so far were not decoded within {timeout} s")
+            if deadline.timeout is None and self._reads_alone() and self._fullness() is not None:
+                raise Busy(f"latents pushed so far wait: {self._fullness()}")
+
+    def _continue_at(self, frames: int) -> None:
+        with self._counts:
+            self._unproven.clear()
+            self._pushed = self._taken = frames
+
     def reset(self) -> None:
         """Begins a new clip: frames that were not taken are dropped."""
         self._settle()
@@ -304,7 +372,9 @@ class Stream:
                 "frames_held": info.frames_acquired, "steps": info.steps, "last_step_s": info.last_step_ns / 1e9,
                 "average_step_s": info.average_step_ns / 1e9, "state_bytes": info.state_bytes,
                 "clip_bytes": info.clip_bytes, "model_bytes": info.model_bytes,
-                "device_bytes": info.device_bytes, "device_free": info.device_free, "unmoved_s": info.unmoved_ns / 1e9}
+                "device_bytes": info.device_bytes, "device_free": info.device_free, "unmoved_s": info.unmoved_ns / 1e9,
+                "due_misses": info.due_misses, "waited_s": info.waited_ns / 1e9,
+                "longest_wait_s": info.longest_wait_ns / 1e9}
 
     @property
     def nbytes(self) -> int:

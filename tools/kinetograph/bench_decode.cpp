@@ -40,8 +40,8 @@ struct Measured {
     Samples clips;         ///< from the first step's begin to the last one's end; without the first of several rounds
     Samples steps;         ///< those that give the full number of frames, on the host's clock
     Samples device_steps;  ///< the same, from the device's stamps: first pass's begin to last one's end
-    std::vector<profile::Window> windows;  ///< of the steady steps, on the host axis
-    std::uint64_t peak_bytes = 0;  ///< while decoding: a calibration before it may have taken more
+    std::vector<profile::Window> windows;            ///< of the steady steps, on the host axis
+    std::uint64_t peak_bytes = 0;                    ///< while decoding: a calibration before it may have taken more
     std::optional<std::uint64_t> second_clip_bytes;  ///< that the device holds for another clip of the model
     std::int64_t frames_of_a_step = 0;
     bool has_steady_steps() const { return !steps.empty(); }

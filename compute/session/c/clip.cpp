@@ -80,7 +80,7 @@ class OneAtATime {
 
 }  // namespace
 
-Result<ClipOptions> ClipOptions::of(const kg_clip_desc& desc) {
+Result<ClipOptions> ClipOptions::of(const kg_clip_desc& desc, const Model& model) {
     ClipOptions options;
     KG_TRY(const Storage storage, choice(kStorages, desc.storage, "kg_storage"));
     KG_CHECK(check_format(storage, desc.format));
@@ -98,6 +98,17 @@ Result<ClipOptions> ClipOptions::of(const kg_clip_desc& desc) {
     if (desc.fps > 0.0) options.stream.fps = desc.fps;
     if (desc.tensor != nullptr) options.stream.latents.tensor = desc.tensor;
     if (desc.axes != nullptr) options.stream.latents.axes = desc.axes;
+    constexpr std::uint32_t kMostRewound = 64;
+    if (desc.rewind_steps > kMostRewound)
+        return fail(ErrorCode::InvalidArgument, "rewind_steps {}: there are up to {}", desc.rewind_steps, kMostRewound);
+    if (desc.sharing > KG_SHARING_BACKGROUND)
+        return fail(ErrorCode::InvalidArgument, "{} is no kg_sharing", desc.sharing);
+    if (desc.weight != 0.0 && !(desc.weight >= 0.001 && desc.weight <= 1000.0))
+        return fail(ErrorCode::InvalidArgument, "a weight of {}: wanted 0.001 to 1000", desc.weight);
+    if (desc.sharing != KG_SHARING_NONE) options.stream.share = model.session->share();
+    options.stream.background = desc.sharing == KG_SHARING_BACKGROUND;
+    if (desc.weight > 0.0) options.stream.weight = desc.weight;
+    options.stream.rewind_steps = desc.rewind_steps;
     if (desc.batch_item > 0) options.stream.latents.batch_item = desc.batch_item - 1;
     return options;
 }
@@ -402,6 +413,28 @@ Clip::Readers Clip::readers() {
     return readers;
 }
 
+Outcome Clip::use_state(const std::function<Result<bool>(stream::LatentQueue&)>& use) {
+    const OneAtATime entered(pushing_);
+    if (!entered) return KG_ERROR_BUSY;
+    give_back_unwanted();
+    if (!latents_)
+        return fail(ErrorCode::InvalidArgument, "the clip is a file's: its state is that of the file's place");
+    KG_TRY(const bool done, use(*latents_));
+    return done ? KG_OK : KG_TIMEOUT;
+}
+
+/// Of the kg_clip_info's members those for memory.
+static void write_bytes(kg_clip_info& info, const vae::StackMemory& memory, const ClipOptions& options,
+                        const accel::Device& device) {
+    info.state_bytes = memory.state();
+    info.clip_bytes = memory.clip();
+    if (options.pixels)
+        info.clip_bytes += options.stream.slots * stream::frame_bytes(*options.pixels, info.width, info.height);
+    info.model_bytes = memory.parameters;
+    info.device_bytes = device.bytes_allocated();
+    info.device_free = device.bytes_free();
+}
+
 kg_clip_info Clip::info() const {
     const stream::SourceFacts& facts = stream_->facts();
     const stream::SourceStats stats = stream_->stats();
@@ -421,14 +454,11 @@ kg_clip_info Clip::info() const {
     info.steps = stats.times.steps;
     info.last_step_ns = stats.times.last_step.count();
     info.average_step_ns = stats.times.average_step.count();
-    info.state_bytes = facts.memory.histories;
-    info.clip_bytes = facts.memory.clip();
-    if (options_.pixels)
-        info.clip_bytes += facts.slots * stream::frame_bytes(*options_.pixels, info.width, info.height);
-    info.model_bytes = facts.memory.parameters;
-    info.device_bytes = model_->session->device().bytes_allocated();
-    info.device_free = model_->session->device().bytes_free();
+    write_bytes(info, facts.memory, options_, model_->session->device());
     info.unmoved_ns = stream_->health().unmoved.count();
+    info.due_misses = stats.queue.misses;
+    info.waited_ns = stats.queue.waited.count();
+    info.longest_wait_ns = stats.queue.longest.count();
     return info;
 }
 
@@ -444,7 +474,7 @@ template <class What>
 Outcome create(const Made<kg_model>& model, const What& what, const kg_clip_desc* desc, kg_clip** clip) {
     KG_CHECK(check_given(clip, "clip"));
     KG_TRY(const auto known, read(desc, "kg_clip_desc"));
-    KG_TRY(const ClipOptions options, ClipOptions::of(known));
+    KG_TRY(const ClipOptions options, ClipOptions::of(known, *model.shared));
     KG_TRY(auto made, model.shared->session->decode(what, options.stream));
     stream::PushedSource pushed;
     if constexpr (std::is_same_v<What, vae::LatentSize>)
@@ -453,6 +483,36 @@ Outcome create(const Made<kg_model>& model, const What& what, const kg_clip_desc
         pushed.frames = std::move(made);
     *clip = hand_out<kg_clip>({model.root, std::make_shared<Clip>(model.shared, options, std::move(pushed))});
     return KG_OK;
+}
+
+Outcome declare(const Model& model, vae::LatentSize size, const kg_clip_desc* desc, kg_clip_info* info) {
+    KG_TRY(const auto known, read(desc, "kg_clip_desc"));
+    KG_TRY(const ClipOptions options, ClipOptions::of(known, model));
+    KG_TRY(const auto memory, model.session->declared_memory(size, options.stream));
+    const vae::StepFrames frames = model.frames_of(size);
+    kg_clip_info declared{};
+    declared.width = static_cast<std::uint32_t>(frames.width);
+    declared.height = static_cast<std::uint32_t>(frames.height);
+    declared.slots = options.stream.slots;
+    declared.frames_of_a_step = static_cast<std::uint32_t>(frames.most);
+    write_bytes(declared, memory, options, model.session->device());
+    KG_CHECK(write(info, declared, "kg_clip_info"));
+    return KG_OK;
+}
+
+Outcome fork_clip(const Made<kg_clip>& made, const kg_clip_desc* desc, Nanoseconds timeout, kg_clip** fork) {
+    KG_CHECK(check_given(fork, "fork"));
+    KG_TRY(const auto known, read(desc, "kg_clip_desc"));
+    const std::shared_ptr<const Model>& model = made.clip->shared_model();
+    KG_TRY(const ClipOptions options, ClipOptions::of(known, *model));
+    std::optional<stream::PushedSource> branch;
+    KG_TRY(const kg_status status, made.clip->use_state([&](stream::LatentQueue& latents) -> Result<bool> {
+        KG_TRY(branch, model->session->fork(latents, made.clip->latent_size(), options.stream, timeout));
+        return branch.has_value();
+    }));
+    if (status == KG_OK)
+        *fork = hand_out<kg_clip>({made.root, std::make_shared<Clip>(model, options, std::move(*branch))});
+    return status;
 }
 
 kg_result report_busy() { return report(KG_ERROR_BUSY, "another thread pushes latents to this clip"); }
@@ -561,3 +621,97 @@ kg_result kg_clip_describe(kg_clip* clip, kg_clip_info* info) {
         return KG_OK;
     });
 }
+
+namespace {
+
+/// What the calls on a clip's state share.
+template <class Use>
+kg_result use_state(const char* call, kg_clip* clip, const Use& use) {
+    const kg_result result = with(call, clip, [&](const auto& made) { return made.clip->use_state(use); });
+    return result == KG_ERROR_BUSY ? report_busy() : result;
+}
+
+}  // namespace
+
+kg_result kg_model_declare_clip(kg_model* model, uint32_t latent_height, uint32_t latent_width,
+                                const kg_clip_desc* desc, kg_clip_info* info) {
+    return with("kg_model_declare_clip", model, [&](const auto& made) {
+        return declare(*made.shared, {latent_height, latent_width}, desc, info);
+    });
+}
+
+kg_result kg_clip_fork(kg_clip* clip, const kg_clip_desc* desc, uint64_t timeout_ns, kg_clip** fork) {
+    const kg_result result = with_loops(
+        "kg_clip_fork", clip, [&](const auto& made) { return fork_clip(made, desc, nanoseconds(timeout_ns), fork); });
+    return result == KG_ERROR_BUSY ? report_busy() : result;
+}
+
+kg_result kg_clip_save(kg_clip* clip, uint64_t timeout_ns, kg_state** state) {
+    const kg_result result = with("kg_clip_save", clip, [&](const auto& made) -> Outcome {
+        KG_CHECK(check_given(state, "state"));
+        std::optional<vae::ClipState> saved;
+        KG_TRY(const kg_status status, made.clip->use_state([&](stream::LatentQueue& latents) -> Result<bool> {
+            KG_TRY(saved, latents.save(nanoseconds(timeout_ns)));
+            return saved.has_value();
+        }));
+        if (status == KG_OK) *state = hand_out<kg_state>({made.root, std::move(*saved)});
+        return status;
+    });
+    return result == KG_ERROR_BUSY ? report_busy() : result;
+}
+
+kg_result kg_clip_load(kg_clip* clip, kg_state* state, uint64_t timeout_ns) {
+    return use_state("kg_clip_load", clip, [&](stream::LatentQueue& latents) -> Result<bool> {
+        KG_TRY_IN("kg_clip_load", const auto given, find(state));
+        return latents.load(given->state, nanoseconds(timeout_ns));
+    });
+}
+
+kg_result kg_clip_rewind(kg_clip* clip, uint32_t steps, uint64_t timeout_ns) {
+    return use_state("kg_clip_rewind", clip,
+                     [&](stream::LatentQueue& latents) { return latents.rewind(steps, nanoseconds(timeout_ns)); });
+}
+
+kg_result kg_clip_park(kg_clip* clip, uint64_t timeout_ns) {
+    return use_state("kg_clip_park", clip,
+                     [&](stream::LatentQueue& latents) { return latents.park(nanoseconds(timeout_ns)); });
+}
+
+kg_result kg_clip_resume(kg_clip* clip, uint64_t timeout_ns) {
+    return use_state("kg_clip_resume", clip,
+                     [&](stream::LatentQueue& latents) { return latents.resume(nanoseconds(timeout_ns)); });
+}
+
+kg_result kg_state_describe(kg_state* state, kg_state_info* info) {
+    return with("kg_state_describe", state, [&](const auto& made) -> Outcome {
+        kg_state_info known{};
+        known.latent_height = static_cast<std::uint32_t>(made.state.owner.size.height);
+        known.latent_width = static_cast<std::uint32_t>(made.state.owner.size.width);
+        known.latent_frames = made.state.latent_frames;
+        known.frames = made.state.frames;
+        known.bytes = made.state.bytes();
+        known.content_hash = made.state.owner.weights;
+        KG_CHECK(write(info, known, "kg_state_info"));
+        return KG_OK;
+    });
+}
+
+kg_result kg_state_write(kg_state* state, const char* path) {
+    return with("kg_state_write", state, [&](const auto& made) -> Outcome {
+        KG_CHECK(check_given(path, "path"));
+        KG_CHECK(made.state.write(path));
+        return KG_OK;
+    });
+}
+
+kg_result kg_state_read(kg_instance* instance, const char* path, kg_state** state) {
+    return with("kg_state_read", instance, [&](const auto& made) -> Outcome {
+        KG_CHECK(check_given(path, "path"));
+        KG_CHECK(check_given(state, "state"));
+        KG_TRY(auto read, vae::ClipState::read(path, {made.root->host, {}}));
+        *state = hand_out<kg_state>({made.root, std::move(read)});
+        return KG_OK;
+    });
+}
+
+kg_result kg_state_destroy(kg_state* state) { return destroy("kg_state_destroy", state); }

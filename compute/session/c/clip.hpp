@@ -8,6 +8,7 @@
 #include <kinetograph/engine/base/thread_safety.hpp>
 
 #include <atomic>
+#include <functional>
 
 namespace kinetograph::c {
 
@@ -17,8 +18,9 @@ struct ClipOptions {
     std::uint32_t format = KG_FORMAT_RGBA8;      ///< a kg_format
     std::optional<stream::HostPixels> pixels{};  ///< what float frames are converted to on the host
 
-    /// Errors: InvalidArgument (no such storage or format, a format that the storage does not support).
-    static Result<ClipOptions> of(const kg_clip_desc& desc);
+    /// Of a clip of `model`. Errors: InvalidArgument (no such storage or format, a format that the storage does not
+    /// support).
+    static Result<ClipOptions> of(const kg_clip_desc& desc, const Model& model);
 };
 
 /// Thread-safe, but latents are pushed by one thread.
@@ -48,12 +50,17 @@ class Clip {
     /// Ends the decoding, even if tensors of frames keep the clip.
     void stop();
     kg_clip_info info() const;
+    /// Runs `use`, a call of LatentQueue about the clip's state that says whether it was done in time. KG_TIMEOUT and
+    /// KG_ERROR_BUSY are statuses.
+    Outcome use_state(const std::function<Result<bool>(stream::LatentQueue&)>& use);
+    vae::LatentSize latent_size() const { return size_; }
     struct Readers {
         std::size_t acquired = 0;   ///< frames that are acquired and not released
         std::size_t returning = 0;  ///< frames that were released on a stream that is being captured
     };
     Readers readers();
     const Model& model() const { return *model_; }
+    const std::shared_ptr<const Model>& shared_model() const { return model_; }
     std::uint32_t format() const { return options_.format; }
 
   private:

@@ -5,6 +5,7 @@
 
 #include <kinetograph/compute/session/session.hpp>
 #include <kinetograph/compute/vae/checkpoint.hpp>
+#include <kinetograph/compute/vae/clip_state.hpp>
 #include <kinetograph/compute/vae/model.hpp>
 #include <kinetograph/engine/vulkan/display.hpp>
 
@@ -85,6 +86,13 @@ struct Made<kg_clip> {
     static constexpr std::string_view kName = "kg_clip";
     std::shared_ptr<const Root> root;
     std::shared_ptr<Clip> clip;  ///< tensors of its frames share it
+};
+
+template <>
+struct Made<kg_state> {
+    static constexpr std::string_view kName = "kg_state";
+    std::shared_ptr<const Root> root;
+    vae::ClipState state;
 };
 
 }  // namespace kinetograph::c

@@ -75,6 +75,7 @@ typedef struct kg_weights kg_weights; /* a checkpoint */
 typedef struct kg_model kg_model;     /* weights on a device */
 typedef struct kg_memory kg_memory;   /* memory of another API that a model's device can address */
 typedef struct kg_clip kg_clip;       /* latents go in, frames come out */
+typedef struct kg_state kg_state;     /* what a clip remembers between two latent frames */
 typedef struct kg_stop kg_stop;       /* ends long calls */
 
 #define KG_FOREVER UINT64_MAX
@@ -119,8 +120,8 @@ KG_API kg_result kg_stop_destroy(kg_stop* stop);
 
 typedef struct kg_device_info {
     uint32_t size;
-    uint32_t ordinal;      /* among the devices of its kind */
-    uint32_t available;    /* 0: there is none of this kind, `situation` says why */
+    uint32_t ordinal;   /* among the devices of its kind */
+    uint32_t available; /* 0: there is none of this kind, `situation` says why */
     uint32_t unused;
     const char* kind;      /* the API that serves it: "cpu", "cuda", "hip"; libraries may have more */
     const char* name;      /* what kg_model_desc.device takes: "cuda:1" */
@@ -273,9 +274,9 @@ typedef struct kg_model_desc {
 typedef struct kg_model_info {
     uint32_t size;
     uint32_t device_ordinal;
-    uint32_t channels;          /* of latents */
-    uint32_t spatial_scale;     /* pixels of a frame for one pixel of a latent, in each direction */
-    uint32_t frames_of_a_step;  /* the most frames that one latent frame becomes; a clip's first becomes one frame */
+    uint32_t channels;         /* of latents */
+    uint32_t spatial_scale;    /* pixels of a frame for one pixel of a latent, in each direction */
+    uint32_t frames_of_a_step; /* the most frames that one latent frame becomes; a clip's first becomes one frame */
     uint32_t unused;
     const char* device_kind;    /* kg_device_info.kind */
     const char* description;    /* "vae.safetensors · bf16 · NVIDIA H200" */
@@ -335,6 +336,14 @@ typedef enum kg_format {
     KG_FORMAT_RGB16F = 5   /* [height, width, 3] half in [-1, 1]: RGB32F rounded once */
 } kg_format;
 
+/* Clips of one model that share have one queue and one working memory: a further clip takes its state and its frames.
+ * Their steps go in the order in which they are due, at each clip's fps. Not for frames that Vulkan sees. */
+typedef enum kg_sharing {
+    KG_SHARING_NONE = 0,
+    KG_SHARING_VISIBLE = 1,
+    KG_SHARING_BACKGROUND = 2 /* with an eighth of its weight, and what others leave */
+} kg_sharing;
+
 typedef struct kg_clip_desc {
     uint32_t size;
     uint32_t storage;
@@ -346,6 +355,10 @@ typedef struct kg_clip_desc {
     kg_stop* stop;       /* of kg_clip_create and kg_clip_open; NULL: none */
     const char* tensor;  /* of a file, the one with the latents; NULL: by the usual names, or the only one that fits */
     const char* axes;    /* their order in it, "BTChw"; NULL: that which has the checkpoint's channels */
+    uint32_t
+        rewind_steps; /* latent frames by which kg_clip_rewind can go back, up to 64: each takes the state's bytes */
+    uint32_t sharing; /* a kg_sharing */
+    double weight;    /* above 0, the clip's part of the device among those that share; 0: 1 */
 } kg_clip_desc;
 
 /* A clip whose latents the application pushes: frames of latent_height x latent_width latent pixels. Errors:
@@ -484,7 +497,7 @@ typedef struct kg_clip_info {
     uint64_t steps;
     int64_t last_step_ns, average_step_ns; /* on the device; 0 while none is known */
     /* Memory in bytes. The clip's does not grow with the number of steps; it includes all latents of a file's clip. */
-    uint64_t state_bytes;  /* what the decoder remembers from step to step */
+    uint64_t state_bytes;  /* what the decoder remembers from step to step, with the copies of rewind_steps */
     uint64_t clip_bytes;   /* state_bytes, working memory, latents and frames; in host memory: staging and frames */
     uint64_t model_bytes;  /* weights, shared by all clips of the model */
     uint64_t device_bytes; /* allocated on the device by everything made with the model */
@@ -492,10 +505,59 @@ typedef struct kg_clip_info {
     /* For a watchdog: for how long, as seen by the calls of kg_clip_describe, work has made no progress; 0 while it
      * makes progress or there is none. */
     int64_t unmoved_ns;
+    /* Of a clip that shares: steps that were done after they were due; waits of its steps for their turn, in sum and at
+     * most. */
+    uint64_t due_misses;
+    int64_t waited_ns, longest_wait_ns;
 } kg_clip_info;
 
 /* Facts and statistics, at any time. */
 KG_API kg_result kg_clip_describe(kg_clip* clip, kg_clip_info* info);
+
+/* ---- The state of a clip ----------------------------------------------------------------------------------------- */
+
+/* Calls on a clip of kg_clip_create, made by the thread that pushes its latents. They take effect after the latents
+ * that were pushed so far, and wait up to `timeout_ns` for these to be decoded, for which readers must leave room:
+ * KG_TIMEOUT, and nothing is done. Errors of all: those of kg_clip_push. */
+
+/* What a clip with these latents would take if it were made now, in the members for bytes of `info`; allocates nothing.
+ * state_bytes is what the clip's state then takes of the device, exactly. Errors: those of kg_clip_create. */
+KG_API kg_result kg_model_declare_clip(kg_model* model, uint32_t latent_height, uint32_t latent_width,
+                                       const kg_clip_desc* desc, kg_clip_info* info);
+/* Makes a clip that continues where `clip` is; each goes on with latents of its own. Errors: also those of
+ * kg_clip_create. */
+KG_API kg_result kg_clip_fork(kg_clip* clip, const kg_clip_desc* desc, uint64_t timeout_ns, kg_clip** fork);
+/* Copies the state to the host's memory. */
+KG_API kg_result kg_clip_save(kg_clip* clip, uint64_t timeout_ns, kg_state** state);
+/* The next latents continue the clip that the state was saved from; frames that were not acquired are dropped, as by
+ * kg_clip_reset. The state stays the caller's. Errors: INVALID_ARGUMENT (it is of other weights, another size or
+ * precision, or of a device that keeps other frames); a new clip has then begun. */
+KG_API kg_result kg_clip_load(kg_clip* clip, kg_state* state, uint64_t timeout_ns);
+/* Goes back to before the last `steps` latent frames; frames that were not acquired are dropped. Errors:
+ * INVALID_ARGUMENT (fewer are kept: kg_clip_desc.rewind_steps). */
+KG_API kg_result kg_clip_rewind(kg_clip* clip, uint32_t steps, uint64_t timeout_ns);
+/* Moves the state from the device to pinned memory of the host, and back. In between the clip takes no latents
+ * (INVALID_ARGUMENT). What kg_clip_rewind could go back to is forgotten. Errors: OUT_OF_MEMORY, which leaves the clip
+ * as it is. */
+KG_API kg_result kg_clip_park(kg_clip* clip, uint64_t timeout_ns);
+KG_API kg_result kg_clip_resume(kg_clip* clip, uint64_t timeout_ns);
+
+typedef struct kg_state_info {
+    uint32_t size;
+    uint32_t latent_height, latent_width;
+    uint32_t unused;
+    int64_t latent_frames, frames; /* taken and made before it was saved */
+    uint64_t bytes;
+    uint64_t content_hash; /* kg_weights_info.content_hash of the clip's weights */
+} kg_state_info;
+
+KG_API kg_result kg_state_describe(kg_state* state, kg_state_info* info);
+/* Writes a file, which appears complete or not at all. Errors: IO. */
+KG_API kg_result kg_state_write(kg_state* state, const char* path);
+/* Errors: NOT_FOUND, IO; CORRUPT (a file that is truncated or was altered), INVALID_ARGUMENT (another file),
+ * UNSUPPORTED (a later version of the format): the sentence names the file. */
+KG_API kg_result kg_state_read(kg_instance* instance, const char* path, kg_state** state);
+KG_API kg_result kg_state_destroy(kg_state* state);
 
 #ifdef __cplusplus
 }

@@ -159,8 +159,11 @@ ConvPlan plan_of(const ConvProblem& problem, const conv::Chip& chip, const Cours
             scales.assign(static_cast<size_t>(problem.filter.k), problem.product_scale());
             for (size_t k = 0; k < parameters.scales.size(); ++k) scales[k] *= parameters.scales[k];
         }
-        return conv::PackedParameters{pack_filter(problem, *kernel, parameters.filter), padded(parameters.bias),
-                                      padded(parameters.gamma), padded(scales), {}};
+        return conv::PackedParameters{pack_filter(problem, *kernel, parameters.filter),
+                                      padded(parameters.bias),
+                                      padded(parameters.gamma),
+                                      padded(scales),
+                                      {}};
     };
     plan.steps = [=](const ConvTensors& tensors, const conv::ParameterAddresses& parameters, const conv::EncodeMap&) {
         std::vector<std::byte*> output(tensors.output.begin(), tensors.output.end()), sums;

@@ -16,7 +16,7 @@ namespace kinetograph::test {
 
 /// Skips without fat binaries in the build, and without both a driver and a stand-in. At the end no object of the
 /// device may be alive, and a stand-in must have no complaints.
-class CudaLane : public testing::Test {
+class CudaLane : public ::testing::Test {
   protected:
     void SetUp() override {
         if (cuda::fat_binaries().empty()) GTEST_SKIP() << cuda::fat_binary_compiler();
