@@ -16,6 +16,7 @@ namespace kinetograph::cli {
 
 /// Each adds its subcommand to `bench`. `command_line` is the program's, for the report.
 void add_bench_decode(CLI::App& bench, Action& action, const std::string& command_line);
+void add_bench_clips(CLI::App& bench, Action& action, const std::string& command_line);
 void add_bench_conv(CLI::App& bench, Action& action, const std::string& command_line);
 void add_bench_interop(CLI::App& bench, Action& action, const std::string& command_line);
 void add_bench_profiler(CLI::App& bench, Action& action, const std::string& command_line);

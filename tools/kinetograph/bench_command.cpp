@@ -44,6 +44,7 @@ void add_bench(CLI::App& app, Action& action, const std::string& command_line) {
     add_bench_decode(*bench, action, command_line);
     add_bench_conv(*bench, action, command_line);
     add_bench_interop(*bench, action, command_line);
+    add_bench_clips(*bench, action, command_line);
     add_bench_profiler(*bench, action, command_line);
 }
 
