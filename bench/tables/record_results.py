@@ -76,6 +76,8 @@ WRITERS = {
     "declared_h200_1280x704.json": CONV,
     "declared_h200_832x480.json": CONV,
     "declared_wan22_h200.json": CONV,
+    **{f"clips_{of}_h200.json": ["tools/kinetograph/bench_clips.cpp", BENCH]
+       for of in ("taew21_512x320", "taew21_832x480", "wan21_1280x704", "wan21_832x480", "wan21_832x480_24fps")},
     "decode_1920x1088_h200.json": ["tools/kinetograph/bench_decode.cpp", BENCH],
     "decode_alone_h200.json": [SELF, "tools/kinetograph/bench_decode.cpp", BENCH],
     "decode_cpu.json": ["bench/peers/compare_pytorch.py"],

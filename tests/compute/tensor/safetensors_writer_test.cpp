@@ -93,7 +93,7 @@ TEST(SafetensorsWriter, NamesPathAndReasonWhenTheFolderIsAbsentOrNoFolder) {
 
     const auto below_file = folder.write("plain", "x") / "out.safetensors";
     EXPECT_EQ(write_safetensors(below_file, {}).error().message,
-              below_file.string() + ": cannot create: Not a directory");
+              below_file.string() + ": cannot write: Not a directory");
 }
 
 TEST(SafetensorsWriter, WillNotReplaceAFolderOrDevice) {

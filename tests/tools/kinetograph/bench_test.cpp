@@ -42,6 +42,25 @@ TEST(BenchDecode, ReportsTheSteadyRateAndACostForEveryPassWhoseSharesAddUpToOne)
     EXPECT_GT(medians, 0);
 }
 
+TEST(BenchClips, ReportsStreamsThatShareAndWhatAFurtherOneTakes) {
+    const auto json = run_json({"bench", "clips", "--lane", "cpu", "--weights", "synthetic:taew2.1,dim=4", "--size",
+                                "64x64", "--steps", "3", "--clips", "1", "3", "--rate", "40"});
+    expect_head(json, "clips");
+    EXPECT_TRUE(json.at("shared").get<bool>());
+    ASSERT_EQ(json.at("clips").size(), 2U);
+    const auto& three = json.at("clips").at(1);
+    EXPECT_EQ(three.at("clips"), 3);
+    EXPECT_EQ(three.at("fps_of_each").at("count"), 3);
+    EXPECT_EQ(three.at("seconds_wait").at("count"), 3 * 3);
+    EXPECT_GE(three.at("seconds_wait_p99").get<double>(), three.at("seconds_wait").at("median").get<double>());
+    EXPECT_EQ(three.at("queued_steps"), 3 * (1 + 3));
+    EXPECT_EQ(three.at("further_clip_bytes"), three.at("declared_bytes"));
+    EXPECT_LT(three.at("further_clip_bytes"), json.at("clips").at(0).at("further_clip_bytes"));
+    EXPECT_LT(three.at("fps").get<double>(), 3 * 40 * 3.0 / 2);  // the last of three steps is pushed two periods late
+    EXPECT_GT(json.at("state").at("bytes").get<int>(), 0);
+    EXPECT_EQ(json.at("state").at("seconds_fork").at("count"), 5);
+}
+
 TEST(BenchDecode, CountsAllFramesOfTheClipAndLeavesTheFirstOfSeveralRoundsOut) {
     const auto json = run_json(bench_decode("3", "3"));
     EXPECT_EQ(json.at("frames"), 9);

@@ -46,7 +46,7 @@ TEST_F(ConvProgramOnCuda, SaysWhyQSliceDeclines) {
     const auto result = run_program(arguments, options_);
     EXPECT_EQ(result.exit_code, 1);
     EXPECT_TRUE(result.messages.ends_with(
-        "no back end is open:\n  q-slice-sm80  closed: wants no temporal padding, met 2 before and 0 after\n"))
+        "no back end is open:\n      q-slice-sm80  closed: wants no temporal padding, met 2 before and 0 after\n"))
         << result.messages;
 }
 
