@@ -113,6 +113,54 @@ nn::Network decoder(const Widths& widths) {
     return network;
 }
 
+nn::Network encoder(const Widths& widths) {
+    using nn::End;
+    const std::int64_t dim = widths.dim, widest = 4 * dim, moments = 2 * widths.z_dim;
+    const Time time = time_of(widths);
+    nn::Network network(3, {End::Pictures, End::Latents});
+    nn::Value x = network.append(nn::Network::input(), causal("encoder.conv1", 3, dim, time));
+    network.module("encoder.conv1", x);
+
+    struct Stage {
+        std::int64_t c_in, c_out;
+        bool fewer_pixels, fewer_frames;
+    };
+    const std::array<Stage, 4> stages{{{dim, dim, true, false},
+                                       {dim, 2 * dim, true, true},
+                                       {2 * dim, widest, true, true},
+                                       {widest, widest, false, false}}};
+    int index = 0;
+    const auto next_key = [&index] { return "encoder.downsamples." + std::to_string(index++); };
+    for (const Stage& stage : stages) {
+        x = residual_block(network, x, next_key(), stage.c_in, stage.c_out, time);
+        x = residual_block(network, x, next_key(), stage.c_out, stage.c_out, time);
+        if (!stage.fewer_pixels) continue;
+        const std::string key = next_key();
+        Conv half = within_frame(key + ".resample.1", stage.c_out, stage.c_out, 3);
+        half.stride = {1, 2, 2};
+        half.edges = Conv::Edges::After;
+        x = network.append(x, half);
+        if (stage.fewer_frames && time == Time::Causal)
+            x = network.append(x,
+                               Conv{.key = key + ".time_conv",
+                                    .c_in = stage.c_out,
+                                    .filter = {stage.c_out, 3, 1, 1},
+                                    .stride = {2, 1, 1},
+                                    .keeps_skipped = true},
+                               nn::Steps::AfterFirst);
+        network.module(key, x);
+    }
+    x = residual_block(network, x, "encoder.middle.0", widest, widest, time);
+    x = attention_block(network, x, "encoder.middle.1", widest);
+    x = residual_block(network, x, "encoder.middle.2", widest, widest, time);
+    x = norm_silu(network, x, "encoder.head.0", widest, time);
+    x = network.module("encoder.head.2", network.append(x, causal("encoder.head.2", widest, moments, time)));
+    Conv quantise = pointwise("conv1", moments, moments, time);
+    quantise.stored = Conv::Stored::Float32;
+    network.module(quantise.key, network.append(x, quantise));
+    return network;
+}
+
 std::vector<nn::ByteRecipe> byte_recipes() {
     using Folding = nn::ByteRecipe::Folding;
     const auto blocks = [](int first) {
@@ -210,6 +258,7 @@ Family wan21() {
             .statistics = wan::statistics(),
             .config = wan::config,
             .decoder = wan::decoder,
+            .encoder = wan::encoder,
             .bytes = wan::byte_recipes(),
             .diffusers_name = wan::diffusers_name};
 }

@@ -37,6 +37,12 @@ nn::Value upsample_time(nn::Network& network, nn::Value x, const std::string& ke
 /// Source: wan/modules/vae.py, Wan-Video/Wan2.1.
 nn::Network decoder(const Widths& widths);
 
+/// The whole encoder: pictures to mean and logarithm of the variance, `z_dim` channels each, as float32. Two residual
+/// blocks and a 3x3 of stride 2 a stage, 1, 2, 4 and 4 times `dim` wide; the second and third stage also halve the
+/// frames of the steps after a clip's first, of which the last frame before them is seen. Latents are not normalised.
+/// Source: wan/modules/vae.py, Wan-Video/Wan2.1.
+nn::Network encoder(const Widths& widths);
+
 /// Family::bytes of that decoder: the 18 layers of its residual blocks after the first doubling, of the last two stages
 /// 12, of the last one 6. Quality: docs/eight-bits.md.
 std::vector<nn::ByteRecipe> byte_recipes();

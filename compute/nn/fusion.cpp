@@ -21,6 +21,10 @@ class Fusion {
             const Node& node = nodes_[i];
             taken_[i] = !runs(node.steps, options.first_step);
             made_[i + 1] = taken_[i] ? made_[node.input] : i + 1;
+            if (const auto* conv = at<primitive::Conv>(i); taken_[i] && conv != nullptr && conv->keeps_skipped) {
+                users_[made_[node.input]].push_back(i);
+                placed_.push_back({i, KeepPass{conv, input_of(i)}});
+            }
             if (taken_[i]) continue;
             users_[made_[node.input]].push_back(i);
             if (at<primitive::Add>(i) != nullptr) users_[made_[node.other]].push_back(i);

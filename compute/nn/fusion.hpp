@@ -61,7 +61,13 @@ struct DropPass {
     Value input = 0, output = 0;
 };
 
-using Pass = std::variant<ConvPass, NormPass, AttentionPass, OperatorPass, DropPass>;
+/// A convolution that the step skips keeps the last frames of its input for the step after.
+struct KeepPass {
+    const primitive::Conv* conv = nullptr;
+    Value input = 0;
+};
+
+using Pass = std::variant<ConvPass, NormPass, AttentionPass, OperatorPass, DropPass, KeepPass>;
 
 /// The input of a pass. A convolution or an attention with a residual has a second one.
 inline Value input_of(const Pass& pass) {
@@ -80,6 +86,7 @@ struct FusionOptions {
 /// attention's pass includes the sum whose first operand it makes, if a norm reads that, and the norm.
 ///
 /// Values in passes are values that the step makes: a skipped primitive makes nothing, and its readers read its input.
+/// A skipped convolution has a pass only if it keeps what it has skipped.
 /// Errors: Unsupported, naming the primitive: an activation, sum or shuffle that follows no convolution (an activation:
 /// nor a norm; a sum: nor an attention whose sum a norm reads), a sum after a ReLU, a soft limit that is not the
 /// network's first primitive, and repeated frames that something reads which is no pass of its own.

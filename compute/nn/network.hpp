@@ -32,7 +32,7 @@ namespace primitive {
 
 /// Zeros surround each frame, so that a stride of 1 makes frames of the input's size and one of 2 halves them. Causal
 /// in time: the input is preceded by the last q - stride.d input frames of the step before, or by zeros in the first
-/// step in which it runs. Parameters `key`.weight, `key`.bias.
+/// step in which it runs, unless it `keeps_skipped`. Parameters `key`.weight, `key`.bias.
 struct Conv {
     std::string key;
     std::int64_t c_in = 0;
@@ -54,6 +54,8 @@ struct Conv {
     float scale = 1, shift = 0;  ///< of the output, folded into the parameters
     /// Divides the frames of every step in which it runs, and their rows and columns.
     conv::Dhw stride{};
+    /// A step that skips it keeps its last frames for the step after, as if it had run.
+    bool keeps_skipped = false;
     /// Where the zeros are: r / 2 rows above and below and s / 2 columns on either side, or r - stride.h rows below and
     /// s - stride.w columns to the right.
     enum class Edges : std::uint8_t { Around, After } edges = Edges::Around;

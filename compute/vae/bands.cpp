@@ -22,6 +22,7 @@ std::vector<nn::Value> outputs_of(const nn::Pass& pass) {
     if (const auto* norm = std::get_if<nn::NormPass>(&pass)) return {norm->norm.output};
     if (const auto* own = std::get_if<nn::OperatorPass>(&pass)) return {own->output};
     if (const auto* drop = std::get_if<nn::DropPass>(&pass)) return {drop->output};
+    if (std::holds_alternative<nn::KeepPass>(pass)) return {};
     return with_norm(std::get<nn::AttentionPass>(pass));
 }
 

@@ -338,6 +338,14 @@ class StepDeclaration {
         made(drop.output, rest);
     }
 
+    void declare(const nn::KeepPass& skipped, const StepItem&) {
+        if (network_.one_step) return;
+        const std::string key = named(skipped.conv->key);
+        const Tensor& x = tensors_[skipped.input];
+        const std::int64_t history = skipped.conv->history();
+        keep(key, history, x, import_kept(key, history, x));
+    }
+
     // ---- the end of a network, part by part ------------------------------------------------------------------------
 
     /// The frames of a value that belong to `part`; if the value was made whole, a view of it.
@@ -435,7 +443,8 @@ class StepDeclaration {
                                     find_kept_(network_.one_step && x.stored.zero == 0 ? "" : key, bytes));
     }
 
-    /// Runs after the convolution: the newest frames of `x` replace the kept frames, which it has read.
+    /// Runs after the convolution, or where a step skips it: the newest frames of `x` replace the kept ones, which it
+    /// has read.
     void keep(const std::string& key, std::int64_t history, const Tensor& x, graph::Buffer kept) {
         const Operator op =
             bind(conv::KeepFramesProblem{x.height * x.width * x.channels, x.stored, x.stored}, key + ".keep");

@@ -41,6 +41,7 @@ class ListedPasses {
         move("moved pixels", pass.key(), 1, bytes_of(pass.input) + bytes_of(pass.output));
     }
     void add(const nn::DropPass&, const StepItem&) {}
+    void add(const nn::KeepPass&, const StepItem&) {}
 
     void add(const nn::AttentionPass& pass, const StepItem&) {
         const nn::Extent qkv = extents_[pass.input], out = extents_[pass.output];

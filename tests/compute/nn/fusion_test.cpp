@@ -24,6 +24,7 @@ std::string in_words(const Pass& pass) {
         return (std::holds_alternative<UpsampleSpace>(*own->primitive) ? "upsample " : "") + own->key() +
                (own->repeat > 1 ? fmt::format(" *{}", own->repeat) : "");
     if (const auto* drop = std::get_if<DropPass>(&pass)) return fmt::format("drop {}", drop->frames);
+    if (const auto* kept = std::get_if<KeepPass>(&pass)) return "keep " + kept->conv->key;
     const auto& conv = std::get<ConvPass>(pass);
     std::string text = conv.conv->key;
     if (conv.upsample) text = "2x " + text;
