@@ -100,6 +100,19 @@ TEST(Fusion, LeavesOutWhatTheFirstStepSkips) {
     EXPECT_EQ(std::get<ConvPass>(fuse(network, {.first_step = true})->front()).input, Network::input());
 }
 
+TEST(Fusion, KeepsWhatASkippedConvolutionThatKeepsWouldHaveRead) {
+    Network network(8);
+    const Conv half{.key = "time", .c_in = 8, .filter = {8, 3, 1, 1}, .stride = {2, 1, 1}, .keeps_skipped = true};
+    Value x = network.append(Network::input(), Conv{.key = "a", .c_in = 8, .filter = {8, 1, 3, 3}});
+    x = network.append(x, half, Steps::AfterFirst);
+    x = network.append(network.append(x, Norm{"n", 8}), Activate{});
+    network.append(x, pointwise("b"));
+    EXPECT_EQ(passes_of(network), "a | time > n+silu | b");
+    EXPECT_EQ(passes_of(network, {.first_step = true}), "a & n+silu | keep time | b");
+    const auto first = fuse(network, {.first_step = true}).value();
+    EXPECT_EQ(input_of(first[1]), std::get<ConvPass>(first[0]).output);
+}
+
 TEST(Fusion, BeginsWithANormThatFollowsNoConvolution) {
     Network network(8);
     const Value x = network.append(network.append(Network::input(), Norm{"n", 8}), Activate{});
