@@ -6,7 +6,7 @@
 #include <kinetograph/compute/stream/step_loop.hpp>
 #include <kinetograph/tests/compute/tensor/temporary_folder.hpp>
 
-#include <cstring>
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -35,7 +35,7 @@ class PushedClip {
     void push(std::int64_t t, Nanoseconds due) {
         pinned_ =
             model_->device().allocate_pinned("latents of the test", clip_.frame(t).size() * sizeof(float)).value();
-        std::memcpy(pinned_->host_data(), clip_.frame(t).data(), pinned_->bytes());
+        std::ranges::copy(clip_.frame(t), reinterpret_cast<float*>(pinned_->host_data()));
         const auto pushed =
             source_.latents->push({.address = pinned_->data(), .bytes = pinned_->bytes(), .due = due}, kLong);
         EXPECT_TRUE(pushed) << pushed.error().message;
