@@ -42,13 +42,18 @@ def plant(fault, found):
         del found[first]
 
 
+def plan_of(planned):
+    """A number of registers, or an object that plans local memory too."""
+    return planned if isinstance(planned, dict) else {"registers": planned, "local": 0}
+
+
 def complaints(planned, chips, found, advice):
     yield from advice
     for (kernel, chip), used in sorted(found.items()):
         if kernel not in planned:
             yield f"{kernel} for sm_{chip}: not in resources.json"
             continue
-        plan = planned[kernel] if isinstance(planned[kernel], dict) else {"registers": planned[kernel], "local": 0}
+        plan = plan_of(planned[kernel])
         if used["registers"] > plan["registers"] or used["registers"] == 0:
             yield f"{kernel} for sm_{chip}: {used['registers']} registers, planned at most {plan['registers']}"
         if used["local"] > plan["local"]:
@@ -80,7 +85,7 @@ def main(arguments):
         plant(fault, found)
     for kernel in planned:
         row = " ".join(f"sm_{chip} {found.get((kernel, chip), {'registers': 0})['registers']:3}" for chip in options)
-        print(f"{kernel:28} registers: {row}  (at most {planned[kernel]})")
+        print(f"{kernel:28} registers: {row}  (at most {plan_of(planned[kernel])['registers']})")
     wrong = list(complaints(planned, options, found, advice))
     print("\n".join(wrong) if wrong else f"{len(found)} kernels as planned")
     return 1 if wrong else 0
