@@ -76,7 +76,7 @@ class StepQueue {
     std::set<Place> places_ KG_GUARDED_BY(mutex_);
     std::uint64_t came_ KG_GUARDED_BY(mutex_) = 0;
     Nanoseconds served_ KG_GUARDED_BY(mutex_) = Nanoseconds::max();
-    bool taken_ KG_GUARDED_BY(mutex_) = false;  ///< somebody has the turn, or waits for room
+    bool taken_ KG_GUARDED_BY(mutex_) = false;  ///< a caller has the turn, or waits for room
 };
 
 }  // namespace kinetograph::vae

@@ -129,4 +129,36 @@ inline std::vector<double> bytes_of(const ConvProblem& p, const ByteParameters& 
     return wanted;
 }
 
+/// The norm of `p` as bytes is that of the output that the same method stores, within `most` of a byte's step.
+inline void expect_byte_norms(accel::Device& device, ConvProblem p, std::string_view backend, double most,
+                              std::mt19937& random) {
+    p.normed = {Element::U8, 0.02F, 25};
+    ByteParameters parameters(p, random);
+    if (!p.multiplies_integers())
+        for (float& value : parameters.filter) value /= 2000;
+    ConvProblem bare = p;
+    bare.norm = Norm::None;
+    bare.normed = bare.output;
+    ByteParameters unnormed = parameters;
+    unnormed.gamma = unnormed.folds = {};
+    const std::vector<double> wanted = bytes_of(p, parameters, run_bytes(device, bare, unnormed, backend).output);
+    const std::vector<std::byte> made = run_bytes(device, p, parameters, backend).normed;
+    ASSERT_EQ(made.size(), wanted.size());
+    for (std::size_t i = 0; i < made.size(); ++i)
+        ASSERT_NEAR(std::to_integer<int>(made[i]), wanted[i], most) << p.to_string() << " at " << i;
+}
+
+/// What the device's best method stores is the reference's float32 output, rounded once to bf16.
+inline void expect_one_rounding(accel::Device& device, accel::Device& cpu, const ConvProblem& p, std::mt19937& random) {
+    const ByteParameters parameters(p, random);
+    ConvProblem exact = p;
+    exact.output = exact.normed = Element::F32;
+    const auto wanted = run_bytes(cpu, exact, parameters, "reference-cpu").output;
+    const auto made = run_bytes(device, p, parameters, "").output;
+    for (std::int64_t i = 0; i < p.frames_out() * p.pixels_out() * p.filter.k; ++i) {
+        const double value = load_element(wanted.data(), i, Element::F32);
+        ASSERT_NEAR(load_element(made.data(), i, Element::BF16), value, std::abs(value) * 0x1p-8 + 1e-5) << i;
+    }
+}
+
 }  // namespace kinetograph::conv

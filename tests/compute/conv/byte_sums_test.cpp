@@ -57,15 +57,7 @@ TEST_F(ByteSums, OfTheLargestNumbersDoNotSaturate) {
 TEST_F(ByteSums, AreScaledBiasedAndAddedToTheResidualWithOneRounding) {
     ConvProblem p = byte_layer(32, 64);
     p.residual = true;
-    const ByteParameters parameters(p, random_);
-    ConvProblem exact = p;
-    exact.output = exact.normed = DType::F32;
-    const auto wanted = run(exact, parameters, "reference-cpu").output;
-    const auto made = run(p, parameters, "").output;
-    for (std::int64_t i = 0; i < p.frames_out() * p.pixels_out() * p.filter.k; ++i) {
-        const double value = load_element(wanted.data(), i, DType::F32);
-        ASSERT_NEAR(load_element(made.data(), i, DType::BF16), value, std::abs(value) * 0x1p-8 + 1e-5) << i;
-    }
+    expect_one_rounding(*device_, *device_, p, random_);
 }
 
 TEST_F(ByteSums, NormToBytesWithinTheRoundingOfTheirGrid) {
@@ -76,20 +68,7 @@ TEST_F(ByteSums, NormToBytesWithinTheRoundingOfTheirGrid) {
                 p.input = input;
                 if (!p.multiplies_integers()) p.weight = input, p.channel_scales = false;
                 p.norm = norm;
-                p.normed = {Element::U8, 0.02F, 25};
-                ByteParameters parameters(p, random_);
-                if (!p.multiplies_integers())
-                    for (float& value : parameters.filter) value /= 2000;
-                ConvProblem bare = p;
-                bare.norm = Norm::None;
-                bare.normed = bare.output;
-                ByteParameters unnormed = parameters;
-                unnormed.gamma = unnormed.folds = {};
-                const std::vector<double> wanted = bytes_of(p, parameters, run(bare, unnormed, "").output);
-                const std::vector<std::byte> made = run(p, parameters, "").normed;
-                ASSERT_EQ(made.size(), wanted.size());
-                for (std::size_t i = 0; i < made.size(); ++i)
-                    ASSERT_NEAR(std::to_integer<int>(made[i]), wanted[i], 0.52) << p.to_string() << " at " << i;
+                expect_byte_norms(*device_, p, "", 0.52, random_);
             }
 }
 

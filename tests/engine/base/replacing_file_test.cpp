@@ -95,7 +95,7 @@ TEST(ReplacingFile, RefusesAtOnceWhatARenameWouldRefuse) {
     EXPECT_EQ(folder.count_entries(), 2U);
 }
 
-/// The exit code of a child that is the user nobody and runs `body`.
+/// The exit code of a child process that runs `body` as the user "nobody".
 int as_nobody(const std::function<bool()>& body) {
     const pid_t child = fork();
     if (child == 0) _exit(seteuid(65534) != 0 ? 2 : body() ? 0 : 1);

@@ -35,21 +35,8 @@ class Sm90Bytes : public test::CudaLane {
     }
 
     /// Norms as bytes beside those of the output that the same method stores.
-    void expect_norms(ConvProblem p, std::string_view backend) {
-        p.normed = {Element::U8, 0.02F, 25};
-        ByteParameters parameters(p, random_);
-        if (!p.multiplies_integers())
-            for (float& value : parameters.filter) value /= 2000;
-        ConvProblem bare = p;
-        bare.norm = Norm::None;
-        bare.normed = bare.output;
-        ByteParameters unnormed = parameters;
-        unnormed.gamma = unnormed.folds = {};
-        const std::vector<double> wanted = bytes_of(p, parameters, run_bytes(*device_, bare, unnormed, backend).output);
-        const std::vector<std::byte> made = run_bytes(*device_, p, parameters, backend).normed;
-        ASSERT_EQ(made.size(), wanted.size());
-        for (std::size_t i = 0; i < made.size(); ++i)
-            ASSERT_NEAR(std::to_integer<int>(made[i]), wanted[i], 0.55) << p.to_string() << " at " << i;
+    void expect_norms(const ConvProblem& p, std::string_view backend) {
+        expect_byte_norms(*device_, p, backend, 0.55, random_);
     }
 
     std::unique_ptr<accel::Device> cpu_ = accel::cpu::create_device();
@@ -99,15 +86,7 @@ TEST_F(Sm90Bytes, ScaleAddBiasAndResidualAndRoundOnce) {
         ConvProblem p = byte_layer(32, 64);
         p.bias = bias;
         p.residual = true;
-        const ByteParameters parameters(p, random_);
-        ConvProblem exact = p;
-        exact.output = exact.normed = Element::F32;
-        const auto wanted = run_bytes(*cpu_, exact, parameters, "reference-cpu").output;
-        const auto made = run_bytes(*device_, p, parameters, "").output;
-        for (std::int64_t i = 0; i < p.frames_out() * p.pixels_out() * p.filter.k; ++i) {
-            const double value = load_element(wanted.data(), i, Element::F32);
-            ASSERT_NEAR(load_element(made.data(), i, Element::BF16), value, std::abs(value) * 0x1p-8 + 1e-5) << i;
-        }
+        expect_one_rounding(*device_, *cpu_, p, random_);
     }
 }
 
