@@ -37,16 +37,14 @@ template <ConvConfig kConfig, uint32_t kTogether = 1>
 KG_DEVICE ConvTile tile_at(const ConvParams& p, uint32_t index) {
     const uint32_t of_cluster = index / kTogether;
     const uint32_t n = filter_tile<kTogether>(p, index), with_parity = of_cluster / p.tiles_n;
-    if constexpr (multiplies_bytes(kConfig)) {  // which upsample nothing: of one parity
-        const uint32_t frame = with_parity % p.frames, place = with_parity / p.frames * kTogether + index % kTogether;
-        return {frame, n * kConfig.bn, 0, static_cast<int32_t>(place % p.tiles_x * tile_columns(kConfig)),
-                static_cast<int32_t>(place / p.tiles_x * tile_rows(kConfig))};
-    }
-    const uint32_t inner = p.image_rows == 0 ? p.parities : (p.tiles_x * p.tiles_y + kTogether - 1) / kTogether;
+    // Kernels of bytes upsample nothing: they need no registers for parities.
+    const uint32_t parities = multiplies_bytes(kConfig) ? 1 : p.parities;
+    const bool one_image = multiplies_bytes(kConfig) || p.image_rows == 0;
+    const uint32_t inner = one_image ? parities : (p.tiles_x * p.tiles_y + kTogether - 1) / kTogether;
     const uint32_t first = with_parity % inner, with_frame = with_parity / inner;
     const uint32_t frame = with_frame % p.frames, last = with_frame / p.frames;
-    const uint32_t parity = p.image_rows == 0 ? first : last;
-    const uint32_t place = (p.image_rows == 0 ? last : first) * kTogether + index % kTogether;
+    const uint32_t parity = one_image ? first : last;
+    const uint32_t place = (one_image ? last : first) * kTogether + index % kTogether;
     return {frame, n * kConfig.bn, parity, static_cast<int32_t>(place % p.tiles_x * tile_columns(kConfig)),
             static_cast<int32_t>(place / p.tiles_x * tile_rows(kConfig))};
 }
