@@ -73,7 +73,7 @@ Result<std::unique_ptr<Session>> Session::open(const vae::Checkpoint& checkpoint
     }
     session->description_ =
         fmt::format("{} \u00b7 {} \u00b7 {}", std::filesystem::path(checkpoint.name()).filename().string(),
-                    vae::to_string(options.model.precision), session->device_->info().name);
+                    vae::to_string(options.model.precision), accel::names(*session->device_));
     KG_CHECK(options.limits.check(session->description_));
     KG_TRY(session->model_, vae::Model::create(*session->device_, checkpoint, options.model));
     if (budget.bytes != 0) {

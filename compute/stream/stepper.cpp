@@ -53,6 +53,8 @@ Result<void> Stepper::make(std::shared_ptr<vae::Model> model, vae::LatentSize si
     const bool in_host_memory = ring().desc().storage == interop::FrameStorage::Host;
     const bool in_buffers = ring().desc().storage == interop::FrameStorage::Buffer;
     if (options_.share) {
+        if (clip_->model().devices().size() > 1)
+            return fail(ErrorCode::Unsupported, "a clip that several devices compute shares no runner with others");
         if (!in_host_memory && bridge_.display() != nullptr)
             return fail(ErrorCode::Unsupported,
                         "clips that share a runner have their frames in the memory of the host or of the device alone: "
@@ -64,10 +66,23 @@ Result<void> Stepper::make(std::shared_ptr<vae::Model> model, vae::LatentSize si
     }
     arena_bytes_ = clip_->plans().transients;
     KG_TRY(runner_,
-           vae::Runner::create(*clip_, options_,
-                               in_host_memory ? graph::LaneTopology::without_vulkan() : bridge_.lane_topology()));
+           vae::Runner::create(*clip_, options_, in_host_memory ? clip_->model().topology() : topology_with_display()));
     if (output_->copying() != nullptr) return bridge_.connect(runner_->lane(), *output_->copying());
     return in_buffers ? bridge_.connect(runner_->lane()) : Result<void>{};
+}
+
+/// The model's further devices reach the frames' places through the first one alone.
+graph::LaneTopology Stepper::topology_with_display() const {
+    graph::LaneTopology topology = clip_->model().topology();
+    const graph::LaneTopology own = bridge_.lane_topology();
+    for (const graph::Lane lane : own.lanes()) {
+        const std::size_t i = lane.index();
+        topology.present[i] = topology.present[i] || own.present[i];
+        for (const graph::MemoryDomain domain : own.domains())
+            topology.reaches[i][domain.index()] = topology.reaches[i][domain.index()] || own.reaches[i][domain.index()];
+        for (const graph::Lane other : own.lanes()) topology.waits[i][other.index()] = own.waits[i][other.index()];
+    }
+    return topology;
 }
 
 /// Steps, then the copies of their frames; only then memory: a driver that releases some waits for every stream that
@@ -99,7 +114,7 @@ std::vector<graph::LaneState> Stepper::lane_states() const {
 }
 
 Result<void> Stepper::status() const {
-    KG_CHECK(runner_->lane().stream().noted());
+    for (accel::AcceleratorLane* const lane : runner_->lanes()) KG_CHECK(lane->stream().noted());
     return output_->status();
 }
 
@@ -109,11 +124,19 @@ Result<void> Stepper::wait_for_steps(Nanoseconds patience) {
     KG_CHECK(graph::wait_while_lanes_move(
         "the decoder", patience, [&] { return lane_states(); },
         [&](Nanoseconds timeout) -> Result<bool> {
-            KG_TRY(const bool decoded, lane.wait(newest, timeout));
+            KG_TRY(bool decoded, lane.wait(newest, timeout));
+            for (accel::AcceleratorLane* const other : runner_->lanes()) {
+                if (!decoded) break;
+                if (other != &lane) {
+                    KG_TRY(decoded, other->wait(other->state().submitted, timeout));
+                }
+            }
             return decoded ? output_->wait_for_host_copies(timeout) : Result<bool>(false);
         }));
     if (options_.share) return lane.stream().status();
-    return lane.stream().synchronize();  // only a time stamp follows the newest value
+    for (accel::AcceleratorLane* const each : runner_->lanes())
+        KG_CHECK(each->stream().synchronize());  // only a time stamp follows the newest value
+    return {};
 }
 
 Result<void> Stepper::declare(StepGraph& step, const LatentFrame& latent, vae::TraceRequest* trace) {
@@ -155,12 +178,14 @@ void Stepper::bind(StepGraph& step, const LatentFrame& latent) {
 
 Result<void> Stepper::wait_until_decoded(const vae::EnqueuedStep& step) {
     constexpr Nanoseconds kPoll = std::chrono::milliseconds(20);
-    const std::uint64_t done = step.execution.done[clip_->placement().lane.index()];
-    for (bool reached = false; !reached;) {
-        KG_TRY(reached, runner_->lane().wait(done, kPoll));
-        if (reached || !gives_up_ || !gives_up_()) continue;
-        last_ = {nullptr, runner_->lane().timeline(), done};
-        return fail(ErrorCode::Cancelled, "a step was cancelled before its frames were copied");
+    for (accel::AcceleratorLane* const lane : runner_->lanes()) {
+        const std::uint64_t done = step.execution.done[lane->lane().index()];
+        for (bool reached = false; !reached;) {
+            KG_TRY(reached, lane->wait(done, kPoll));
+            if (reached || !gives_up_ || !gives_up_()) continue;
+            last_ = {nullptr, lane->timeline(), done};
+            return fail(ErrorCode::Cancelled, "a step was cancelled before its frames were copied");
+        }
     }
     return {};
 }
@@ -314,7 +339,7 @@ Result<std::vector<float>> Stepper::trace(const LatentFrame& latent, std::string
 }
 
 void Stepper::collect() {
-    runner_->lane().collect();
+    for (accel::AcceleratorLane* const lane : runner_->lanes()) lane->collect();
     output_->collect();
 }
 

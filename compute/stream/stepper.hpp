@@ -105,6 +105,7 @@ class Stepper {
     };
     Stepper(interop::Bridge& bridge, const vae::StepOptions& options, std::function<bool()> gives_up);
     Result<void> make(std::shared_ptr<vae::Model> model, vae::LatentSize size);
+    graph::LaneTopology topology_with_display() const;
     Result<void> declare(StepGraph& step, const LatentFrame& latent, vae::TraceRequest* trace = nullptr);
     Result<StepGraph*> graph_of(const LatentFrame& latent);
     void bind(StepGraph& step, const LatentFrame& latent);

@@ -1,4 +1,5 @@
-// Bands: a step that computes the picture in bands of rows, one after the other, so that it needs less memory.
+// Bands: a step that computes the picture in bands of rows: one after the other, so that it needs less memory, or each
+// on a device of its own.
 //
 // After the last attention every value of a pixel depends on a bounded neighbourhood. A step therefore runs whole, on
 // small pictures, up to one of its spatial upsamplings. From there on it runs once for each band. A band also reads the
@@ -10,6 +11,8 @@
 //     ............     read          read, made
 //     ............                   read, made
 //
+// At each later upsampling before which a band has one value only, it drops the rows that nothing after it reaches.
+//
 // Rows that are made have the bits of the whole picture: their convolutions take the methods of the whole
 // (conv::ConvOptions::part_of), in which a row's sums do not depend on how many rows there are.
 #pragma once
@@ -20,6 +23,7 @@
 #include <compare>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 namespace kinetograph::vae {
@@ -29,10 +33,15 @@ struct Rows {
     friend bool operator==(const Rows&, const Rows&) = default;
 };
 
-/// In rows of the value at which the bands begin.
-struct Band {
+/// A band from a pass on, in rows of that pass's input.
+struct BandStage {
+    std::size_t pass = 0;
     Rows made, read;
+    friend bool operator==(const BandStage&, const BandStage&) = default;
 };
+
+/// The first stage begins at the cut.
+using Band = std::vector<BandStage>;
 
 /// How many spatial upsamplings a network has, each of which is a place where bands may begin.
 std::int64_t count_upsamplings(const nn::Network& network);
@@ -47,6 +56,20 @@ std::optional<std::size_t> find_cut(const std::vector<nn::Pass>& passes, std::in
 /// blocks.
 std::vector<Band> cut_into_bands(const std::vector<nn::Pass>& passes, std::size_t cut, std::int64_t height,
                                  std::int64_t count);
+
+/// The first pass with which bands may begin.
+std::optional<std::size_t> first_cut(const nn::Network& network, const std::vector<nn::Pass>& passes);
+
+/// Divides it into rows for devices that multiply at these `speeds`, of any unit, so that the last of them is done as
+/// early as can be: the first device also runs the passes before the cut. `whole` are the step's extents. Where there
+/// are too few rows for all devices, the last ones have none. Every kind of a clip's steps takes the same rows: what
+/// each keeps, the next reads.
+std::vector<Rows> share_rows(const std::vector<nn::Pass>& passes, std::size_t cut, const std::vector<nn::Extent>& whole,
+                             std::span<const double> speeds);
+
+/// The bands that make these rows of that value.
+std::vector<Band> bands_of(const std::vector<nn::Pass>& passes, std::size_t cut, std::int64_t height,
+                           std::span<const Rows> made);
 
 /// Multiply-adds of the step's convolutions in those bands, over those of the whole picture. `whole` are the step's
 /// extents.

@@ -19,7 +19,7 @@ Result<std::unique_ptr<Clip>> Clip::create(std::shared_ptr<Model> model, LatentS
 Result<Clip::Kept> Clip::allocate_kept() const {
     Kept kept;
     for (const auto& [key, bytes] : plans_->kept_bytes) {
-        KG_TRY(kept[key], model_->device().allocate(key.empty() ? "zeros" : key + ".kept", whole_pages(bytes)));
+        KG_TRY(kept[key], device_of(key).allocate(key + ".kept", whole_pages(bytes)));
     }
     return kept;
 }
@@ -74,7 +74,7 @@ graph::BufferDesc Clip::frame_desc(FrameFormat format, graph::MemoryDomain domai
 Result<std::vector<graph::Buffer>> Clip::declare(graph::FrameGraph& graph, const InputBuffer& latents,
                                                  const StepOutput& frames, std::int64_t latent_frames) {
     KG_TRY(const auto kind, next(latent_frames));
-    const FindKept find_kept = [this](const std::string& key, std::uint64_t bytes) {
+    const FindKept find_kept = [this](const std::string& key, std::uint64_t bytes, std::uint32_t /*device*/) {
         return graph::Physical{reinterpret_cast<std::uintptr_t>(kept_.at(key)->data()), 0, bytes};
     };
     return model_->declare(graph, plans_->size, kind, find_kept, latents, frames, placement_);
@@ -97,11 +97,11 @@ Result<void> Clip::reset(accel::Stream& stream) {
     ended_.reset();
     next_latent_ = next_frame_ = 0;
     forget_points();
-    static_cast<void>(stream.synchronize());  // an error of the abandoned clip was reported by its step
+    static_cast<void>(synchronize(stream));  // an error of the abandoned clip was reported by its step
     if (is_parked_) KG_CHECK(allocate());
     for (const auto& [key, kept] : kept_)
-        stream.fill(kept->data(), fill_of_kept(model_->network(), key), kept->bytes());
-    return stream.synchronize();
+        stream_of(key, stream).fill(kept->data(), fill_of_kept(model_->network(), key), kept->bytes());
+    return synchronize(stream);
 }
 
 StackMemory Clip::memory() const {
@@ -112,8 +112,23 @@ StackMemory Clip::memory() const {
 
 // ---- the state as a value ------------------------------------------------------------------------------------------
 
-void Clip::copy(const Kept& from, const Kept& to, accel::Stream& stream) {
-    for (const auto& [key, kept] : from) stream.copy(to.at(key)->data(), kept->data(), kept->bytes());
+accel::Device& Clip::device_of(const std::string& key) const { return *model_->devices()[plans_->kept_on.at(key)]; }
+
+accel::Stream& Clip::stream_of(const std::string& key, accel::Stream& stream) const {
+    const std::uint32_t device = plans_->kept_on.at(key);
+    return device == 0 ? stream : *other_streams_.at(device - 1);
+}
+
+/// All, and the first of their errors.
+Result<void> Clip::synchronize(accel::Stream& stream) const {
+    auto done = stream.synchronize();
+    for (accel::Stream* const other : other_streams_)
+        if (auto also = other->synchronize(); done && !also) done = std::move(also);
+    return done;
+}
+
+void Clip::copy(const Kept& from, const Kept& to, accel::Stream& stream) const {
+    for (const auto& [key, kept] : from) stream_of(key, stream).copy(to.at(key)->data(), kept->data(), kept->bytes());
 }
 
 ClipState::Owner Clip::owner() const {
@@ -143,7 +158,7 @@ Result<ClipState> Clip::save(accel::Stream& stream) const {
         if (is_parked_)
             std::memcpy(to.data(), kept.host_data(), to.size());
         else
-            KG_CHECK(stream.read_back(to, kept.data()));
+            KG_CHECK(stream_of(key, stream).read_back(to, kept.data()));
     }
     return state;
 }
@@ -151,7 +166,7 @@ Result<ClipState> Clip::save(accel::Stream& stream) const {
 Result<void> Clip::load(const ClipState& state, accel::Stream& stream) {
     KG_CHECK(check_resumed());
     KG_CHECK(state.check_fits(owner(), plans_->kept_bytes));
-    for (const auto& [key, bytes] : state.kept) KG_CHECK(stream.upload(kept_.at(key)->data(), bytes));
+    for (const auto& [key, bytes] : state.kept) KG_CHECK(stream_of(key, stream).upload(kept_.at(key)->data(), bytes));
     next_latent_ = state.latent_frames;
     next_frame_ = state.frames;
     forget_points();
@@ -165,7 +180,7 @@ Result<void> Clip::branch_from(const Clip& other, accel::Stream& stream) {
         return fail(ErrorCode::InvalidArgument,
                     "a branch is of the same model and size as its clip, and decodes in as many bands");
     copy(other.kept_, kept_, stream);
-    KG_CHECK(stream.synchronize());
+    KG_CHECK(synchronize(stream));
     next_latent_ = other.next_latent_;
     next_frame_ = other.next_frame_;
     forget_points();
@@ -177,10 +192,10 @@ Result<void> Clip::park(accel::Stream& stream) {
     if (is_parked_) return {};
     Kept parked;
     for (const auto& [key, kept] : kept_) {
-        KG_TRY(parked[key], model_->device().allocate_pinned(key + ".parked", kept->bytes()));
+        KG_TRY(parked[key], device_of(key).allocate_pinned(key + ".parked", kept->bytes()));
     }
     copy(kept_, parked, stream);
-    KG_CHECK(stream.synchronize());
+    KG_CHECK(synchronize(stream));
     kept_ = std::move(parked);
     for (Point& point : points_) point.kept.clear();
     forget_points();
@@ -197,7 +212,7 @@ Result<void> Clip::resume(accel::Stream& stream) {
         return allocated;
     }
     copy(parked, kept_, stream);
-    return stream.synchronize();
+    return synchronize(stream);
 }
 
 void Clip::keep_point(accel::Stream& stream) {
@@ -222,7 +237,7 @@ Result<void> Clip::rewind(std::int64_t steps, accel::Stream& stream) {
     copy(point.kept, kept_, stream);
     next_latent_ = point.next_latent;
     next_frame_ = point.next_frame;
-    return stream.synchronize();
+    return synchronize(stream);
 }
 
 }  // namespace kinetograph::vae

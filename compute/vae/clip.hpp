@@ -87,6 +87,9 @@ class Clip {
     /// The value of the lane's timeline once the newest step is done; 0 before the first.
     std::uint64_t newest_step() const { return newest_step_; }
     void note_step(std::uint64_t value) { newest_step_ = value; }
+    /// Of a model that several devices compute: the streams on which the others' passes run. What is above then also
+    /// happens there, in the memory of each; all of them are done before, as `stream` is.
+    void set_other_streams(std::vector<accel::Stream*> streams) { other_streams_ = std::move(streams); }
     /// Copies the state before a step that is about to be submitted to `stream`, for rewind(). Does nothing without
     /// StepOptions::rewind_steps.
     void keep_point(accel::Stream& stream);
@@ -127,7 +130,10 @@ class Clip {
           points_(static_cast<std::size_t>(options.rewind_steps)) {}
     Result<void> allocate();
     Result<Kept> allocate_kept() const;
-    static void copy(const Kept& from, const Kept& to, accel::Stream& stream);
+    void copy(const Kept& from, const Kept& to, accel::Stream& stream) const;
+    accel::Device& device_of(const std::string& key) const;
+    accel::Stream& stream_of(const std::string& key, accel::Stream& stream) const;
+    Result<void> synchronize(accel::Stream& stream) const;
     ClipState::Owner owner() const;
     Result<void> check_resumed() const;
     void forget_points() { points_begin_ = points_end_ = 0; }
@@ -145,6 +151,7 @@ class Clip {
     bool has_point_ = false;                          ///< also before the step that is submitted now
     std::optional<Error> ended_;
     std::unique_ptr<accel::Stream> state_stream_;
+    std::vector<accel::Stream*> other_streams_;  ///< [device - 1]
     std::uint64_t newest_step_ = 0;
 };
 

@@ -1,3 +1,4 @@
+#include <kinetograph/compute/conv/ceiling.hpp>
 #include <kinetograph/compute/conv/dispatch.hpp>
 #include <kinetograph/compute/conv/known_devices.hpp>
 #include <kinetograph/compute/vae/calibration.hpp>
@@ -128,6 +129,78 @@ Result<std::shared_ptr<Model>> Model::create(accel::Device& device, std::string 
     return model;
 }
 
+/// Speeds are those of the fastest convolutions; devices of one name have one.
+Result<void> Model::add_companions(const LoadTensor& load) {
+    const auto& companions = device_.companions();
+    if (companions.empty()) return {};
+    if (companions.size() >= graph::kMaxAccelerators)
+        return fail(ErrorCode::InvalidArgument, "{} devices: a model is computed by up to {}", companions.size() + 1,
+                    graph::kMaxAccelerators);
+    for (const auto& device : companions) {
+        KG_TRY(auto operators, nn::Operators::create(*device));
+        const auto there = device_.reach(*device), back = device->reach(device_);
+        if (!there || !back)
+            device_.log().info("rows go through the host's memory: {}", (there ? back : there).error().message);
+        others_.push_back(std::make_unique<Other>(
+            *device, std::move(operators),
+            Parameters(*device, load, network_.sums, network_.preferred_backend, network_.bytes), there && back));
+    }
+    speeds_.assign(others_.size() + 1, 1.0);
+    const auto is_alike = [&](const auto& other) { return other->device.info().name == device_.info().name; };
+    if (std::ranges::all_of(others_, is_alike)) return {};
+    const std::vector<accel::Device*> all = devices();
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        KG_TRY_IN(all[i]->info().name, const auto ceiling, conv::measure_ceiling(*all[i]));
+        speeds_[i] = ceiling.operations_per_second;
+    }
+    return {};
+}
+
+std::vector<accel::Device*> Model::devices() const {
+    std::vector<accel::Device*> all{&device_};
+    for (const auto& other : others_) all.push_back(&other->device);
+    return all;
+}
+
+graph::LaneTopology Model::topology() const {
+    graph::LaneTopology topology = graph::LaneTopology::without_vulkan(static_cast<std::uint32_t>(others_.size() + 1));
+    for (const accel::Device* const device : devices()) topology.devices.push_back(device->info().name);
+    for (std::uint32_t i = 0; i < others_.size(); ++i) {
+        const std::uint32_t other = i + 1;
+        const auto reach = [&](std::uint32_t from, std::uint32_t to) -> bool& {
+            return topology
+                .reaches[graph::Lane::accelerator(from).index()][graph::MemoryDomain::accelerator(to).index()];
+        };
+        reach(0, other) = reach(other, 0) = others_[i]->is_reached;
+        for (std::uint32_t j = 1; j <= others_.size(); ++j) reach(other, j) = other == j;
+    }
+    return topology;
+}
+
+std::vector<Shard> Model::shards() {
+    std::vector<Shard> shards;
+    for (const auto& other : others_) {
+        Placement placement = Placement::on(static_cast<std::uint32_t>(shards.size() + 1));
+        placement.parameters = &other->parameters;
+        shards.push_back({placement, *other->operators, other->is_reached});
+    }
+    return shards;
+}
+
+/// By the work of a later step. Errors: Unsupported.
+Result<std::vector<Rows>> Model::shares(const StackSize& size) const {
+    if (others_.empty()) return std::vector<Rows>{};
+    const StepKind kind{network_.one_step, network_.one_step ? 1 : rates().time.in};
+    KG_TRY(const auto passes, nn::fuse(network_.network, {.first_step = kind.first}));
+    const auto cut = first_cut(network_.network, passes);
+    if (!cut)
+        return fail(ErrorCode::Unsupported,
+                    "{}: the network cannot be cut into bands of rows, of which each device would make one", name_);
+    return share_rows(passes, *cut,
+                      nn::extents(network_.network, {kind.frames, size.height, size.width, channels()}, kind.first),
+                      speeds_);
+}
+
 Result<std::shared_ptr<Model>> Model::create(accel::Device& device, const Checkpoint& checkpoint,
                                              const ModelOptions& options) {
     if (!runs(device.info(), options.precision))
@@ -153,8 +226,12 @@ Result<std::shared_ptr<Model>> Model::create(accel::Device& device, const Checkp
             KG_TRY(network.bytes, byte_layers_of(device, checkpoint));
         }
     }
-    KG_TRY(auto model, create(device, checkpoint.name(), std::move(network),
-                              [checkpoint](const std::string& name) { return checkpoint.load(name).value(); }));
+    const LoadTensor load = [checkpoint](const std::string& name) { return checkpoint.load(name).value(); };
+    KG_TRY(auto model, create(device, checkpoint.name(), std::move(network), load));
+    {
+        const Lock lock(model->mutex_);
+        KG_CHECK(model->add_companions(load));
+    }
     model->weights_hash_ = checkpoint.content_hash();
     return model;
 }
@@ -269,6 +346,7 @@ Result<const StepPlans*> Model::compiled(const StackSize& size, const CallLimits
 /// Packs all parameters and returns the plans.
 Result<const StepPlans*> Model::packed(const StepPlans& plans, const CallLimits& limits) {
     KG_CHECK_IN(name_, counting_device_bytes([&]() KG_REQUIRES(mutex_) { return parameters_.pack(limits); }));
+    for (const auto& other : others_) KG_CHECK_IN(name_, other->parameters.pack(limits));
     const std::string refusal = refusal_is_told_ ? "" : parameters_.preferred_refusal();
     if (!refusal.empty())
         device_.log().warn("{}: no convolution takes the preferred back end {}: {}", name_, network_.preferred_backend,
@@ -287,7 +365,7 @@ std::uint64_t Model::bytes_wanted(const StepPlans& plans) const {
 /// rows twice.
 Result<const StepPlans*> Model::find_least(const StepPlans& whole, const CallLimits& limits, std::uint64_t enough) {
     constexpr std::int64_t kMostBands = 32;
-    if (bytes_wanted(whole) <= enough) return &whole;
+    if (bytes_wanted(whole) <= enough || !others_.empty()) return &whole;
     const StepPlans* least = &whole;
     for (std::int64_t count = 2; count <= kMostBands; count += (count + 3) / 5) {
         for (std::int64_t upsampling = count_upsamplings(network_.network) - 1; upsampling >= 0; --upsampling) {
@@ -305,12 +383,35 @@ Result<const StepPlans*> Model::find_least(const StepPlans& whole, const CallLim
 
 /// Steps that leave `beside` bytes free.
 Result<const StepPlans*> Model::find_fitting(const StepPlans& whole, const CallLimits& limits, std::uint64_t beside) {
+    KG_CHECK(check_others(whole));
     const std::uint64_t all = device_.bytes_free(), free = all - std::min(beside, all);
     KG_TRY(const auto* least, find_least(whole, limits, free));
     if (bytes_wanted(*least) <= free) return least;
     // A lost device reports that nothing is free; any call on it returns why.
     KG_CHECK(device_.create_event());
     return fail(lack_of_memory(whole, *least, beside));
+}
+
+/// That what a clip takes of the other devices is free there.
+Result<void> Model::check_others(const StepPlans& plans) const {
+    constexpr double kMiB = 1024.0 * 1024.0;
+    for (std::size_t i = 0; i < others_.size(); ++i) {
+        const auto& [transients, histories] = plans.others[i];
+        const std::uint64_t parameters = others_[i]->parameters.bytes_to_pack();
+        const accel::Device& device = others_[i]->device;
+        if (transients + histories + parameters <= device.bytes_free()) continue;
+        KG_CHECK(others_[i]->device.create_event());
+        return fail(
+            ErrorCode::OutOfMemory,
+            "decoding a band of {}x{} latents needs {:.0f} MiB on device {} of {} (transients {:.1f}, histories "
+            "{:.1f}, parameters to load {:.1f}); {:.0f} MiB are free on {}",
+            plans.size.width, plans.size.height,
+            std::ceil(static_cast<double>(transients + histories + parameters) / kMiB), i + 2, others_.size() + 1,
+            static_cast<double>(transients) / kMiB, static_cast<double>(histories) / kMiB,
+            static_cast<double>(parameters) / kMiB, std::floor(static_cast<double>(device.bytes_free()) / kMiB),
+            device.info().name);
+    }
+    return {};
 }
 
 /// Totals are rounded up and what is left down, so that a budget of the least total suffices. The model's parameters
@@ -377,11 +478,18 @@ double Model::work_ratio(const StackSize& size) const {
 
 /// Declares and compiles every kind of step against memory that exists only as sizes.
 Result<StepPlans> Model::compile(const StackSize& size, const CallLimits& limits) {
+    if (!others_.empty() && size.bands.count > 1)
+        return fail(ErrorCode::InvalidArgument, "{} bands of rows: {} devices make a band each", size.bands.count,
+                    others_.size() + 1);
     StepPlans made{.size = size, .work_ratio = work_ratio(size)};
-    const FindKept find = [&](const std::string& key, std::uint64_t bytes) {
+    made.others.resize(others_.size());
+    const FindKept find = [&](const std::string& key, std::uint64_t bytes, std::uint32_t device) {
         made.kept_bytes[key] = std::max(made.kept_bytes[key], bytes);
+        made.kept_on[key] = device;
         return graph::Physical{0, 0, bytes};
     };
+    const std::vector<Shard> shards = this->shards();
+    KG_TRY(const std::vector<Rows> shares, this->shares(size));
     for (const StepKind kind : kinds_of_steps(network_, size)) {
         KG_CHECK(limits.check("compiling its steps"));
         const std::uint64_t in = input_bytes(network_, size, kind.frames);
@@ -394,14 +502,23 @@ Result<StepPlans> Model::compile(const StackSize& size, const CallLimits& limits
         for (std::int64_t i = 0; i < out.frames; ++i)
             places.push_back(frame.import_buffer(
                 fmt::format("frame {}", i), {frame_bytes, 256, graph::MemoryDomain::Accelerator}, {0, 0, frame_bytes}));
-        KG_CHECK(declare_step(frame, network_, size, kind, {{.parameters = &parameters_}, *operators_, find}, latents,
+        KG_CHECK(declare_step(frame, network_, size, kind,
+                              {{.parameters = &parameters_}, *operators_, find, shards, shares}, latents,
                               {.format = FrameFormat::Float32, .places = places}));
-        KG_TRY(auto plan, graph::compile(frame, {.topology = graph::LaneTopology::without_vulkan()}));
-        made.transients = std::max(made.transients, plan.arena_bytes[graph::MemoryDomain::Accelerator.index()]);
+        KG_TRY(auto plan, graph::compile(frame, {.topology = topology()}));
+        const auto grow = [&](std::uint64_t& bytes, graph::MemoryDomain domain) {
+            bytes = std::max(bytes, whole_pages(plan.arena_bytes[domain.index()]));
+        };
+        grow(made.transients, graph::MemoryDomain::Accelerator);
+        grow(made.pinned, graph::MemoryDomain::Host);
+        for (std::size_t i = 0; i < others_.size(); ++i)
+            grow(made.others[i].transients, graph::MemoryDomain::accelerator(static_cast<std::uint32_t>(i + 1)));
         made.plans.emplace(kind, std::move(plan));
     }
-    made.transients = whole_pages(made.transients);
-    for (const auto& [key, bytes] : made.kept_bytes) made.histories += whole_pages(bytes);
+    for (const auto& [key, bytes] : made.kept_bytes) {
+        const std::uint32_t device = made.kept_on[key];
+        (device == 0 ? made.histories : made.others[device - 1].histories) += whole_pages(bytes);
+    }
     return made;
 }
 
@@ -421,9 +538,14 @@ StackMemory Model::memory(const StepPlans& plans) const {
 }
 
 StackMemory Model::memory_locked(const StepPlans& plans) const {
+    std::uint64_t others = 0;
+    for (std::size_t i = 0; i < others_.size(); ++i)
+        others += plans.others[i].transients + plans.others[i].histories + others_[i]->parameters.bytes();
     return {.transients = plans.transients,
             .histories = plans.histories,
             .parameters = std::max(device_bytes_ + parameters_.bytes_to_pack(), parameters_.bytes()),
+            .others = others,
+            .pinned = plans.pinned,
             .bands = plans.size.bands.count,
             .work_ratio = plans.work_ratio};
 }
@@ -433,9 +555,12 @@ Result<std::vector<graph::Buffer>> Model::declare(graph::FrameGraph& graph, cons
                                                   const StepOutput& output, Placement placement) {
     const Lock lock(mutex_);
     placement.parameters = &parameters_;
-    KG_TRY(auto declared,
-           declare_step(graph, network_, size, kind, {placement, *operators_, find_kept}, latents, output));
+    const std::vector<Shard> shards = this->shards();
+    KG_TRY(const std::vector<Rows> shares, this->shares(size));
+    KG_TRY(auto declared, declare_step(graph, network_, size, kind, {placement, *operators_, find_kept, shards, shares},
+                                       latents, output));
     KG_CHECK(parameters_.pack());  // all is packed already, except for a trace, whose passes are different
+    for (const auto& other : others_) KG_CHECK(other->parameters.pack());
     return declared;
 }
 

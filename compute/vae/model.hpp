@@ -18,8 +18,14 @@ struct StepPlans {
     StackSize size;           ///< and in how many bands
     double work_ratio = 1.0;  ///< multiply-adds of a clip's later steps, over those of the whole picture
     std::map<StepKind, graph::Plan> plans{};
-    std::map<std::string, std::uint64_t> kept_bytes{};  ///< by key of the causal convolution; "": zeros
+    std::map<std::string, std::uint64_t> kept_bytes{};  ///< as of FindKept
+    std::map<std::string, std::uint32_t> kept_on{};     ///< on which device of several
     std::uint64_t transients = 0, histories = 0;
+    struct OnDevice {
+        std::uint64_t transients = 0, histories = 0;
+    };
+    std::vector<OnDevice> others{};  ///< [device - 1], of a model that several devices compute
+    std::uint64_t pinned = 0;        ///< StackMemory::pinned
 
     /// Errors: InvalidArgument (a kind that no clip of this size runs).
     Result<const graph::Plan*> plan_of(StepKind kind) const;
@@ -37,9 +43,19 @@ class Model {
     /// Unsupported (precision, architecture; Int8: the family has no recipe, the device no such convolutions),
     /// InvalidArgument (statistics of latents that are too large for the precision; Int8 in another than Bf16), those
     /// of read_calibration() and calibrate().
+    ///
+    /// If the device has companions, every step is computed by all of them (bands.hpp): the device runs the passes up
+    /// to a spatial upsampling, and each from there on a band of rows, as high as its rate allows:
+    ///
+    ///     device        trunk 0 | band 0 | trunk 1 | band 0 | ...    rows of the trunk's result go to the companions,
+    ///     companion             | band 1 ......... | band 1 ....     which write their rows of the device's frames
+    ///
+    /// Frames have the bits of one device where the companions are of its kind. Errors also: InvalidArgument (more than
+    /// graph::kMaxAccelerators devices).
     static Result<std::shared_ptr<Model>> create(accel::Device& device, const Checkpoint& checkpoint,
                                                  const ModelOptions& options = {});
-    /// The same for a network without a checkpoint's conventions; `load` gives its parameters, `name` is for messages.
+    /// The same for a network without a checkpoint's conventions, on the device alone; `load` gives its parameters,
+    /// `name` is for messages.
     static Result<std::shared_ptr<Model>> create(accel::Device& device, std::string name, NetworkDesc network,
                                                  LoadTensor load);
 
@@ -78,6 +94,10 @@ class Model {
                                                const StepOutput& output, Placement placement = {});
 
     accel::Device& device() const { return device_; }
+    /// It and the companions that compute with it, in the order of their lanes (graph::Lane::accelerator).
+    std::vector<accel::Device*> devices() const;
+    /// Which lanes and memory steps of this model have without Vulkan.
+    graph::LaneTopology topology() const;
     const NetworkDesc& network() const { return network_; }
     StepFrames step_frames(LatentSize size, std::int64_t latent_frames = 1) const;  ///< on so many at most
     nn::Rates rates() const { return nn::rates(network_.network); }
@@ -88,11 +108,22 @@ class Model {
     }  ///< Checkpoint::content_hash(); 0 without a checkpoint
 
   private:
+    /// What a companion of the device computes with.
+    struct Other {
+        accel::Device& device;
+        std::unique_ptr<nn::Operators> operators;
+        Parameters parameters;
+        bool is_reached;
+    };
     Model(accel::Device& device, std::string name, NetworkDesc network, LoadTensor load)
         : device_(device),
           name_(std::move(name)),
           network_(std::move(network)),
           parameters_(device, std::move(load), network_.sums, network_.preferred_backend, network_.bytes) {}
+    Result<void> add_companions(const LoadTensor& load) KG_REQUIRES(mutex_);
+    std::vector<Shard> shards() KG_REQUIRES(mutex_);
+    Result<std::vector<Rows>> shares(const StackSize& size) const;
+    Result<void> check_others(const StepPlans& plans) const KG_REQUIRES(mutex_);
     template <class Upload>
     auto counting_device_bytes(const Upload& upload) KG_REQUIRES(mutex_);
     Result<const StepPlans*> compiled(const StackSize& size, const CallLimits& limits) KG_REQUIRES(mutex_);
@@ -114,6 +145,8 @@ class Model {
     std::uint64_t weights_hash_ = 0;
     NetworkDesc network_;
     std::unique_ptr<nn::Operators> operators_;
+    std::vector<std::unique_ptr<Other>> others_;  ///< constant; their parameters are guarded by mutex_
+    std::vector<double> speeds_;                  ///< of device_ and others_, as of share_rows()
     mutable Mutex mutex_;
     Parameters parameters_ KG_GUARDED_BY(mutex_);
     std::uint64_t device_bytes_ KG_GUARDED_BY(mutex_) = 0;  ///< of the parameters

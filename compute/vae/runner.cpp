@@ -11,26 +11,58 @@ constexpr std::size_t kPlansKept = 16;
 
 Result<std::unique_ptr<Runner>> Runner::create(Clip& clip, const StepOptions& options,
                                                const graph::LaneTopology& topology) {
-    accel::Device& device = clip.model().device();
     std::unique_ptr<Runner> runner(new Runner);
-    KG_TRY(runner->lane_,
-           accel::AcceleratorLane::create(device, options.recorder, options.batches, clip.placement().lane));
-    runner->arena_ = std::make_unique<accel::AcceleratorMemory>(device);
-    runner->arena_bytes_ = clip.plans().transients;
-    KG_CHECK(runner->arena_->reserve(runner->arena_bytes_));
-    KG_TRY(runner->executor_, graph::Executor::create({.lanes = {runner->lane_.get()},
-                                                       .memory = {{clip.placement().memory, runner->arena_.get()}},
+    KG_CHECK(runner->make_lanes(clip, options));
+    std::vector<graph::LaneBackend*> lanes;
+    for (accel::AcceleratorLane* const lane : runner->lanes()) lanes.push_back(lane);
+    std::vector<std::pair<graph::MemoryDomain, graph::MemoryBackend*>> memory{
+        {clip.placement().memory, runner->arena_.get()}};
+    for (std::uint32_t i = 0; i < runner->others_.size(); ++i)
+        memory.emplace_back(graph::MemoryDomain::accelerator(i + 1), runner->others_[i].arena.get());
+    if (!runner->others_.empty()) memory.emplace_back(graph::MemoryDomain::Host, runner->pinned_.get());
+    KG_TRY(runner->executor_, graph::Executor::create({.lanes = std::move(lanes),
+                                                       .memory = std::move(memory),
                                                        .compile = {.topology = topology},
                                                        .plans_kept = kPlansKept,
-                                                       .log = device.log()}));
+                                                       .log = clip.model().device().log()}));
     KG_CHECK(runner->reset(clip));
     return runner;
+}
+
+/// And the memory between their passes. The streams are the clip's too.
+Result<void> Runner::make_lanes(Clip& clip, const StepOptions& options) {
+    const std::vector<accel::Device*> devices = clip.model().devices();
+    KG_TRY(lane_,
+           accel::AcceleratorLane::create(*devices.front(), options.recorder, options.batches, clip.placement().lane));
+    arena_ = std::make_unique<accel::AcceleratorMemory>(*devices.front());
+    arena_bytes_ = clip.plans().transients;
+    KG_CHECK(arena_->reserve(arena_bytes_));
+    pinned_ = std::make_unique<accel::PinnedMemory>(devices);
+    KG_CHECK(pinned_->reserve(clip.plans().pinned));
+    std::vector<accel::Stream*> streams;
+    for (std::uint32_t i = 1; i < devices.size(); ++i) {
+        Other& other = others_.emplace_back();
+        other.arena = std::make_unique<accel::AcceleratorMemory>(*devices[i]);
+        KG_CHECK(other.arena->reserve(clip.plans().others[i - 1].transients));
+        KG_TRY(other.lane, accel::AcceleratorLane::create(*devices[i], options.recorder, options.batches,
+                                                          graph::Lane::accelerator(i)));
+        streams.push_back(&other.lane->stream());
+    }
+    clip.set_other_streams(std::move(streams));
+    return {};
+}
+
+std::vector<accel::AcceleratorLane*> Runner::lanes() const {
+    std::vector<accel::AcceleratorLane*> lanes{lane_.get()};
+    for (const Other& other : others_) lanes.push_back(other.lane.get());
+    return lanes;
 }
 
 Runner::~Runner() = default;
 
 void Runner::end_lane() {
     executor_.reset();
+    for (Other& other : others_) other.lane.reset();
     lane_.reset();
 }
 
@@ -42,13 +74,19 @@ Result<EnqueuedStep> Runner::execute(Clip& clip, const graph::FrameGraph& step, 
     if (!execution && execution.error().code != ErrorCode::InvalidArgument) clip.end(execution.error());
     KG_TRY(auto enqueued, std::move(execution));
     clip.note_step(enqueued.done[clip.placement().lane.index()]);
+    newest_execution_ = enqueued;
     before_newest_ = newest_.exchange(clip.newest_step());
     return EnqueuedStep{clip.advance(latent_frames), enqueued};
 }
 
 Result<graph::Execution> Runner::submit(const graph::FrameGraph& step) {
-    KG_CHECK(lane_->stream().status());
+    KG_CHECK(check_lanes());
     return executor_->execute(step);
+}
+
+Result<void> Runner::check_lanes() const {
+    for (accel::AcceleratorLane* const lane : lanes()) KG_CHECK(lane->stream().status());
+    return {};
 }
 
 Result<void> Runner::wait(Clip& clip, const EnqueuedStep& step, const CallLimits& limits) {
@@ -92,10 +130,24 @@ Result<std::optional<StepQueue::Turn>> Runner::turn(Nanoseconds due, const StepQ
 
 Result<void> Runner::wait_for(const Clip& clip, Nanoseconds patience) {
     return graph::wait_while_lanes_move(
-        "the steps of a clip", patience, [&] { return std::vector{lane_->state()}; },
-        [&](Nanoseconds timeout) {
-            return graph::wait_for({lane_->timeline(), clip.newest_step()}, timeout);
-        });
+        "the steps of a clip", patience,
+        [&] {
+            std::vector<graph::LaneState> states;
+            for (const accel::AcceleratorLane* const lane : lanes()) states.push_back(lane->state());
+            return states;
+        },
+        [&](Nanoseconds timeout) { return wait_for_newest(clip, timeout); });
+}
+
+/// A clip whose model several devices compute has the runner for itself.
+Result<bool> Runner::wait_for_newest(const Clip& clip, Nanoseconds timeout) {
+    KG_TRY(bool done, graph::wait_for({lane_->timeline(), clip.newest_step()}, timeout));
+    for (const Other& other : others_) {
+        if (!done) break;
+        const std::uint64_t value = newest_execution_.done[other.lane->lane().index()];
+        KG_TRY(done, graph::wait_for({other.lane->timeline(), value}, timeout));
+    }
+    return done;
 }
 
 void Runner::keep(std::shared_ptr<void> used) {
@@ -108,7 +160,7 @@ Result<void> Runner::between_steps(Clip& clip, const std::function<Result<void>(
         KG_CHECK(clip.status());
         KG_TRY(accel::Stream* const stream, clip.state_stream());
         KG_CHECK(wait_for(clip));
-        KG_CHECK(lane_->stream().status());
+        KG_CHECK(check_lanes());
         return work(*stream);
     };
     auto done = run();
@@ -119,7 +171,7 @@ Result<void> Runner::between_steps(Clip& clip, const std::function<Result<void>(
 
 Result<void> Runner::reset(Clip& clip) {
     const auto run = [&]() -> Result<void> {
-        if (!is_shared_ || !lane_->stream().status()) return reset_after_all(clip);
+        if (!is_shared_ || !check_lanes()) return reset_after_all(clip);
         KG_TRY(accel::Stream* const stream, clip.state_stream());
         KG_CHECK(wait_for(clip));
         return clip.reset(*stream);
@@ -132,7 +184,8 @@ Result<void> Runner::reset(Clip& clip) {
 /// No other clip's step is submitted meanwhile. Clears an error of the lane's stream.
 Result<void> Runner::reset_after_all(Clip& clip) {
     const StepQueue::Turn turn = queue_.enter_first();
-    KG_CHECK(graph::wait_until_idle(*lane_, "the steps of a clip that is over"));
+    for (accel::AcceleratorLane* const lane : lanes())
+        KG_CHECK(graph::wait_until_idle(*lane, "the steps of a clip that is over"));
     return clip.reset(lane_->stream());
 }
 

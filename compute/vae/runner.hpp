@@ -1,4 +1,5 @@
-// Runner: where steps of clips run on a device: a lane, the memory between their passes, and an executor.
+// Runner: where steps of clips run: a lane of each device of their model, the memory between their passes, and an
+// executor.
 #pragma once
 
 #include <kinetograph/compute/vae/clip.hpp>
@@ -50,9 +51,11 @@ class Runner {
     /// Keeps what work may use that has not ended: until the lane has.
     void keep(std::shared_ptr<void> used);
 
-    /// The lane on which the passes run.
+    /// The lane on which the passes run; of several devices' the first.
     accel::AcceleratorLane& lane() { return *lane_; }
     const accel::AcceleratorLane& lane() const { return *lane_; }
+    /// That and the lanes of a model's further devices.
+    std::vector<accel::AcceleratorLane*> lanes() const;
 
     /// Submits the clip's next step, declared into `step`, and returns: in steady state the host waits for nothing and
     /// allocates nothing. Errors: those of Clip::next and of graph::Executor::execute; what has ended the clip.
@@ -78,6 +81,9 @@ class Runner {
 
   private:
     Runner() = default;
+    Result<void> make_lanes(Clip& clip, const StepOptions& options);
+    Result<void> check_lanes() const;
+    Result<bool> wait_for_newest(const Clip& clip, Nanoseconds timeout);
     Result<graph::Execution> submit(const graph::FrameGraph& step);
     Result<void> reset_after_all(Clip& clip);
     Result<void> wait_within(const EnqueuedStep& step, const CallLimits& limits);
@@ -88,8 +94,16 @@ class Runner {
     std::uint64_t arena_bytes_ = 0;
     Mutex kept_mutex_;
     std::vector<std::shared_ptr<void>> kept_ KG_GUARDED_BY(kept_mutex_);
+    /// Of a further device of the model.
+    struct Other {
+        std::unique_ptr<accel::AcceleratorMemory> arena;
+        std::unique_ptr<accel::AcceleratorLane> lane;
+    };
     std::unique_ptr<accel::AcceleratorMemory> arena_;
+    std::unique_ptr<accel::PinnedMemory> pinned_;  ///< through which devices exchange rows
+    std::vector<Other> others_;
     std::unique_ptr<accel::AcceleratorLane> lane_;
+    graph::Execution newest_execution_;
     std::unique_ptr<graph::Executor> executor_;  ///< declared after both: waits for the lane before they are destroyed
 };
 

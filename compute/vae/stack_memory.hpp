@@ -20,6 +20,10 @@ struct StackMemory {
     // Of the model, shared by all of its clips:
     std::uint64_t parameters = 0;  ///< as the device holds them, or estimated where a back end packs in ordinary memory
 
+    // Of a model that several devices compute; the members above are then the first device's:
+    std::uint64_t others = 0;  ///< of the clip and the model, on all other devices together
+    std::uint64_t pinned = 0;  ///< host memory through which devices exchange rows that do not reach each other
+
     // What a clip pays for taking so little, where the whole picture does not fit:
     std::int64_t bands = 1;   ///< of rows, in which steps run (vae::Bands); 1: the whole picture
     double work_ratio = 1.0;  ///< multiply-adds over those of the whole picture

@@ -20,9 +20,9 @@ class StepDeclaration {
           network_(network),
           list_(list),
           size_(size),
+          resources_(resources),
           placement_(resources.placement),
-          operators_(resources.operators),
-          find_kept_(resources.find_kept),
+          operators_(&resources.operators),
           traces_(traces),
           extents_(list.extents),
           tensors_(extents_.size()),
@@ -35,7 +35,9 @@ class StepDeclaration {
                read_input(context(), input, tensor_of(extents_[nn::Network::input()], list_.stored[begin])));
         made(begin, first);
         KG_TRY(written_, begin_output(network_.network, extents_.back(), output));
-        if (size_.bands.count == 1) {
+        if (!resources_.shards.empty()) {
+            KG_CHECK(declare_shards(output));
+        } else if (size_.bands.count == 1) {
             declare(0, list_.passes.size(), in_parts());
             write(output);
         } else {
@@ -63,25 +65,146 @@ class StepDeclaration {
             return fail(ErrorCode::Unsupported, "the network cannot be cut into bands at its upsampling {}",
                         size_.bands.upsampling);
         declare(0, *cut, false);
-        const nn::Value value = nn::input_of(passes[*cut]);
-        const Tensor before = tensors_[value];
-        for (const Band& band : cut_into_bands(passes, *cut, before.height, size_.bands.count)) {
-            if (error_) break;
-            begin_band(band, value, before);
-            declare(*cut, passes.size(), in_parts());
+        const Tensor before = tensors_[nn::input_of(passes[*cut])];
+        const std::vector<Band> bands = cut_into_bands(passes, *cut, before.height, size_.bands.count);
+        for (std::size_t i = 0; i < bands.size() && !error_; ++i) {
+            declare_band(bands[i], i, before.rows(bands[i].front().read.first, bands[i].front().read.count));
             write(output);
         }
         return {};
     }
 
-    /// From here on `cut` and the values after it are the band's.
-    void begin_band(const Band& band, nn::Value cut, const Tensor& before) {
+    /// The first device computes the passes before the cut and sends each of the others the rows that its band reads.
+    Result<void> declare_shards(const StepOutput& output) {
+        const std::vector<nn::Pass>& passes = list_.passes;
+        const std::size_t cut = first_cut(network_.network, passes).value();
+        declare(0, cut, false);
+        if (error_) return {};
+        const Tensor before = tensors_[nn::input_of(passes[cut])];
+        const std::vector<Band> bands = bands_of(passes, cut, before.height, resources_.shares);
+        std::vector<Tensor> inputs;
+        for (const Band& band : bands) {
+            const Tensor rows = before.rows(band.front().read.first, band.front().read.count);
+            inputs.push_back(inputs.empty() ? rows : send(rows, resources_.shards[inputs.size() - 1]));
+        }
+        for (std::size_t i = 0; i < bands.size() && !error_; ++i) {
+            if (i > 0) {
+                placement_ = resources_.shards[i - 1].placement;
+                operators_ = &resources_.shards[i - 1].operators;
+            }
+            declare_band(bands[i], i, inputs[i]);
+            if (i == 0 || writes_in_place(resources_.shards[i - 1], output))
+                write(output);
+            else
+                write_by_way(output, resources_.shards[i - 1]);
+        }
+        return {};
+    }
+
+    /// Copies rows to the memory of another device.
+    Tensor send(const Tensor& rows, const Shard& to) {
+        Tensor sent = rows;
+        sent.first = sent.top = sent.frame_height = 0;
+        const std::string name = fmt::format("rows for {}", graph::to_string(to.placement.lane));
+        if (to.is_reached) return copy(name, placement_.lane, rows, sent, to.placement.memory);
+        const Tensor met = copy(name, placement_.lane, rows, sent, graph::MemoryDomain::Host);
+        return copy("rows from the host", to.placement.lane, met, sent, to.placement.memory);
+    }
+    Tensor copy(const std::string& name, graph::Lane lane, const Tensor& from, Tensor to, graph::MemoryDomain memory) {
+        struct Data {
+            Tensor in, out;
+        };
+        return frame_
+            .add_pass<Data>(
+                name, lane,
+                [&](graph::PassBuilder& pass, Data& d) {
+                    d.in = vae::read(pass, from);
+                    d.out = vae::create(pass, name, to, memory);
+                },
+                [](const Data& d, accel::PassContext& context) {
+                    const auto in = addresses(context, d.in), out = addresses(context, d.out);
+                    for (std::size_t i = 0; i < in.size(); ++i)
+                        context.stream().copy(out[i], in[i], d.in.frame_bytes());
+                })
+            .out;
+    }
+
+    /// Whether the shard's kernels reach the frames' places.
+    static bool writes_in_place(const Shard& shard, const StepOutput& output) {
+        return shard.is_reached && output.domain == graph::MemoryDomain::Accelerator;
+    }
+    /// The shard writes its rows of the frames where the first device reaches them, which then puts them in place.
+    void write_by_way(const StepOutput& output, const Shard& shard) {
+        if (error_) return;
+        StepOutput met = output;
+        met.domain = shard.is_reached ? resources_.placement.memory : graph::MemoryDomain::Host;
+        met.places = {};
+        const Tensor rows = made_rows(tensors_.back());
+        const PictureRows place = place_of(tensors_.back());
+        Written made{.frames = {}, .not_finite = written_.not_finite};
+        auto done = write_output(context(), rows, {0, rows.height}, met, made);
+        if (!done) return note(std::move(done.error()), "");
+        written_.not_finite = made.not_finite;
+        put_rows(context().named("rows of the frames"), resources_.placement.lane,
+                 {made.frames, place,
+                  static_cast<std::uint64_t>(rows.width) * bytes_per_pixel(output.format, rows.channels), rows.height});
+    }
+    struct FrameRows {
+        std::vector<graph::Buffer> frames;
+        PictureRows place;
+        std::uint64_t row_bytes = 0;
+        std::int64_t count = 0;
+    };
+    void put_rows(const std::string& name, graph::Lane lane, const FrameRows& rows) {
+        struct Data {
+            std::vector<graph::Buffer> in, out;
+        };
+        const Data& data = frame_.add_pass<Data>(
+            name, lane,
+            [&](graph::PassBuilder& pass, Data& d) {
+                for (std::size_t i = 0; i < rows.frames.size(); ++i) {
+                    d.in.push_back(pass.read(rows.frames[i], Access::KernelRead));
+                    d.out.push_back(pass.write(written_.frames[i], Access::KernelWrite));
+                }
+                pass.run_anew();
+            },
+            [bytes = static_cast<std::uint64_t>(rows.count) * rows.row_bytes,
+             before = static_cast<std::uint64_t>(rows.place.first) * rows.row_bytes](const Data& d,
+                                                                                     accel::PassContext& context) {
+                for (std::size_t i = 0; i < d.in.size(); ++i)
+                    context.stream().copy(context.address(d.out[i]) + before, context.address(d.in[i]), bytes);
+            });
+        written_.frames = data.out;
+    }
+
+    /// Declares the passes of a band, whose first ones read `rows`, on the device of placement_.
+    void declare_band(const Band& band, std::size_t index, const Tensor& rows) {
         tails_.assign(tails_.size(), {});
         kept_for_.assign(kept_for_.size(), {});
-        for (nn::Value value = cut; value < extents_.size(); ++value)
-            extents_[value].height = list_.extents[value].height / before.height * band.read.count;
-        tensors_[cut] = before.rows(band.read.first, band.read.count);
-        band_ = {band, cut, band_ ? band_->index + 1 : 0};
+        for (std::size_t s = 0; s < band.size(); ++s) {
+            const bool is_last = s + 1 == band.size();
+            begin_stage(band[s], index, s == 0 ? rows : Tensor{});
+            declare(band[s].pass, is_last ? list_.passes.size() : band[s + 1].pass, is_last && in_parts());
+        }
+    }
+    /// From here on the input of the stage's first pass and the values after it are the stage's.
+    void begin_stage(const BandStage& stage, std::size_t index, const Tensor& rows) {
+        const nn::Value begin = nn::input_of(list_.passes[stage.pass]);
+        if (rows.buffer) {
+            tensors_[begin] = rows;
+        } else if (!error_) {
+            const std::int64_t above = scaled(tensors_[begin]).read.first;
+            tensors_[begin] = tensors_[begin].rows(stage.read.first - above, stage.read.count);
+        }
+        for (nn::Value value = begin; value < extents_.size(); ++value)
+            extents_[value].height = list_.extents[value].height / list_.extents[begin].height * stage.read.count;
+        band_ = {stage, begin, index, static_cast<bool>(rows.buffer)};
+    }
+    /// The stage's rows in those of `x`, one of its values.
+    BandStage scaled(const Tensor& x) const {
+        const auto& [pass, made, read] = band_->stage;
+        const std::int64_t scale = x.height / read.count;
+        return {pass, {scale * made.first, scale * made.count}, {scale * read.first, scale * read.count}};
     }
 
     void write(const StepOutput& output) {
@@ -93,14 +216,14 @@ class StepDeclaration {
     /// Of what a band computes, the rows that it contributes to the picture.
     Tensor made_rows(const Tensor& x) const {
         if (!band_) return x;
-        const std::int64_t scale = x.height / band_->band.read.count;
-        return x.rows(scale * (band_->band.made.first - band_->band.read.first), scale * band_->band.made.count);
+        const BandStage rows = scaled(x);
+        return x.rows(rows.made.first - rows.read.first, rows.made.count);
     }
     /// Where they lie in the whole value.
     PictureRows place_of(const Tensor& x) const {
         if (!band_) return {0, x.height};
-        const std::int64_t scale = x.height / band_->band.read.count;
-        return {scale * band_->band.made.first, scale * list_.extents[band_->cut].height};
+        const std::int64_t scale = x.height / band_->stage.read.count;
+        return {scaled(x).made.first, scale * list_.extents[band_->begin].height};
     }
 
     /// A pass's name, and the key of what it keeps.
@@ -411,7 +534,7 @@ class StepDeclaration {
     // ---- what they share -------------------------------------------------------------------------------------------
 
     StepContext context() const {
-        return {frame_, network_, placement_, operators_, band_ ? fmt::format(".band{}", band_->index) : ""};
+        return {frame_, network_, placement_, *operators_, band_ ? fmt::format(".band{}", band_->index) : ""};
     }
 
     Tensor create(graph::PassBuilder& pass, const std::string& name, const Tensor& tensor) const {
@@ -420,10 +543,12 @@ class StepDeclaration {
     /// Reads a tensor. A band begins only when the band before it is written, so that values of one band at a time
     /// exist.
     Tensor read(graph::PassBuilder& pass, const Tensor& tensor) const {
-        if (band_ && band_->index > 0 && tensor.buffer == tensors_[band_->cut].buffer)
+        if (band_ && band_->index > 0 && resources_.shards.empty() && band_->is_first && is_input_of_stage(tensor))
             for (const graph::Buffer buffer : written_.frames) pass.read(buffer, Access::KernelRead);
         return vae::read(pass, tensor);
     }
+
+    bool is_input_of_stage(const Tensor& tensor) const { return tensor.buffer == tensors_[band_->begin].buffer; }
 
     /// From here on passes that read `value` find it in `tensor`.
     void made(nn::Value value, const Tensor& tensor) {
@@ -439,8 +564,12 @@ class StepDeclaration {
     /// Memory for the last frames that the convolution `key` has seen, kept from one step to the next.
     graph::Buffer import_kept(const std::string& key, std::int64_t history, const Tensor& x) {
         const std::uint64_t bytes = static_cast<std::uint64_t>(history) * x.frame_bytes();
-        return frame_.import_buffer(key + ".kept", {bytes, 256, placement_.memory},
-                                    find_kept_(network_.one_step && x.stored.zero == 0 ? "" : key, bytes));
+        const std::uint32_t device = placement_.memory.device();
+        const bool is_zero = network_.one_step && x.stored.zero == 0;
+        return frame_.import_buffer(
+            key + ".kept", {bytes, 256, placement_.memory},
+            resources_.find_kept(is_zero ? device == 0 ? ".zeros" : fmt::format(".zeros.band{}", device) : key, bytes,
+                                 device));
     }
 
     /// Runs after the convolution, or where a step skips it: the newest frames of `x` replace the kept ones, which it
@@ -474,7 +603,7 @@ class StepDeclaration {
     using Operator = std::shared_ptr<const nn::Operator>;
     /// Null after an error, which it notes.
     Operator bind(const conv::OpProblem& problem, const std::string& where) {
-        auto found = operators_.get(problem);
+        auto found = operators_->get(problem);
         if (found) return std::move(*found);
         note(std::move(found.error()), where);
         return nullptr;
@@ -512,21 +641,22 @@ class StepDeclaration {
     const NetworkDesc& network_;
     const StepList& list_;
     const StackSize& size_;
-    const Placement placement_;
-    const nn::Operators& operators_;
-    const FindKept& find_kept_;
+    const StepResources& resources_;
+    Placement placement_;             ///< of the passes that are being declared
+    const nn::Operators* operators_;  ///< of their device
     std::span<TraceRequest> traces_;
     std::vector<nn::Extent> extents_;  ///< [nn::Value], of the band that is being declared
     std::vector<Tensor> tensors_;      ///< [nn::Value], of those that were made so far; heads of those made in parts
     std::vector<Tensor> tails_;        ///< [nn::Value], of those made in parts
     std::vector<graph::Buffer> kept_for_;  ///< [nn::Value], where a tail is kept for the next step
     std::int64_t tail_frames_ = 0;         ///< of the passes that are made in parts
-    struct DeclaredBand {
-        Band band;
-        nn::Value cut = 0;  ///< the value of which it reads rows
-        std::int64_t index = 0;
+    struct DeclaredStage {
+        BandStage stage;
+        nn::Value begin = 0;    ///< the value of which it reads rows
+        std::size_t index = 0;  ///< of the band
+        bool is_first = false;  ///< of its stages
     };
-    std::optional<DeclaredBand> band_;  ///< none: no band has begun
+    std::optional<DeclaredStage> band_;  ///< none: no band has begun
     Written written_;
     std::optional<Error> error_;
 };

@@ -57,16 +57,29 @@ std::uint64_t input_bytes(const NetworkDesc& network, const StackSize& size, std
 std::byte fill_of_kept(const NetworkDesc& network, const std::string& key);
 
 /// Returns the memory in which the causal convolution `key` keeps frames from step to step: `bytes` for the last frames
-/// that it has seen, oldest first, fill_of_kept() at first. Called once for every such convolution of a step; with an
-/// empty key for zeros that several convolutions read and none writes. The key of a band's convolution ends in ".band"
-/// and its number.
-using FindKept = std::function<graph::Physical(const std::string& key, std::uint64_t bytes)>;
+/// that it has seen, oldest first, fill_of_kept() at first. Called once for every such convolution of a step; with a
+/// key that begins with ".zeros" for zeros that several convolutions read and none writes. The key of a band's
+/// convolution ends in ".band" and its number. `device` is the accelerator of the graph whose memory it is.
+using FindKept = std::function<graph::Physical(const std::string& key, std::uint64_t bytes, std::uint32_t device)>;
+
+/// One more device of a step that several compute (Model::Options).
+struct Shard {
+    Placement placement;
+    const nn::Operators& operators;
+    /// Whether the first device and this one reach each other's memory. Otherwise what they exchange goes through the
+    /// host's.
+    bool is_reached = false;
+};
 
 /// What the passes of a step are made of; all of it outlives the graph.
 struct StepResources {
     Placement placement;
     const nn::Operators& operators;
     const FindKept& find_kept;
+    /// Other devices that make bands of the picture, each its own; the first one makes the first band. None: one
+    /// device makes all of it, in StackSize::bands.
+    std::span<const Shard> shards{};
+    std::span<const Rows> shares{};  ///< of share_rows(): the first device's, then that of each of `shards`
 };
 
 /// Contents of the graph that a step takes: [frames, c_in, h, w].

@@ -7,4 +7,14 @@ Result<std::unique_ptr<Stream>> Device::adopt_stream(std::string_view name, void
                 info().name);
 }
 
+std::string names(const Device& device) {
+    std::string text = device.info().name;
+    for (const auto& companion : device.companions()) text += " + " + companion->info().name;
+    return text;
+}
+
+Result<void> Device::reach(Device& other) {
+    return fail(ErrorCode::Unsupported, "{} does not reach the memory of {}", info().name, other.info().name);
+}
+
 }  // namespace kinetograph::accel

@@ -236,6 +236,9 @@ class Device {
     /// Empty if events are stamped with the host's clock, and before the first event.
     virtual std::optional<ClockQuality> clock_quality() const { return std::nullopt; }
     const Log& log() const { return log_; }
+    /// Further devices that were opened with this one (open(), "cuda:0+cuda:1"), over which models split their steps.
+    const std::vector<std::unique_ptr<Device>>& companions() const { return companions_; }
+    void add_companion(std::unique_ptr<Device> device) { companions_.push_back(std::move(device)); }
     /// Makes the device current on the calling thread, one of the library's own, until that ends: calls of its driver
     /// are cheaper there. Does nothing where calls need no such thing.
     virtual void enter_thread() {}
@@ -266,6 +269,9 @@ class Device {
     /// knows. Errors: InvalidArgument (other memory of the host, another device's; never on the CPU), what the driver
     /// says.
     virtual Result<void> check_address(const std::byte* /*address*/) { return {}; }
+    /// Lets this device's kernels and copies address what `other` allocates, now and later. Errors: Unsupported (they
+    /// cannot, with the reason), what the driver says.
+    virtual Result<void> reach(Device& other);
     virtual Result<std::shared_ptr<Timeline>> create_timeline() = 0;
     /// A timeline semaphore of another API (VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT); `fd` belongs to the
     /// device once this has succeeded. `original` is the exporter's timeline of the same semaphore, through which the
@@ -299,7 +305,11 @@ class Device {
 
   private:
     Log log_;
+    std::vector<std::unique_ptr<Device>> companions_;
     KernelCache kernels_{*this};
 };
+
+/// Of a device and its companions: "NVIDIA H200 + NVIDIA H200".
+std::string names(const Device& device);
 
 }  // namespace kinetograph::accel

@@ -48,7 +48,7 @@ class MappedMemory final : public Memory {
 }  // namespace
 
 Result<void> ArenaMemory::reserve(std::uint64_t arena_bytes) {
-    if (arena_ && arena_->bytes() >= arena_bytes) return {};
+    if ((arena_ ? arena_->bytes() : 0) >= arena_bytes) return {};
     KG_TRY(arena_, allocate("transient arena", arena_bytes));
     return {};
 }

@@ -69,12 +69,25 @@ const Backend* find_backend(std::string_view name) {
 
 std::string Availability::name() const { return fmt::format("{}:{}", kind, ordinal); }
 
-Result<std::unique_ptr<Device>> open(std::string_view device, const DeviceHooks& hooks) {
+static Result<std::unique_ptr<Device>> open_one(std::string_view device, const DeviceHooks& hooks) {
     const std::size_t colon = device.find(':');
     KG_TRY(const Backend* const backend, backend_of(device.substr(0, colon)));
     if (colon == std::string_view::npos) return backend->open(0, hooks);
     KG_TRY(const auto ordinal, ordinal_of(*backend, device.substr(colon + 1)));
     return backend->open(ordinal, hooks);
+}
+
+Result<std::unique_ptr<Device>> open(std::string_view device, const DeviceHooks& hooks) {
+    std::size_t plus = device.find('+');
+    if (plus == std::string_view::npos) return open_one(device, hooks);
+    KG_TRY_IN(device.substr(0, plus), auto first, open_one(device.substr(0, plus), hooks));
+    while (plus != std::string_view::npos) {
+        device.remove_prefix(plus + 1);
+        plus = device.find('+');
+        KG_TRY_IN(device.substr(0, plus), auto next, open_one(device.substr(0, plus), hooks));
+        first->add_companion(std::move(next));
+    }
+    return first;
 }
 
 Result<std::unique_ptr<Device>> adopt(std::string_view kind, const void* callers, const DeviceHooks& hooks) {

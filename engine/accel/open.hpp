@@ -22,7 +22,8 @@ std::vector<Availability> inspect_accelerators();
 /// info` and nvidia-smi write it: "cuda:GPU-5a5a5a5a-5a5a-5a5a-5a5a-5a5a5a5a5a5a". Errors: NotFound
 /// ("libamdhip64.so.7, ... not found: HIP lane off"; no device has that UUID, and the sentence lists those there are),
 /// OutOfRange (no device of that ordinal), InvalidArgument (no kind is called so; neither a number nor a UUID; a CPU,
-/// and KINETOGRAPH_CPU names no instructions), and what the driver says.
+/// and KINETOGRAPH_CPU names no instructions), and what the driver says. "cuda:0+cuda:1+cpu" opens the first with the
+/// others as its companions; errors then name the one.
 Result<std::unique_ptr<Device>> open(std::string_view device, const DeviceHooks& hooks = {});
 /// A device of that kind on the caller's own: see Backend::adopt. Errors: Unsupported (its devices are only opened),
 /// those of the back end.

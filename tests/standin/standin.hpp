@@ -45,6 +45,7 @@ struct Options {
     bool waits_for_values = true;             ///< streams can wait for values in memory (HIP asks whether they can)
     bool registers_host_memory = true;        ///< the device can address registered memory
     std::optional<bool> imports_timelines{};  ///< unset: CUDA does; HIP's calls never do
+    bool reaches_peers = true;                ///< a device can address the memory of another
     MemoryFiles files = MemoryFiles::Plain;   ///< of imported memory
     double clock_drift_ppm = 60;              ///< of the device's clock against the host's
     /// Work that a stream holds; 0: unlimited. The call that enqueues more blocks until there is room, and with it

@@ -217,12 +217,23 @@ struct Subject {
     const DecodeBench& bench;
     const vae::Clip& clip;
     const accel::DeviceInfo& device;
+    const std::vector<std::unique_ptr<accel::Device>>& companions;
     vae::StackMemory memory;
     std::uint64_t stated_bytes() const { return device_bytes(memory, device); }
     std::int64_t width() const { return clip.step_frames().width; }
     std::int64_t height() const { return clip.step_frames().height; }
     std::int64_t frames() const {
         return bench.one_latent_frame ? bench.steps : clip.model().rates().frames_of(bench.steps);
+    }
+    std::uint64_t companions_peak() const {
+        std::uint64_t bytes = 0;
+        for (const auto& companion : companions) bytes += companion->peak_bytes();
+        return bytes;
+    }
+    std::string companions_text() const {
+        if (companions.empty()) return "";
+        return fmt::format("  companions     {}: {:.1f} MiB at most, {:.1f} MiB stated before\n", companions.size(),
+                           to_mib(companions_peak()), to_mib(memory.others));
     }
     double fps_clip(const Measured& measured) const { return static_cast<double>(frames()) / measured.clips.median(); }
 };
@@ -262,7 +273,7 @@ std::string to_text(const Measured& measured, const Subject& subject, std::span<
                       "  load           {:.3f} s, then the first frame after {:.4f} s{}\n"
                       "{}"
                       "  whole clip     {} in {:.4f} s: {:.2f} frames/s, median of {}\n"
-                      "  device memory  {:.1f} MiB at most, {:.1f} MiB stated before{}\n",
+                      "  device memory  {:.1f} MiB at most, {:.1f} MiB stated before{}\n{}",
                       bench.decode.weights, subject.width(), subject.height(),
                       vae::to_string(bench.decode.model.precision), describe_machine(subject.device), measured.load,
                       measured.first_frame, second, steady_text(measured, bench), count_frames(subject.frames()),
@@ -270,7 +281,8 @@ std::string to_text(const Measured& measured, const Subject& subject, std::span<
                       to_mib(measured.peak_bytes), to_mib(subject.stated_bytes()),
                       measured.second_clip_bytes
                           ? fmt::format("; a second clip takes {:.1f} MiB more", to_mib(*measured.second_clip_bytes))
-                          : "");
+                          : "",
+                      subject.companions_text());
 }
 
 nlohmann::ordered_json to_json(const Measured& measured, const Subject& subject, std::span<const PassCost> passes) {
@@ -299,6 +311,10 @@ nlohmann::ordered_json to_json(const Measured& measured, const Subject& subject,
     json["fps_clip"] = subject.fps_clip(measured);
     json["peak_device_bytes"] = measured.peak_bytes;
     json["stated_device_bytes"] = subject.stated_bytes();
+    for (const auto& companion : subject.companions)
+        json["companions"].push_back(
+            {{"name", companion->info().name}, {"peak_device_bytes", companion->peak_bytes()}});
+    if (!subject.companions.empty()) json["stated_companions_bytes"] = memory.others;
     if (measured.second_clip_bytes) json["second_clip_device_bytes"] = *measured.second_clip_bytes;
     json["stated_bytes"] = {{"transients", memory.transients}, {"histories", memory.histories},
                             {"parameters", memory.parameters}, {"bands", memory.bands},
@@ -345,18 +361,21 @@ Result<void> run(DecodeBench bench) {
     if (measured.has_steady_steps()) {
         auto spans = recorder.spans();
         std::erase_if(spans, [](const profile::Span& span) {
-            return span.track != graph::to_string(graph::Lane::Accelerator);  // copies overlap the steps
+            return !span.track.starts_with(graph::to_string(graph::Lane::Accelerator));  // copies overlap the steps
         });
         const auto steps = steady_executions(spans, measured);
         for (const auto& [execution, window] : steps) measured.device_steps.add(to_seconds(window.length()));
         std::erase_if(spans, [&](const profile::Span& span) { return !steps.contains(span.execution); });
         passes = cost_of_passes(timed_one_by_one(std::move(spans)));
     }
-    const Subject subject{bench, decoder->clip(), info, decoder->memory()};
+    const Subject subject{bench, decoder->clip(), info, device->companions(), decoder->memory()};
     KG_CHECK(report.write(to_text(measured, subject, passes), to_json(measured, subject, passes)));
     if (measured.peak_bytes > subject.stated_bytes())
         return fail(ErrorCode::OutOfMemory, "{:.1f} MiB of device memory were taken at most, {:.1f} MiB were stated",
                     to_mib(measured.peak_bytes), to_mib(subject.stated_bytes()));
+    if (subject.companions_peak() > subject.memory.others)
+        return fail(ErrorCode::OutOfMemory, "{:.1f} MiB of the companions' memory were taken, {:.1f} MiB were stated",
+                    to_mib(subject.companions_peak()), to_mib(subject.memory.others));
     return {};
 }
 

@@ -44,15 +44,23 @@ std::optional<std::uint64_t> parse_bytes(std::string_view text) {
 }  // namespace
 
 void add_lane_option(CLI::App& command, std::string& lane) {
-    command.add_option("--lane", lane, "Where to run (default auto); a GPU by its number or UUID: cuda:1")
+    command
+        .add_option(
+            "--lane", lane,
+            "Where to run (default auto); a GPU by its number or UUID: cuda:1; several for every step of a clip: "
+            "cuda:0+cuda:1")
         ->check([](const std::string& text) {
-            const std::string kind = text.substr(0, text.find(':'));
             std::vector<std::string_view> lanes{"auto"};
             for (const accel::Backend& backend : accel::backends()) lanes.push_back(backend.name);
-            if (std::ranges::find(lanes, kind) != lanes.end()) return std::string();
-            return fmt::format("{} is none of {}", text, fmt::join(lanes, "|"));
+            for (std::size_t begin = 0, end = 0; end != std::string::npos; begin = end + 1) {
+                end = text.find('+', begin);
+                const std::string device = text.substr(begin, end - begin);
+                if (std::ranges::find(lanes, device.substr(0, device.find(':'))) == lanes.end())
+                    return fmt::format("{} is none of {}", device, fmt::join(lanes, "|"));
+            }
+            return std::string();
         })
-        ->type_name("LANE[:DEVICE]");
+        ->type_name("LANE[:DEVICE][+LANE...]");
 }
 
 CLI::Option* add_precision_option(CLI::App& command, vae::Precision& precision) {
@@ -185,6 +193,9 @@ void state_memory(const vae::StackMemory& memory, const accel::Device& on) {
         memory.bands == 1 ? ""
                           : fmt::format("; in {} bands of rows, with {:.0f} % more multiply-adds", memory.bands,
                                         100 * (memory.work_ratio - 1)));
+    if (!on.companions().empty())
+        spdlog::info("every step is computed by {}: {:.1f} MiB on the others together", accel::names(on),
+                     mib(memory.others));
 }
 
 std::string weights_help() {

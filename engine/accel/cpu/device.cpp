@@ -105,6 +105,9 @@ class CpuDevice final : public Device {
     Result<std::unique_ptr<Stream>> create_stream(std::string_view name) override {
         return std::make_unique<CpuStream>(name);
     }
+    Result<void> reach(Device& other) override {
+        return other.info().is_host() ? Result<void>{} : Device::reach(other);
+    }
     Result<std::shared_ptr<Timeline>> create_timeline() override { return std::make_shared<CpuTimeline>(); }
     Result<std::shared_ptr<Timeline>> import_timeline(int /*fd*/, std::shared_ptr<Timeline> /*original*/) override {
         return fail(ErrorCode::Unsupported, "importing a timeline into {}: {}", info_.name,

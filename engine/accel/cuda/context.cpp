@@ -190,6 +190,15 @@ Result<void> Context::check_address(const std::byte* address) {
     return check_owner(address, type == MemoryType::Device ? std::optional(owner) : std::nullopt, device_);
 }
 
+/// Contexts of one device are one, its primary context.
+Result<void> Context::reach(const gpu::Context& other) {
+    const auto* const peer = dynamic_cast<const Context*>(&other);
+    if (peer == nullptr || peer->counters() != counters()) return gpu::Context::reach(other);
+    if (peer->handle_ == handle_) return {};
+    return reach_peer(cuda().cuDeviceCanAccessPeer, cuda().cuCtxEnablePeerAccess, device_, peer->device_, peer->handle_,
+                      0U);
+}
+
 /// CUDA takes ownership of the descriptor that it imports, HIP does not: to treat both alike, CUDA gets a duplicate.
 Result<ExternalMemoryHandle> Context::import_memory(const ExternalMemoryDesc& desc) {
     const CurrentUncaptured current(*this);

@@ -36,6 +36,9 @@ class Context final : public gpu::DriverContext<Context, Api, Current, CurrentUn
     void release(std::byte* address) override;
     Result<std::byte*> device_address(std::byte* host) override;
     Result<void> check_address(const std::byte* address) override;
+    Result<void> reach(const gpu::Context& other) override;
+    /// Pinned memory is every context's, at one address: streams of all devices of the driver wait for its counters.
+    const void* counters() const override { return driver_->entry_points().cuInit.address(); }
     Result<ExternalMemoryHandle> import_memory(const ExternalMemoryDesc& desc) override;
     Result<std::byte*> map(ExternalMemoryHandle memory, std::uint64_t bytes) override;
     Result<Counter> create_counter() override;

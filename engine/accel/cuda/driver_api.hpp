@@ -42,6 +42,7 @@ enum class Status : int {
     IllegalAddress = 700,
     LaunchOutOfResources = 701,
     LaunchTimeout = 702,
+    PeerAccessAlreadyEnabled = 704,
     ContextIsDestroyed = 709,
     Assert = 710,
     HostMemoryAlreadyRegistered = 712,

@@ -30,6 +30,12 @@ struct EntryPoints : gpu::EntryPointTable {
     EntryPoint<Status(ContextHandle context)> cuCtxPushCurrent_v2{*this, "cuCtxPushCurrent_v2"};
     EntryPoint<Status(ContextHandle* context)> cuCtxPopCurrent_v2{*this, "cuCtxPopCurrent_v2"};
 
+    EntryPoint<Status(int* can, DeviceOrdinal device, DeviceOrdinal peer)> cuDeviceCanAccessPeer{
+        *this, "cuDeviceCanAccessPeer", Need::Optional};
+    /// Kernels of the current context then address memory of `peer`.
+    EntryPoint<Status(ContextHandle peer, unsigned flags)> cuCtxEnablePeerAccess{*this, "cuCtxEnablePeerAccess",
+                                                                                 Need::Optional};
+
     EntryPoint<Status(std::size_t* free, std::size_t* total)> cuMemGetInfo_v2{*this, "cuMemGetInfo_v2"};
     EntryPoint<Status(DeviceAddress* address, std::size_t bytes)> cuMemAlloc_v2{*this, "cuMemAlloc_v2"};
     EntryPoint<Status(DeviceAddress address)> cuMemFree_v2{*this, "cuMemFree_v2"};

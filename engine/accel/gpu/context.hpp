@@ -48,8 +48,14 @@ class Context {
     virtual Result<std::byte*> map(ExternalMemoryHandle memory, std::uint64_t bytes) = 0;
     virtual void release(ExternalMemoryHandle memory) = 0;
 
+    /// See Device::reach; `other` is any GPU's context.
+    virtual Result<void> reach(const Context& other) {
+        return fail(ErrorCode::Unsupported, "{} does not reach the memory of {}", info_.name, other.info_.name);
+    }
     /// Timeline::owner() of the timelines that its streams wait for and signal.
     virtual const void* timelines() const { return this; }
+    /// The same of counters, which streams of further devices may see.
+    virtual const void* counters() const { return timelines(); }
     /// `self` is this, for the timeline to keep. Errors also: Unsupported (streams of the device cannot wait for
     /// values).
     virtual Result<std::shared_ptr<Timeline>> create_timeline(std::shared_ptr<Context> self) = 0;

@@ -13,12 +13,12 @@ Result<std::shared_ptr<Timeline>> CounterContext::import_timeline(std::shared_pt
 }
 
 Result<void> CounterContext::wait(StreamHandle stream, const std::shared_ptr<Timeline>& timeline, std::uint64_t value) {
-    return static_cast<GpuTimeline&>(*timeline).enqueue_wait(stream, value);
+    return static_cast<GpuTimeline&>(*timeline).enqueue_wait(*this, stream, value);
 }
 
 Result<void> CounterContext::signal(StreamHandle stream, const std::shared_ptr<Timeline>& timeline,
                                     std::uint64_t value) {
-    return static_cast<GpuTimeline&>(*timeline).enqueue_signal(stream, value);
+    return static_cast<GpuTimeline&>(*timeline).enqueue_signal(*this, stream, value);
 }
 
 Result<std::shared_ptr<EventClock>> CounterContext::start_clock(std::shared_ptr<Context> self) {

@@ -32,6 +32,11 @@ Result<std::unique_ptr<Stream>> GpuDevice::adopt_stream(std::string_view name, v
     return GpuStream::adopt(context_, name, handle);
 }
 
+Result<void> GpuDevice::reach(Device& other) {
+    const auto* const gpu = dynamic_cast<const GpuDevice*>(&other);
+    return gpu != nullptr ? context_->reach(*gpu->context_) : Device::reach(other);
+}
+
 Result<std::shared_ptr<Timeline>> GpuDevice::create_timeline() { return context_->create_timeline(context_); }
 
 Result<std::shared_ptr<Timeline>> GpuDevice::import_timeline(int fd, std::shared_ptr<Timeline> original) {

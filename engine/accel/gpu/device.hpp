@@ -42,6 +42,7 @@ class GpuDevice final : public Device {
         return context_->is_capturing(static_cast<StreamHandle>(stream));
     }
     Result<void> check_address(const std::byte* address) override { return context_->check_address(address); }
+    Result<void> reach(Device& other) override;
     Result<std::shared_ptr<Timeline>> create_timeline() override;
     Result<std::shared_ptr<Timeline>> import_timeline(int fd, std::shared_ptr<Timeline> original) override;
     Result<std::shared_ptr<Event>> create_event() override;

@@ -163,6 +163,24 @@ class DriverContext : public CounterContext {
                         static_cast<const void*>(address), Final::kLane, *owner, ordinal, info().name);
         return {};
     }
+    /// Asks `can_reach`(&answer, ordinal, peer), then lets `enable`(...) do it. Errors: those of Context::reach.
+    template <class Can, class Enable, class... Arguments>
+    Result<void> reach_peer(const Can& can_reach, const Enable& enable, int ordinal, int peer,
+                            Arguments... arguments) const {
+        if (const Capability can = driver_->has({&can_reach, &enable}); !can)
+            return fail(ErrorCode::Unsupported, "{} devices do not reach each other's memory: {}", Final::kLane,
+                        can.reason);
+        const Uncaptured current(self());
+        KG_CHECK(current.status());
+        int answer = 0;
+        KG_CHECK(driver_->call(can_reach, &answer, ordinal, peer));
+        if (answer == 0)
+            return fail(ErrorCode::Unsupported, "{} device {} does not reach the memory of device {} ({}: 0)",
+                        Final::kLane, ordinal, peer, can_reach.name());
+        const Status enabled = enable(arguments...);
+        if (enabled == Status::Success || enabled == Status::PeerAccessAlreadyEnabled) return {};
+        return fail(driver_->error(enabled, enable.name()));
+    }
     DriverContext(std::shared_ptr<const Driver> driver, const CommonCalls<Status>& calls, DeviceInfo info)
         : CounterContext(std::move(info)), driver_(std::move(driver)), calls_(calls) {}
 

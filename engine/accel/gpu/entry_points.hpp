@@ -30,6 +30,7 @@ class EntryPointBase {
     Need need() const { return need_; }
     bool present() const { return address_ != nullptr; }
     std::uint64_t calls() const { return calls_.load(std::memory_order_relaxed); }
+    const void* address() const { return address_; }  ///< which tells libraries apart; null if it is not present
     void set_address(void* address) { address_ = address; }
 
   protected:

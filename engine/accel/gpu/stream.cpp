@@ -75,7 +75,9 @@ Own* GpuStream::own(Object* object) const {
     return object->owner() == context_.get() ? static_cast<Own*>(object) : nullptr;
 }
 
-bool GpuStream::sees(const Timeline& timeline) const { return timeline.owner() == context_->timelines(); }
+bool GpuStream::sees(const Timeline& timeline) const {
+    return timeline.owner() == context_->timelines() || timeline.owner() == context_->counters();
+}
 
 void GpuStream::Errors::note(Error error) {
     const Lock lock(mutex);

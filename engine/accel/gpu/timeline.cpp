@@ -16,14 +16,15 @@ class CounterTimeline final : public GpuTimeline {
     CounterTimeline(const CounterTimeline&) = delete;
     CounterTimeline& operator=(const CounterTimeline&) = delete;
 
+    const void* owner() const override { return context_->counters(); }
     std::uint64_t value() const override { return host_.value(); }
     bool wait(std::uint64_t value, std::optional<Nanoseconds> timeout) override { return host_.wait(value, timeout); }
     void signal(std::uint64_t value) override { host_.signal(value); }
-    Result<void> enqueue_wait(StreamHandle stream, std::uint64_t value) override {
-        return context_->wait(stream, counter_, value);
+    Result<void> enqueue_wait(CounterContext& device, StreamHandle stream, std::uint64_t value) override {
+        return device.wait(stream, counter_, value);
     }
-    Result<void> enqueue_signal(StreamHandle stream, std::uint64_t value) override {
-        return context_->signal(stream, counter_, value);
+    Result<void> enqueue_signal(CounterContext& device, StreamHandle stream, std::uint64_t value) override {
+        return device.signal(stream, counter_, value);
     }
 
   private:
@@ -42,6 +43,7 @@ class ImportedTimeline final : public GpuTimeline {
     ImportedTimeline(const ImportedTimeline&) = delete;
     ImportedTimeline& operator=(const ImportedTimeline&) = delete;
 
+    const void* owner() const override { return context_.get(); }
     std::uint64_t value() const override { return original_->value(); }
     bool wait(std::uint64_t value, std::optional<Nanoseconds> timeout) override {
         return original_->wait(value, timeout);
@@ -51,11 +53,11 @@ class ImportedTimeline final : public GpuTimeline {
         KG_CHECK(Timeline::status());
         return original_->status();
     }
-    Result<void> enqueue_wait(StreamHandle stream, std::uint64_t value) override {
-        return context_->wait(stream, semaphore_, value);
+    Result<void> enqueue_wait(CounterContext& device, StreamHandle stream, std::uint64_t value) override {
+        return device.wait(stream, semaphore_, value);
     }
-    Result<void> enqueue_signal(StreamHandle stream, std::uint64_t value) override {
-        return context_->signal(stream, semaphore_, value);
+    Result<void> enqueue_signal(CounterContext& device, StreamHandle stream, std::uint64_t value) override {
+        return device.signal(stream, semaphore_, value);
     }
 
   private:

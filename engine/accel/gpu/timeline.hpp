@@ -8,10 +8,9 @@ namespace kinetograph::accel::gpu {
 /// What a GPU's stream can wait for and signal.
 class GpuTimeline : public Timeline {
   public:
-    /// Enqueue on a stream of this timeline's device. Errors: what the driver says.
-    virtual Result<void> enqueue_wait(StreamHandle stream, std::uint64_t value) = 0;
-    virtual Result<void> enqueue_signal(StreamHandle stream, std::uint64_t value) = 0;
-    const void* owner() const final { return context_.get(); }
+    /// Enqueue on a stream of `device`, which sees this timeline. Errors: what the driver says.
+    virtual Result<void> enqueue_wait(CounterContext& device, StreamHandle stream, std::uint64_t value) = 0;
+    virtual Result<void> enqueue_signal(CounterContext& device, StreamHandle stream, std::uint64_t value) = 0;
 
   protected:
     explicit GpuTimeline(std::shared_ptr<CounterContext> context) : context_(std::move(context)) {}

@@ -126,6 +126,14 @@ Result<std::byte*> Context::device_address(std::byte* host) {
     return static_cast<std::byte*>(device);
 }
 
+Result<void> Context::reach(const gpu::Context& other) {
+    const auto* const peer = dynamic_cast<const Context*>(&other);
+    if (peer == nullptr || peer->hip().hipInit.address() != hip().hipInit.address()) return gpu::Context::reach(other);
+    if (peer->ordinal_ == ordinal_) return {};
+    return reach_peer(hip().hipDeviceCanAccessPeer, hip().hipDeviceEnablePeerAccess, ordinal_, peer->ordinal_,
+                      peer->ordinal_, 0U);
+}
+
 Result<void> Context::check_address(const std::byte* address) {
     const auto& ask = hip().hipPointerGetAttributes;
     if (!ask.present()) return {};

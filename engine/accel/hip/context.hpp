@@ -33,6 +33,7 @@ class Context final : public gpu::DriverContext<Context, Api, Current, Current> 
     void release(std::byte* address) override;
     Result<std::byte*> device_address(std::byte* host) override;
     Result<void> check_address(const std::byte* address) override;
+    Result<void> reach(const gpu::Context& other) override;
     Result<ExternalMemoryHandle> import_memory(const ExternalMemoryDesc& desc) override;
     Result<std::byte*> map(ExternalMemoryHandle memory, std::uint64_t bytes) override;
     Result<Counter> create_counter() override;

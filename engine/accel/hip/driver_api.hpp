@@ -28,6 +28,7 @@ enum class Status : int {
     NotReady = 600,
     IllegalAddress = 700,
     LaunchTimeOut = 702,
+    PeerAccessAlreadyEnabled = 704,
     Assert = 710,
     LaunchFailure = 719,
     NotSupported = 801,

@@ -17,6 +17,11 @@ struct EntryPoints : gpu::EntryPointTable {
     EntryPoint<Status(DeviceProperties* properties, int device)> hipGetDevicePropertiesR0600{
         *this, "hipGetDevicePropertiesR0600"};
     EntryPoint<Status(int* value, int attribute, int device)> hipDeviceGetAttribute{*this, "hipDeviceGetAttribute"};
+    EntryPoint<Status(int* can, int device, int peer)> hipDeviceCanAccessPeer{*this, "hipDeviceCanAccessPeer",
+                                                                              Need::Optional};
+    /// Kernels of the current device then address memory of `peer`.
+    EntryPoint<Status(int peer, unsigned flags)> hipDeviceEnablePeerAccess{*this, "hipDeviceEnablePeerAccess",
+                                                                           Need::Optional};
     EntryPoint<Status(std::size_t* free, std::size_t* total)> hipMemGetInfo{*this, "hipMemGetInfo"};
     EntryPoint<const char*(Status status)> hipGetErrorName{*this, "hipGetErrorName"};
     EntryPoint<Status(void** address, std::size_t bytes)> hipMalloc{*this, "hipMalloc"};

@@ -8,6 +8,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <numeric>
 
 namespace kinetograph::vae {
 namespace {
@@ -63,15 +64,16 @@ TEST(Bands, BeginAtUpsamplingsAndReadTheRowsThatLaterLayersReach) {
         EXPECT_EQ(std::get<nn::ConvPass>(passes[*last]).conv->key, "decoder.upsamples.11.resample.1");
         const auto bands = cut_into_bands(passes, *last, 48, 3);
         ASSERT_EQ(bands.size(), 3U);
-        EXPECT_EQ(bands[0].made, (Rows{0, 16}));
-        EXPECT_EQ(bands[0].read, (Rows{0, 20}));
-        EXPECT_EQ(bands[1].made, (Rows{16, 16}));
-        EXPECT_EQ(bands[1].read, (Rows{12, 24}));
-        EXPECT_EQ(bands[2].made, (Rows{32, 16}));
-        EXPECT_EQ(bands[2].read, (Rows{28, 20}));
-        // Six more convolutions and an upsampling: 11 rows, which are 6; then 13, which are 7. Multiples of four.
-        EXPECT_EQ(cut_into_bands(passes, *find_cut(passes, 1), 48, 3)[1].read, (Rows{8, 32}));
-        EXPECT_EQ(cut_into_bands(passes, *find_cut(passes, 0), 48, 3)[1].read, (Rows{8, 32}));
+        EXPECT_EQ(bands[0], (Band{{*last, {0, 16}, {0, 20}}}));
+        EXPECT_EQ(bands[1], (Band{{*last, {16, 16}, {12, 24}}}));
+        EXPECT_EQ(bands[2], (Band{{*last, {32, 16}, {28, 20}}}));
+        // Six more convolutions and an upsampling: 11 rows, which are 6; then 13, which are 7. Multiples of four. At
+        // the next upsampling a band keeps the rows that are reached from there.
+        const std::size_t middle = *find_cut(passes, 1), begin = *find_cut(passes, 0);
+        EXPECT_EQ(cut_into_bands(passes, middle, 48, 3)[1],
+                  (Band{{middle, {16, 16}, {8, 32}}, {*last, {32, 32}, {28, 40}}}));
+        EXPECT_EQ(cut_into_bands(passes, begin, 48, 3)[1],
+                  (Band{{begin, {16, 16}, {8, 32}}, {middle, {32, 32}, {24, 48}}, {*last, {64, 64}, {60, 72}}}));
         EXPECT_EQ(cut_into_bands(passes, *last, 10, 9).size(), 3U) << "of four, four and two rows";
         EXPECT_FALSE(find_cut(passes, 3));
     }
@@ -112,6 +114,33 @@ TEST(Bands, StateHowMuchMoreIsMultiplied) {
     const double two = work_ratio(passes, cut, cut_into_bands(passes, cut, 192, 2), whole);
     EXPECT_GT(two, 1.0);
     EXPECT_LT(two, 1.0 + 8.0 / 192);
+}
+
+TEST(Bands, AreAsHighAsDevicesAreFast) {
+    const nn::Network network = wan(8);
+    const auto passes = nn::fuse(network, {}).value();
+    const auto whole = nn::extents(network, {1, 96, 16, 16}, false);
+    const std::size_t cut = *find_cut(passes, 0);
+    const auto heights = [&](const std::vector<double>& speeds) {
+        std::vector<std::int64_t> made;
+        for (const Rows& rows : share_rows(passes, cut, whole, speeds)) {
+            made.push_back(rows.count);
+            EXPECT_EQ(rows.first, std::accumulate(made.begin(), made.end() - 1, std::int64_t{0}));
+        }
+        return made;
+    };
+    EXPECT_EQ(heights({1}), (std::vector<std::int64_t>{96}));
+    const auto alike = heights({1, 1});
+    ASSERT_EQ(alike.size(), 2U);
+    EXPECT_LT(alike[0], alike[1]) << "the first also computes what comes before";
+    EXPECT_GT(alike[0], 30);
+    const auto slower = heights({2, 1}), three = heights({1, 1, 1});
+    EXPECT_GT(slower[0], alike[0] + 8);
+    ASSERT_EQ(three.size(), 3U);
+    EXPECT_LT(three[1], three[2]) << "the middle one reads rows on both sides";
+    EXPECT_EQ(heights({1000, 1, 1}), (std::vector<std::int64_t>{88, 4, 4})) << "a block each at least";
+    const auto low = nn::extents(network, {1, 6, 16, 16}, false);
+    EXPECT_EQ(share_rows(passes, cut, low, std::vector<double>(4, 1.0)).size(), 2U) << "of four and two rows";
 }
 
 TEST_F(BandedSteps, GiveTheBitsOfTheWholePictureWhereverTheyBegin) {

@@ -12,6 +12,7 @@ constexpr int kMostDevices = 8;
 
 struct PrimaryContext {
     std::atomic<int> retained = 0;
+    std::atomic<unsigned> peers = 0;                         ///< a bit for each device whose memory it may address
     std::atomic<standin::Stream*> default_stream = nullptr;  ///< while it is retained
     int device() const;
 };
@@ -176,9 +177,27 @@ STANDIN_EXPORT Status cuDevicePrimaryCtxRelease_v2(DeviceOrdinal device) {
     }
     if (--primary.retained == 0) {
         machine().streams.remove(primary.default_stream.exchange(nullptr)).reset();
+        primary.peers = 0;
         if (--machine().contexts == 0) machine().recover();
     }
     return Status::Success;
+}
+
+STANDIN_EXPORT Status cuDeviceCanAccessPeer(int* can, DeviceOrdinal device, DeviceOrdinal peer) {
+    STANDIN_ENTER(Driver);
+    if (absent(device) || absent(peer)) return Status::InvalidDevice;
+    *can = device != peer && machine().options().reaches_peers ? 1 : 0;
+    return Status::Success;
+}
+
+STANDIN_EXPORT Status cuCtxEnablePeerAccess(ContextHandle peer, unsigned flags) {
+    STANDIN_ENTER(Context);
+    if (flags != 0 || !machine().options().reaches_peers) return Status::InvalidValue;
+    const int other = of(peer)->device();
+    if (other == current_device()) return Status::InvalidDevice;
+    const unsigned bit = 1U << static_cast<unsigned>(other);
+    const bool is_new = (current_contexts().back()->peers.fetch_or(bit) & bit) == 0;
+    return is_new ? Status::Success : Status::PeerAccessAlreadyEnabled;
 }
 
 STANDIN_EXPORT Status cuCtxGetCurrent(ContextHandle* context) {

@@ -86,6 +86,8 @@ STANDIN_DECLARE(cuDeviceGetAttribute);
 STANDIN_DECLARE(cuDevicePrimaryCtxRetain);
 STANDIN_DECLARE(cuDevicePrimaryCtxRelease_v2);
 STANDIN_DECLARE(cuCtxGetCurrent);
+STANDIN_DECLARE(cuDeviceCanAccessPeer);
+STANDIN_DECLARE(cuCtxEnablePeerAccess);
 STANDIN_DECLARE(cuCtxPushCurrent_v2);
 STANDIN_DECLARE(cuCtxPopCurrent_v2);
 STANDIN_DECLARE(cuMemGetInfo_v2);

@@ -70,6 +70,19 @@ STANDIN_EXPORT Status hipGetDevicePropertiesR0600(DeviceProperties* properties, 
     return Status::Success;
 }
 
+STANDIN_EXPORT Status hipDeviceCanAccessPeer(int* can, int device, int peer) {
+    STANDIN_ENTER();
+    if (absent(device) || absent(peer)) return Status::InvalidDevice;
+    *can = device != peer && machine().options().reaches_peers ? 1 : 0;
+    return Status::Success;
+}
+
+STANDIN_EXPORT Status hipDeviceEnablePeerAccess(int peer, unsigned flags) {
+    STANDIN_ENTER();
+    if (absent(peer) || peer == current_device()) return Status::InvalidDevice;
+    return flags == 0 && machine().options().reaches_peers ? Status::Success : Status::InvalidValue;
+}
+
 STANDIN_EXPORT Status hipDeviceGetAttribute(int* value, int attribute, int device) {
     STANDIN_ENTER();
     if (absent(device)) return Status::InvalidDevice;

@@ -37,6 +37,8 @@ STANDIN_DECLARE(hipInit);
 STANDIN_DECLARE(hipRuntimeGetVersion);
 STANDIN_DECLARE(hipGetDeviceCount);
 STANDIN_DECLARE(hipSetDevice);
+STANDIN_DECLARE(hipDeviceCanAccessPeer);
+STANDIN_DECLARE(hipDeviceEnablePeerAccess);
 STANDIN_DECLARE(hipGetDevicePropertiesR0600);
 STANDIN_DECLARE(hipDeviceGetAttribute);
 STANDIN_DECLARE(hipMemGetInfo);

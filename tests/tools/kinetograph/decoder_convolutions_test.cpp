@@ -20,7 +20,7 @@ Passes declared_by_a_decoder(vae::Model& model, const vae::StackSize& size) {
     graph::FrameGraph graph;
     const graph::Buffer latents = graph.import_buffer(
         "latents", {vae::input_bytes(model.network(), size, 1), 16, graph::MemoryDomain::Accelerator}, {});
-    const vae::FindKept kept = [](const std::string&, std::uint64_t) { return graph::Physical{}; };
+    const vae::FindKept kept = [](const std::string&, std::uint64_t, std::uint32_t) { return graph::Physical{}; };
     const auto made = model.declare(graph, size, {.first = model.network().one_step}, kept, latents,
                                     vae::StepOutput{vae::FrameFormat::Float32});
     EXPECT_TRUE(made) << made.error().message;

@@ -119,7 +119,7 @@ Passes declared(accel::Device& device, const NetworkDesc& network, const StackSi
     const auto operators = nn::Operators::create(device).value();
     Parameters parameters(device, [](const std::string&) { return std::vector<float>(3 * 384); }, conv::Sums::Exact,
                           {});
-    const FindKept find = [](const std::string&, std::uint64_t) { return graph::Physical{}; };
+    const FindKept find = [](const std::string&, std::uint64_t, std::uint32_t) { return graph::Physical{}; };
     graph::FrameGraph frame;
     const graph::Buffer latents =
         frame.import_buffer("latents", {input_bytes(network, size, 1), 16, graph::MemoryDomain::Accelerator}, {});

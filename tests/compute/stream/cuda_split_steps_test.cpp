@@ -1,0 +1,55 @@
+// Steps that two CUDA devices compute: the stand-in's, whose kernels run in the host model, or one GPU that is opened
+// twice, and its neighbour where there is one.
+#include "split_steps.hpp"
+
+#include <kinetograph/tests/compute/cuda/cuda_lane.hpp>
+
+namespace kinetograph::stream {
+namespace {
+
+/// Whether the devices reach each other's memory, on the stand-in.
+class CudaSplitSteps : public test::CudaLane, public ::testing::WithParamInterface<bool> {
+  protected:
+    standin::Options pose() const override { return {.devices = 2, .reaches_peers = GetParam()}; }
+    void SetUp() override {
+        CudaLane::SetUp();
+        if (IsSkipped() || HasFatalFailure()) return;
+        together_ = std::move(*open(0));
+        auto second = open(1);
+        if (!second && on_gpu()) second = open(0);
+        ASSERT_TRUE(second) << second.error().message;
+        together_->add_companion(std::move(*second));
+    }
+    void TearDown() override {
+        together_.reset();
+        CudaLane::TearDown();
+    }
+    Result<std::unique_ptr<accel::Device>> open(std::uint32_t ordinal) const {
+        const char* driver = std::getenv("KINETOGRAPH_CUDA_LIBRARY");
+        return accel::cuda::create_device(
+            {.library = driver != nullptr ? driver : KINETOGRAPH_STANDIN_CUDA_LIBRARY, .ordinal = ordinal});
+    }
+    std::unique_ptr<accel::Device> together_;
+};
+INSTANTIATE_TEST_SUITE_P(, CudaSplitSteps, ::testing::Values(true, false), [](const auto& reached) {
+    return reached.param ? "ThroughEachOthersMemory" : "ThroughTheHosts";
+});
+
+TEST_P(CudaSplitSteps, HaveTheBitsOfOneDevice) {
+    testing::expect_the_bits_of_one_device(*device_, *together_, {"synthetic:wan2.1,dim=16", {10, 1}});
+    if (!on_gpu()) return;
+    for (const conv::Sums sums : {conv::Sums::Exact, conv::Sums::Fast, conv::Sums::Int8})
+        testing::expect_the_bits_of_one_device(*device_, *together_,
+                                               {"synthetic:wan2.1,dim=96", {46, 34}, {.sums = sums}, 4});
+}
+
+TEST_P(CudaSplitSteps, KeepTheirStateOnEveryDevice) {
+    testing::expect_state_on_every_device(*together_, {"synthetic:wan2.1,dim=16", {10, 1}});
+}
+
+TEST_P(CudaSplitSteps, ShareTheMemory) {
+    testing::expect_memory_to_be_shared(*device_, *together_, {"synthetic:wan2.1,dim=16", {16, 1}});
+}
+
+}  // namespace
+}  // namespace kinetograph::stream
