@@ -312,4 +312,16 @@ conv::ConvProblem conv_problem(const ConvPass& pass, const Extent& input, std::s
     return problem;
 }
 
+std::vector<Value> outputs_of(const Pass& pass) {
+    const auto with_norm = [](const auto& made) {
+        return made.norm ? std::vector{made.output, made.norm->output} : std::vector{made.output};
+    };
+    if (const auto* conv = std::get_if<ConvPass>(&pass)) return with_norm(*conv);
+    if (const auto* norm = std::get_if<NormPass>(&pass)) return {norm->norm.output};
+    if (const auto* own = std::get_if<OperatorPass>(&pass)) return {own->output};
+    if (const auto* drop = std::get_if<DropPass>(&pass)) return {drop->output};
+    if (std::holds_alternative<KeepPass>(pass)) return {};
+    return with_norm(std::get<AttentionPass>(pass));
+}
+
 }  // namespace kinetograph::nn

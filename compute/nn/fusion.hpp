@@ -70,6 +70,9 @@ struct KeepPass {
 using Pass = std::variant<ConvPass, NormPass, AttentionPass, OperatorPass, DropPass, KeepPass>;
 
 /// The input of a pass. A convolution or an attention with a residual has a second one.
+/// What the pass makes.
+std::vector<Value> outputs_of(const Pass& pass);
+
 inline Value input_of(const Pass& pass) {
     return std::visit([](const auto& each) { return each.input; }, pass);
 }

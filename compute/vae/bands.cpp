@@ -6,7 +6,8 @@
 namespace kinetograph::vae {
 namespace {
 
-constexpr std::int64_t kGranularity = 4;
+constexpr std::int64_t kBlock = 4;                 ///< rows, of what a pass makes
+constexpr std::int64_t kGranularity = kBlock / 2;  ///< of the value at which bands begin, which is doubled next
 
 bool upsamples(const nn::Pass& pass) {
     if (const auto* conv = std::get_if<nn::ConvPass>(&pass)) return conv->upsample;
@@ -14,59 +15,40 @@ bool upsamples(const nn::Pass& pass) {
     return own != nullptr && own->doubles();
 }
 
-std::vector<nn::Value> outputs_of(const nn::Pass& pass) {
-    const auto with_norm = [](const auto& made) {
-        return made.norm ? std::vector{made.output, made.norm->output} : std::vector{made.output};
-    };
-    if (const auto* conv = std::get_if<nn::ConvPass>(&pass)) return with_norm(*conv);
-    if (const auto* norm = std::get_if<nn::NormPass>(&pass)) return {norm->norm.output};
-    if (const auto* own = std::get_if<nn::OperatorPass>(&pass)) return {own->output};
-    if (const auto* drop = std::get_if<nn::DropPass>(&pass)) return {drop->output};
-    if (std::holds_alternative<nn::KeepPass>(pass)) return {};
-    return with_norm(std::get<nn::AttentionPass>(pass));
-}
-
-/// Where a stage of bands begins, and the halo: rows that a band reads beyond those that it makes, on either side, in
-/// the input of that pass.
-struct Reach {
-    std::size_t pass = 0;
-    std::int64_t rows = 0;
-};
-
 bool keeps_rows(const nn::Pass& pass) {
     const auto* conv = std::get_if<nn::ConvPass>(&pass);
     return conv != nullptr && conv->conv->history() > 0;
 }
 
-/// Of bands that begin at `cut`; nothing if they cannot. Walks from the output back to the cut and adds up what each
-/// pass reads beyond what it makes: after two 3x3 convolutions on doubled pixels it is 2 rows there, 1 before the
-/// doubling. More than one value that is needed at the cut means that a later pass reads a value made before it.
-std::optional<std::vector<Reach>> reaches(const std::vector<nn::Pass>& passes, std::size_t cut) {
+/// [pass - cut], the halo: rows of its input beyond those for what the band makes, on either side, that the pass has to
+/// compute on. Nothing if bands cannot begin at `cut`. Walks from the output back to the cut and adds up what each pass
+/// reads beyond what it makes: after two 3x3 convolutions on doubled pixels it is 2 rows there, 1 before the doubling.
+/// More than one value that is needed at the cut means that a later pass reads a value made before it.
+std::optional<std::vector<std::int64_t>> halos(const std::vector<nn::Pass>& passes, std::size_t cut) {
     const nn::Value value = nn::input_of(passes[cut]);
     if (keeps_rows(passes[cut])) return std::nullopt;  // whole ones
-    std::vector<Reach> stages;
+    std::vector<std::int64_t> result(passes.size() - cut);
     std::map<nn::Value, std::int64_t> around;  // rows, of the values that are needed
     const auto need = [&](nn::Value read, std::int64_t rows) { around[read] = std::max(around[read], rows); };
     for (std::size_t i = passes.size(); i-- > cut;) {
         if (std::holds_alternative<nn::AttentionPass>(passes[i])) return std::nullopt;
         std::int64_t rows = 0;
-        for (const nn::Value output : outputs_of(passes[i]))
+        for (const nn::Value output : nn::outputs_of(passes[i]))
             if (const auto made = around.extract(output)) rows = std::max(rows, made.mapped());
-        const bool is_alone = around.empty();
         if (const auto* conv = std::get_if<nn::ConvPass>(&passes[i])) {
             if (!conv->conv->stride.all(1)) return std::nullopt;
             if (conv->residual == value) return std::nullopt;  // the sum would overwrite it
-            if (conv->residual) need(*conv->residual, rows);
             rows += conv->conv->filter.r / 2;
+            if (conv->residual) need(*conv->residual, rows);  // all that the pass computes is added there
         }
+        // What a step skips keeps the rows on which a later one computes.
+        if (const auto* kept = std::get_if<nn::KeepPass>(&passes[i]))
+            rows = around[kept->input] + kept->conv->filter.r / 2;
         if (upsamples(passes[i])) rows = (rows + 1) / 2;
         need(nn::input_of(passes[i]), rows);
-        if (i > cut && upsamples(passes[i]) && is_alone && !keeps_rows(passes[i])) stages.push_back({i, rows});
+        result[i - cut] = rows;
     }
-    if (around.size() != 1) return std::nullopt;
-    stages.push_back({cut, around.at(value)});
-    std::ranges::reverse(stages);
-    return stages;
+    return around.size() == 1 ? std::optional(std::move(result)) : std::nullopt;
 }
 
 /// For each pass from `cut` on, rows of its input for a row of the cut's.
@@ -75,7 +57,7 @@ std::vector<std::int64_t> scales(const std::vector<nn::Pass>& passes, std::size_
     std::vector<std::int64_t> result;
     for (std::size_t i = cut; i < passes.size(); ++i) {
         result.push_back(of.at(nn::input_of(passes[i])));
-        for (const nn::Value output : outputs_of(passes[i]))
+        for (const nn::Value output : nn::outputs_of(passes[i]))
             of[output] = result.back() * (upsamples(passes[i]) ? 2 : 1);
     }
     return result;
@@ -85,38 +67,38 @@ std::vector<std::int64_t> scales(const std::vector<nn::Pass>& passes, std::size_
 class BandCutter {
   public:
     BandCutter(const std::vector<nn::Pass>& passes, std::size_t cut, std::int64_t height)
-        : cut_(cut), height_(height), reaches_(reaches(passes, cut).value()), scales_(scales(passes, cut)) {}
+        : passes_(passes),
+          cut_(cut),
+          height_(height),
+          halos_(halos(passes, cut).value()),
+          scales_(scales(passes, cut)) {}
 
     std::int64_t blocks() const { return (height_ + kGranularity - 1) / kGranularity; }
     Rows rows(std::int64_t begin, std::int64_t end) const {
         const std::int64_t first = begin * kGranularity;
         return {first, std::min(height_, end * kGranularity) - first};
     }
-    /// The band that makes these rows. Further down it reads no rows that it has not computed.
-    Band band(const Rows& rows) const {
-        Band stages;
-        for (const Reach& reach : reaches_) {
-            const std::int64_t scale = scales_[reach.pass - cut_], height = scale * height_;
-            const Rows made{scale * rows.first, scale * rows.count};
-            std::int64_t top = std::max<std::int64_t>(0, made.first - reach.rows) / kGranularity * kGranularity;
-            std::int64_t bottom = made.first + made.count + reach.rows;
-            bottom = std::min(height, (bottom + kGranularity - 1) / kGranularity * kGranularity);
-            if (!stages.empty()) {
-                const Rows& before = stages.back().read;
-                const std::int64_t grown = made.count / stages.back().made.count;
-                top = std::max(top, grown * before.first);
-                bottom = std::min(bottom, grown * (before.first + before.count));
-            }
-            stages.push_back({reach.pass, made, {top, bottom - top}});
+    /// The band that makes these rows.
+    Band band(const Rows& made) const {
+        Band band{made, made, {}};
+        for (std::size_t i = 0; i < halos_.size(); ++i) {
+            const std::int64_t scale = scales_[i], block = upsamples(passes_[cut_ + i]) ? kBlock / 2 : kBlock;
+            const std::int64_t top = std::max<std::int64_t>(0, scale * made.first - halos_[i]) / block * block;
+            const std::int64_t end = scale * (made.first + made.count) + halos_[i];
+            const std::int64_t bottom = std::min(scale * height_, (end + block - 1) / block * block);
+            band.reads.push_back({top, bottom - top});
+            if (nn::input_of(passes_[cut_ + i]) != nn::input_of(passes_[cut_])) continue;
+            const std::int64_t first = std::min(band.read.first, top);
+            band.read = {first, std::max(band.read.first + band.read.count, bottom) - first};
         }
-        return stages;
+        return band;
     }
 
   private:
+    const std::vector<nn::Pass>& passes_;
     std::size_t cut_;
     std::int64_t height_;
-    std::vector<Reach> reaches_;
-    std::vector<std::int64_t> scales_;
+    std::vector<std::int64_t> halos_, scales_;  ///< [pass - cut]
 };
 
 /// Of the whole picture.
@@ -132,31 +114,23 @@ double multiply_adds(const nn::Pass& pass, const std::vector<nn::Extent>& whole)
            static_cast<double>(conv->conv->c_in * filter.q * filter.r * filter.s);
 }
 
-/// Multiply-adds of a step: before the cut, and in the bands' stages for each row that they read.
+/// Multiply-adds of a step: before the cut, and in a band.
 class StepWork {
   public:
     StepWork(const std::vector<nn::Pass>& passes, std::size_t cut, const std::vector<nn::Extent>& whole) {
         for (std::size_t i = 0; i < cut; ++i) before_ += multiply_adds(passes[i], whole);
-        for (std::size_t i = cut; i < passes.size(); ++i) after_.push_back(multiply_adds(passes[i], whole));
-        const std::vector<std::int64_t> scale = scales(passes, cut);
-        const std::int64_t height = whole[nn::input_of(passes[cut])].height;
-        for (std::size_t i = 0; i < after_.size(); ++i) after_[i] /= static_cast<double>(scale[i] * height);
-        cut_ = cut;
+        for (std::size_t i = cut; i < passes.size(); ++i)
+            after_.push_back(multiply_adds(passes[i], whole) /
+                             static_cast<double>(whole[nn::input_of(passes[i])].height));
     }
     double before() const { return before_; }
     double of(const Band& band) const {
         double sum = 0;
-        for (std::size_t s = 0; s < band.size(); ++s) {
-            const std::size_t end = s + 1 < band.size() ? band[s + 1].pass - cut_ : after_.size();
-            double of_rows = 0;
-            for (std::size_t i = band[s].pass - cut_; i < end; ++i) of_rows += after_[i];
-            sum += of_rows * static_cast<double>(band[s].read.count);
-        }
+        for (std::size_t i = 0; i < after_.size(); ++i) sum += after_[i] * static_cast<double>(band.reads[i].count);
         return sum;
     }
 
   private:
-    std::size_t cut_ = 0;
     double before_ = 0;
     std::vector<double> after_;  ///< [pass - cut], of a row of its input
 };
@@ -171,7 +145,7 @@ std::int64_t count_upsamplings(const nn::Network& network) {
 
 std::optional<std::size_t> find_cut(const std::vector<nn::Pass>& passes, std::int64_t upsampling) {
     for (std::size_t i = 0; i < passes.size(); ++i)
-        if (upsamples(passes[i]) && upsampling-- == 0) return reaches(passes, i) ? std::optional(i) : std::nullopt;
+        if (upsamples(passes[i]) && upsampling-- == 0) return halos(passes, i) ? std::optional(i) : std::nullopt;
     return std::nullopt;
 }
 

@@ -11,7 +11,7 @@
 //     ............     read          read, made
 //     ............                   read, made
 //
-// At each later upsampling before which a band has one value only, it drops the rows that nothing after it reaches.
+// Each further pass computes on the rows alone that what comes after it reaches, fewer and fewer.
 //
 // Rows that are made have the bits of the whole picture: their convolutions take the methods of the whole
 // (conv::ConvOptions::part_of), in which a row's sums do not depend on how many rows there are.
@@ -33,15 +33,12 @@ struct Rows {
     friend bool operator==(const Rows&, const Rows&) = default;
 };
 
-/// A band from a pass on, in rows of that pass's input.
-struct BandStage {
-    std::size_t pass = 0;
-    Rows made, read;
-    friend bool operator==(const BandStage&, const BandStage&) = default;
+struct Band {
+    Rows made;                  ///< of the value at which the bands begin
+    Rows read{};                ///< of that value, by all passes
+    std::vector<Rows> reads{};  ///< [pass - cut], rows of its input on which the pass computes
+    friend bool operator==(const Band&, const Band&) = default;
 };
-
-/// The first stage begins at the cut.
-using Band = std::vector<BandStage>;
 
 /// How many spatial upsamplings a network has, each of which is a place where bands may begin.
 std::int64_t count_upsamplings(const nn::Network& network);
@@ -52,7 +49,7 @@ std::int64_t count_upsamplings(const nn::Network& network);
 std::optional<std::size_t> find_cut(const std::vector<nn::Pass>& passes, std::int64_t upsampling);
 
 /// Divides a value of `height` rows, which the passes from `cut` on read, into `count` bands of about equal height, or
-/// fewer if a band would have no rows. Bands begin and end at multiples of four rows, for methods that compute in
+/// fewer if a band would have no rows. Passes compute on rows from multiples of four on, for methods that compute in
 /// blocks.
 std::vector<Band> cut_into_bands(const std::vector<nn::Pass>& passes, std::size_t cut, std::int64_t height,
                                  std::int64_t count);

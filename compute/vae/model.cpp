@@ -301,10 +301,14 @@ Result<void> Model::check(const StackSize& size) const {
 /// What the device holds more than before counts as the parameters'; others may have released memory meanwhile.
 template <class Upload>
 auto Model::counting_device_bytes(const Upload& upload) {
-    const std::uint64_t before = device_.bytes_allocated();
+    std::vector<std::uint64_t> before;
+    for (const accel::Device* const device : devices()) before.push_back(device->bytes_allocated());
     auto done = upload();
-    const std::uint64_t after = device_.bytes_allocated();
-    device_bytes_ += after - std::min(before, after);
+    const auto grown = [&](const accel::Device& device, std::size_t i) {
+        return device.bytes_allocated() - std::min(before[i], device.bytes_allocated());
+    };
+    device_bytes_ += grown(device_, 0);
+    for (std::size_t i = 0; i < others_.size(); ++i) others_[i]->device_bytes += grown(others_[i]->device, i + 1);
     return done;
 }
 
@@ -343,10 +347,15 @@ Result<const StepPlans*> Model::compiled(const StackSize& size, const CallLimits
     return plans_.emplace_back(std::make_unique<const StepPlans>(std::move(plans))).get();
 }
 
+Result<void> Model::pack(const CallLimits& limits) {
+    KG_CHECK(parameters_.pack(limits));
+    for (const auto& other : others_) KG_CHECK(other->parameters.pack(limits));
+    return {};
+}
+
 /// Packs all parameters and returns the plans.
 Result<const StepPlans*> Model::packed(const StepPlans& plans, const CallLimits& limits) {
-    KG_CHECK_IN(name_, counting_device_bytes([&]() KG_REQUIRES(mutex_) { return parameters_.pack(limits); }));
-    for (const auto& other : others_) KG_CHECK_IN(name_, other->parameters.pack(limits));
+    KG_CHECK_IN(name_, counting_device_bytes([&]() KG_REQUIRES(mutex_) { return pack(limits); }));
     const std::string refusal = refusal_is_told_ ? "" : parameters_.preferred_refusal();
     if (!refusal.empty())
         device_.log().warn("{}: no convolution takes the preferred back end {}: {}", name_, network_.preferred_backend,
@@ -539,8 +548,11 @@ StackMemory Model::memory(const StepPlans& plans) const {
 
 StackMemory Model::memory_locked(const StepPlans& plans) const {
     std::uint64_t others = 0;
-    for (std::size_t i = 0; i < others_.size(); ++i)
-        others += plans.others[i].transients + plans.others[i].histories + others_[i]->parameters.bytes();
+    for (std::size_t i = 0; i < others_.size(); ++i) {
+        const Parameters& parameters = others_[i]->parameters;
+        others += plans.others[i].transients + plans.others[i].histories +
+                  std::max(others_[i]->device_bytes + parameters.bytes_to_pack(), parameters.bytes());
+    }
     return {.transients = plans.transients,
             .histories = plans.histories,
             .parameters = std::max(device_bytes_ + parameters_.bytes_to_pack(), parameters_.bytes()),
@@ -559,8 +571,7 @@ Result<std::vector<graph::Buffer>> Model::declare(graph::FrameGraph& graph, cons
     KG_TRY(const std::vector<Rows> shares, this->shares(size));
     KG_TRY(auto declared, declare_step(graph, network_, size, kind, {placement, *operators_, find_kept, shards, shares},
                                        latents, output));
-    KG_CHECK(parameters_.pack());  // all is packed already, except for a trace, whose passes are different
-    for (const auto& other : others_) KG_CHECK(other->parameters.pack());
+    KG_CHECK(pack({}));  // all is packed already, except for a trace, whose passes are different
     return declared;
 }
 

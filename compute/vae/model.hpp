@@ -114,6 +114,7 @@ class Model {
         std::unique_ptr<nn::Operators> operators;
         Parameters parameters;
         bool is_reached;
+        std::uint64_t device_bytes = 0;  ///< of the parameters
     };
     Model(accel::Device& device, std::string name, NetworkDesc network, LoadTensor load)
         : device_(device),
@@ -128,6 +129,7 @@ class Model {
     auto counting_device_bytes(const Upload& upload) KG_REQUIRES(mutex_);
     Result<const StepPlans*> compiled(const StackSize& size, const CallLimits& limits) KG_REQUIRES(mutex_);
     Result<StepPlans> compile(const StackSize& size, const CallLimits& limits) KG_REQUIRES(mutex_);
+    Result<void> pack(const CallLimits& limits) KG_REQUIRES(mutex_);
     Result<const StepPlans*> packed(const StepPlans& plans, const CallLimits& limits) KG_REQUIRES(mutex_);
     Result<const StepPlans*> find_fitting(const StepPlans& whole, const CallLimits& limits, std::uint64_t beside = 0)
         KG_REQUIRES(mutex_);

@@ -26,6 +26,7 @@ class StepDeclaration {
           traces_(traces),
           extents_(list.extents),
           tensors_(extents_.size()),
+          first_rows_(extents_.size()),
           tails_(extents_.size()),
           kept_for_(extents_.size()) {}
 
@@ -51,11 +52,14 @@ class StepDeclaration {
     bool in_parts() const { return traces_.empty() && !network_.one_step; }
 
     /// Declares the passes from `begin` on and before `end`.
-    void declare(std::size_t begin, std::size_t end, bool in_parts) {
-        const StepItems listed = list_.items(begin, end, extents_, in_parts);
+    void declare(std::size_t begin, std::size_t end, bool in_parts, std::span<const std::int64_t> heights = {}) {
+        const StepItems listed = list_.items(begin, end, in_parts, heights);
         tail_frames_ = listed.tail_frames;
-        for (const StepItem& item : listed.items)
-            if (!error_) std::visit([&](const auto& pass) { declare(pass, item); }, list_.passes[item.pass]);
+        for (const StepItem& item : listed.items) {
+            if (error_) return;
+            if (band_) begin_pass(item.pass);
+            std::visit([&](const auto& pass) { declare(pass, item); }, list_.passes[item.pass]);
+        }
     }
 
     Result<void> declare_in_bands(const StepOutput& output) {
@@ -68,7 +72,7 @@ class StepDeclaration {
         const Tensor before = tensors_[nn::input_of(passes[*cut])];
         const std::vector<Band> bands = cut_into_bands(passes, *cut, before.height, size_.bands.count);
         for (std::size_t i = 0; i < bands.size() && !error_; ++i) {
-            declare_band(bands[i], i, before.rows(bands[i].front().read.first, bands[i].front().read.count));
+            declare_band({bands[i], *cut, i}, rows_of(before, bands[i].read, 0));
             write(output);
         }
         return {};
@@ -84,7 +88,7 @@ class StepDeclaration {
         const std::vector<Band> bands = bands_of(passes, cut, before.height, resources_.shares);
         std::vector<Tensor> inputs;
         for (const Band& band : bands) {
-            const Tensor rows = before.rows(band.front().read.first, band.front().read.count);
+            const Tensor rows = rows_of(before, band.read, 0);
             inputs.push_back(inputs.empty() ? rows : send(rows, resources_.shards[inputs.size() - 1]));
         }
         for (std::size_t i = 0; i < bands.size() && !error_; ++i) {
@@ -92,7 +96,7 @@ class StepDeclaration {
                 placement_ = resources_.shards[i - 1].placement;
                 operators_ = &resources_.shards[i - 1].operators;
             }
-            declare_band(bands[i], i, inputs[i]);
+            declare_band({bands[i], cut, i}, inputs[i]);
             if (i == 0 || writes_in_place(resources_.shards[i - 1], output))
                 write(output);
             else
@@ -120,6 +124,7 @@ class StepDeclaration {
                 [&](graph::PassBuilder& pass, Data& d) {
                     d.in = vae::read(pass, from);
                     d.out = vae::create(pass, name, to, memory);
+                    pass.run_anew();  // in a batch of its own: the passes before it do not wait for the other device
                 },
                 [](const Data& d, accel::PassContext& context) {
                     const auto in = addresses(context, d.in), out = addresses(context, d.out);
@@ -139,8 +144,8 @@ class StepDeclaration {
         StepOutput met = output;
         met.domain = shard.is_reached ? resources_.placement.memory : graph::MemoryDomain::Host;
         met.places = {};
-        const Tensor rows = made_rows(tensors_.back());
-        const PictureRows place = place_of(tensors_.back());
+        const Tensor rows = made_rows(tensors_.size() - 1);
+        const PictureRows place = place_of(tensors_.size() - 1);
         Written made{.frames = {}, .not_finite = written_.not_finite};
         auto done = write_output(context(), rows, {0, rows.height}, met, made);
         if (!done) return note(std::move(done.error()), "");
@@ -177,53 +182,65 @@ class StepDeclaration {
         written_.frames = data.out;
     }
 
-    /// Declares the passes of a band, whose first ones read `rows`, on the device of placement_.
-    void declare_band(const Band& band, std::size_t index, const Tensor& rows) {
+    struct DeclaredBand {
+        Band band;
+        std::size_t cut = 0;  ///< the pass that begins it
+        std::size_t index = 0;
+        Rows reads{};  ///< of the input of the pass that is being declared
+    };
+    /// Declares the passes of a band on the device of placement_, which begin with `rows` of the value at the cut.
+    void declare_band(DeclaredBand band, const Tensor& rows) {
         tails_.assign(tails_.size(), {});
         kept_for_.assign(kept_for_.size(), {});
-        for (std::size_t s = 0; s < band.size(); ++s) {
-            const bool is_last = s + 1 == band.size();
-            begin_stage(band[s], index, s == 0 ? rows : Tensor{});
-            declare(band[s].pass, is_last ? list_.passes.size() : band[s + 1].pass, is_last && in_parts());
+        std::vector<std::int64_t> heights;
+        for (const Rows& reads : band.band.reads) heights.push_back(reads.count);
+        const nn::Value begin = nn::input_of(list_.passes[band.cut]);
+        tensors_[begin] = rows;
+        first_rows_[begin] = band.band.read.first;
+        band_ = std::move(band);
+        declare(band_->cut, list_.passes.size(), in_parts(), heights);
+    }
+    /// What the pass makes has the rows on which it computes.
+    void begin_pass(std::size_t pass) {
+        band_->reads = band_->band.reads[pass - band_->cut];
+        const nn::Value input = nn::input_of(list_.passes[pass]);
+        for (const nn::Value output : nn::outputs_of(list_.passes[pass])) {
+            const std::int64_t scale = list_.extents[output].height / list_.extents[input].height;
+            extents_[output].height = scale * band_->reads.count;
+            first_rows_[output] = scale * band_->reads.first;
         }
     }
-    /// From here on the input of the stage's first pass and the values after it are the stage's.
-    void begin_stage(const BandStage& stage, std::size_t index, const Tensor& rows) {
-        const nn::Value begin = nn::input_of(list_.passes[stage.pass]);
-        if (rows.buffer) {
-            tensors_[begin] = rows;
-        } else if (!error_) {
-            const std::int64_t above = scaled(tensors_[begin]).read.first;
-            tensors_[begin] = tensors_[begin].rows(stage.read.first - above, stage.read.count);
-        }
-        for (nn::Value value = begin; value < extents_.size(); ++value)
-            extents_[value].height = list_.extents[value].height / list_.extents[begin].height * stage.read.count;
-        band_ = {stage, begin, index, static_cast<bool>(rows.buffer)};
+    /// `rows`, in the picture's, of a tensor that begins with its row `first`.
+    static Tensor rows_of(const Tensor& x, const Rows& rows, std::int64_t first) {
+        return x.rows(rows.first - first, rows.count);
     }
-    /// The stage's rows in those of `x`, one of its values.
-    BandStage scaled(const Tensor& x) const {
-        const auto& [pass, made, read] = band_->stage;
-        const std::int64_t scale = x.height / read.count;
-        return {pass, {scale * made.first, scale * made.count}, {scale * read.first, scale * read.count}};
+    /// Of `x`, which is all or a part of `value`, what the pass that is being declared reads.
+    Tensor read_of(nn::Value value, const Tensor& x) const {
+        if (!band_ || !x.buffer) return x;
+        return rows_of(x, band_->reads, first_rows_[value]);
     }
 
     void write(const StepOutput& output) {
         if (error_) return;
-        auto done = write_output(context(), made_rows(tensors_.back()), place_of(tensors_.back()), output, written_);
+        auto done =
+            write_output(context(), made_rows(tensors_.size() - 1), place_of(tensors_.size() - 1), output, written_);
         if (!done) note(std::move(done.error()), "");
     }
 
     /// Of what a band computes, the rows that it contributes to the picture.
-    Tensor made_rows(const Tensor& x) const {
-        if (!band_) return x;
-        const BandStage rows = scaled(x);
-        return x.rows(rows.made.first - rows.read.first, rows.made.count);
+    Tensor made_rows(nn::Value value) const {
+        if (!band_) return tensors_[value];
+        const PictureRows place = place_of(value);
+        return rows_of(tensors_[value], {place.first, made_height(value)}, first_rows_[value]);
     }
     /// Where they lie in the whole value.
-    PictureRows place_of(const Tensor& x) const {
-        if (!band_) return {0, x.height};
-        const std::int64_t scale = x.height / band_->stage.read.count;
-        return {scaled(x).made.first, scale * list_.extents[band_->begin].height};
+    PictureRows place_of(nn::Value value) const {
+        if (!band_) return {0, tensors_[value].height};
+        return {scale_of(value) * band_->band.made.first, list_.extents[value].height};
+    }
+    std::int64_t made_height(nn::Value value) const { return scale_of(value) * band_->band.made.count; }
+    std::int64_t scale_of(nn::Value value) const {
+        return list_.extents[value].height / list_.extents[nn::input_of(list_.passes[band_->cut])].height;
     }
 
     /// A pass's name, and the key of what it keeps.
@@ -233,7 +250,7 @@ class StepDeclaration {
 
     void declare(const nn::NormPass& norm, const StepItem&) {
         const std::string name = named(norm.norm.norm->key);
-        const Tensor& x = tensors_[norm.input];
+        const Tensor x = read_of(norm.input, tensors_[norm.input]);
         const Operator op = bind(
             conv::NormProblem{x.pixels(), x.channels, x.stored, list_.stored[norm.norm.output], norm.norm.activation},
             name);
@@ -267,7 +284,7 @@ class StepDeclaration {
         if (part != Part::Whole) out.frames = x.frames;
         const std::vector<const conv::Convolution*> parts = convolutions(fused, item.launches);
         if (error_) return;
-        const Tensor before = frames_before(fused, x, part);
+        const Tensor before = frames_before(fused, part);
         struct Data {
             Tensor before, in, residual, out, normed;
             graph::Buffer workspace;
@@ -307,7 +324,8 @@ class StepDeclaration {
                     report(lane, parts[i]->enqueue(lane.stream(), lane.pass_name(), {input, shuffled, {}, scratch}));
                 }
             });
-        if (before.buffer && part == Part::Whole && !network_.one_step) keep(key, before.frames, x, before.buffer);
+        if (before.buffer && part == Part::Whole && !network_.one_step)
+            keep(key, before.frames, tensors_[fused.input], before.buffer);
         if (fused.norm) made(fused.norm->output, part, data.normed);
         if (data.out.buffer) made(fused.output, part, data.out);
     }
@@ -316,7 +334,7 @@ class StepDeclaration {
     void declare_summed(const nn::ConvPass& fused, const StepItem& item) {
         const std::string key = named(fused.conv->key);
         const std::int64_t history = fused.conv->history();
-        const Tensor x = tensors_[fused.input], tail = tails_[fused.input];
+        const Tensor x = read_of(fused.input, tensors_[fused.input]), tail = read_of(fused.input, tails_[fused.input]);
         const Tensor out = tensor_of(extents_[fused.output], list_.stored[fused.output]);
         Tensor kept = out;
         kept.frames = history;
@@ -435,7 +453,7 @@ class StepDeclaration {
 
     void declare(const nn::OperatorPass& own, const StepItem&) {
         const std::string name = named(own.key());
-        const Tensor& x = tensors_[own.input];
+        const Tensor x = read_of(own.input, tensors_[own.input]);
         const Operator op = bind(own.problem({x.frames, x.height, x.width, x.channels}, x.stored), name);
         struct Data {
             Tensor in, out;
@@ -455,7 +473,7 @@ class StepDeclaration {
     }
 
     void declare(const nn::DropPass& drop, const StepItem&) {
-        Tensor rest = tensors_[drop.input];
+        Tensor rest = read_of(drop.input, tensors_[drop.input]);
         rest.first += drop.frames;
         rest.frames -= drop.frames;
         made(drop.output, rest);
@@ -466,16 +484,16 @@ class StepDeclaration {
         const std::string key = named(skipped.conv->key);
         const Tensor& x = tensors_[skipped.input];
         const std::int64_t history = skipped.conv->history();
-        keep(key, history, x, import_kept(key, history, x));
+        keep(key, history, x, kept_frames(key, history, x).buffer);
     }
 
     // ---- the end of a network, part by part ------------------------------------------------------------------------
 
     /// The frames of a value that belong to `part`; if the value was made whole, a view of it.
     Tensor part_of(nn::Value value, Part part) const {
-        Tensor x = tensors_[value];
+        Tensor x = read_of(value, tensors_[value]);
         if (part == Part::Whole || (part == Part::Head && x.frames != extents_[value].frames)) return x;
-        if (tails_[value].buffer && part == Part::Tail) return tails_[value];
+        if (tails_[value].buffer && part == Part::Tail) return read_of(value, tails_[value]);
         x.frames -= tail_frames_;
         if (part == Part::Head) return x;
         x.first = x.frames;
@@ -483,22 +501,19 @@ class StepDeclaration {
         return x;
     }
 
-    /// What the convolution reads before `x`: the frames that it has kept, or the last of its head.
-    Tensor frames_before(const nn::ConvPass& fused, Tensor x, Part part) {
+    /// What the convolution reads before its input: the frames that it has kept, or the last of its head.
+    Tensor frames_before(const nn::ConvPass& fused, Part part) {
         const std::int64_t history = fused.conv->history();
         if (history == 0) return {};
         if (part == Part::Tail) {
-            x = part_of(fused.input, Part::Head);
+            Tensor x = part_of(fused.input, Part::Head);
             x.first += x.frames - history;
             x.frames = history;
             return x;
         }
-        x.frames = history;
-        x.first = 0;
-        x.top = x.frame_height = 0;
-        x.buffer = import_kept(named(fused.conv->key), history, x);
-        if (part == Part::Head) kept_for_[fused.input] = x.buffer;
-        return x;
+        const Tensor kept = kept_frames(named(fused.conv->key), history, tensors_[fused.input]);
+        if (part == Part::Head) kept_for_[fused.input] = kept.buffer;
+        return read_of(fused.input, kept);
     }
 
     /// Where a pass writes `value`. The network's output stays in one piece.
@@ -543,12 +558,11 @@ class StepDeclaration {
     /// Reads a tensor. A band begins only when the band before it is written, so that values of one band at a time
     /// exist.
     Tensor read(graph::PassBuilder& pass, const Tensor& tensor) const {
-        if (band_ && band_->index > 0 && resources_.shards.empty() && band_->is_first && is_input_of_stage(tensor))
+        if (band_ && band_->index > 0 && resources_.shards.empty() &&
+            tensor.buffer == tensors_[nn::input_of(list_.passes[band_->cut])].buffer)
             for (const graph::Buffer buffer : written_.frames) pass.read(buffer, Access::KernelRead);
         return vae::read(pass, tensor);
     }
-
-    bool is_input_of_stage(const Tensor& tensor) const { return tensor.buffer == tensors_[band_->begin].buffer; }
 
     /// From here on passes that read `value` find it in `tensor`.
     void made(nn::Value value, const Tensor& tensor) {
@@ -556,12 +570,19 @@ class StepDeclaration {
         for (const auto& [which, module] : network_.network.modules())
             for (TraceRequest& trace : traces_) {
                 if (which != value || trace.module != module || error_) continue;
-                auto traced = write_trace(context(), made_rows(tensor), place_of(tensor), list_.extents[value], trace);
+                auto traced = write_trace(context(), made_rows(value), place_of(value), list_.extents[value], trace);
                 if (!traced) note(std::move(traced.error()), "");
             }
     }
 
-    /// Memory for the last frames that the convolution `key` has seen, kept from one step to the next.
+    /// The last frames that the convolution `key` has seen, kept from one step to the next: of a band all rows of `x`
+    /// that were made, so that a tail can be made in their place.
+    Tensor kept_frames(const std::string& key, std::int64_t history, Tensor x) {
+        x.frames = history;
+        x.first = x.top = x.frame_height = 0;
+        x.buffer = import_kept(key, history, x);
+        return x;
+    }
     graph::Buffer import_kept(const std::string& key, std::int64_t history, const Tensor& x) {
         const std::uint64_t bytes = static_cast<std::uint64_t>(history) * x.frame_bytes();
         const std::uint32_t device = placement_.memory.device();
@@ -647,16 +668,11 @@ class StepDeclaration {
     std::span<TraceRequest> traces_;
     std::vector<nn::Extent> extents_;  ///< [nn::Value], of the band that is being declared
     std::vector<Tensor> tensors_;      ///< [nn::Value], of those that were made so far; heads of those made in parts
-    std::vector<Tensor> tails_;        ///< [nn::Value], of those made in parts
-    std::vector<graph::Buffer> kept_for_;  ///< [nn::Value], where a tail is kept for the next step
-    std::int64_t tail_frames_ = 0;         ///< of the passes that are made in parts
-    struct DeclaredStage {
-        BandStage stage;
-        nn::Value begin = 0;    ///< the value of which it reads rows
-        std::size_t index = 0;  ///< of the band
-        bool is_first = false;  ///< of its stages
-    };
-    std::optional<DeclaredStage> band_;  ///< none: no band has begun
+    std::vector<std::int64_t> first_rows_;  ///< [nn::Value], of a band: the picture's row that is the tensor's first
+    std::vector<Tensor> tails_;             ///< [nn::Value], of those made in parts
+    std::vector<graph::Buffer> kept_for_;   ///< [nn::Value], where a tail is kept for the next step
+    std::int64_t tail_frames_ = 0;          ///< of the passes that are made in parts
+    std::optional<DeclaredBand> band_;      ///< none: no band has begun
     Written written_;
     std::optional<Error> error_;
 };

@@ -7,39 +7,45 @@ namespace {
 /// The item of a convolution in one of its parts; none of a head that computes nothing.
 class ConvItems {
   public:
-    ConvItems(const StepList& list, std::span<const nn::Extent> extents, StepItems& made)
-        : list_(list), extents_(extents), made_(made) {}
+    ConvItems(const StepList& list, std::size_t begin, std::span<const std::int64_t> heights, StepItems& made)
+        : list_(list), begin_(begin), heights_(heights), made_(made) {}
 
     void add(std::size_t at, Part part) {
         const auto* pass = std::get_if<nn::ConvPass>(&list_.passes[at]);
         if (pass == nullptr) return made_.items.push_back({at, part});
         if (pass->conv == list_.summed.conv) return part == Part::Head ? void() : add_summed(at, part, *pass);
-        const std::int64_t all = extents_[pass->input].frames, tail = made_.tail_frames;
+        const std::int64_t all = list_.extents[pass->input].frames, tail = made_.tail_frames;
         const std::int64_t frames = part == Part::Whole ? all : part == Part::Tail ? tail : all - tail;
-        conv::ConvProblem problem = list_.problem_of(*pass, frames, extents_);
+        conv::ConvProblem problem = problem_of(at, *pass, frames);
         problem.filter.k /= pass->shuffle;
         made_.items.push_back({at, part, std::vector(static_cast<std::size_t>(pass->shuffle), problem)});
     }
 
   private:
     void add_summed(std::size_t at, Part part, const nn::ConvPass& pass) {
-        const std::int64_t history = pass.conv->history(), frames = extents_[pass.output].frames;
-        const conv::ConvProblem whole = list_.problem_of(pass, frames, extents_);
+        const std::int64_t history = pass.conv->history(), frames = list_.extents[pass.output].frames;
+        const conv::ConvProblem whole = problem_of(at, pass, frames);
         StepItem item{at, part, {}, summed_runs(frames, list_.frames_of_latent, history, list_.summed.in_groups)};
         for (const SummedRun& run : item.runs) item.launches.push_back(summed_problem(whole, run, history));
         made_.items.push_back(std::move(item));
     }
 
+    conv::ConvProblem problem_of(std::size_t at, const nn::ConvPass& pass, std::int64_t frames) const {
+        conv::ConvProblem problem = list_.problem_of(pass, frames);
+        if (!heights_.empty()) problem.h = heights_[at - begin_];
+        return problem;
+    }
+
     const StepList& list_;
-    std::span<const nn::Extent> extents_;
+    std::size_t begin_;
+    std::span<const std::int64_t> heights_;  ///< [pass - begin_]
     StepItems& made_;
 };
 
 }  // namespace
 
-conv::ConvProblem StepList::problem_of(const nn::ConvPass& pass, std::int64_t frames,
-                                       std::span<const nn::Extent> of) const {
-    nn::Extent x = of[pass.input];
+conv::ConvProblem StepList::problem_of(const nn::ConvPass& pass, std::int64_t frames) const {
+    nn::Extent x = extents[pass.input];
     x.frames = frames;
     conv::ConvProblem problem = nn::conv_problem(pass, x, stored);
     problem.residual = pass.residual.has_value();
@@ -50,10 +56,11 @@ conv::ConvProblem StepList::problem_of(const nn::ConvPass& pass, std::int64_t fr
     return problem;
 }
 
-StepItems StepList::items(std::size_t begin, std::size_t end, std::span<const nn::Extent> of, bool in_parts) const {
-    const NetworkEnd parts = in_parts ? find_end(passes, of, begin, summed.conv) : NetworkEnd{.first = end};
+StepItems StepList::items(std::size_t begin, std::size_t end, bool in_parts,
+                          std::span<const std::int64_t> heights) const {
+    const NetworkEnd parts = in_parts ? find_end(passes, extents, begin, summed.conv) : NetworkEnd{.first = end};
     StepItems made{.tail_frames = parts.tail_frames};
-    ConvItems items(*this, of, made);
+    ConvItems items(*this, begin, heights, made);
     for (std::size_t i = begin; i < parts.first; ++i) items.add(i, Part::Whole);
     for (std::size_t i = parts.first; i < end; ++i) {
         if (i == parts.first) items.add(i, Part::Head);

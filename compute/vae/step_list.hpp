@@ -38,13 +38,14 @@ struct StepList {
     bool one_step = false;              ///< NetworkDesc::one_step
     std::int64_t frames_of_latent = 1;  ///< that each latent frame but a clip's first makes
 
-    /// The items of the passes from `begin` on, and before `end`, of values of these extents: the picture's, or a
-    /// band's. `in_parts`: the network's end runs in heads and tails.
-    StepItems items(std::size_t begin, std::size_t end, std::span<const nn::Extent> of, bool in_parts) const;
+    /// The items of the passes from `begin` on, and before `end`. `in_parts`: the network's end runs in heads and
+    /// tails. `heights`: [pass - begin], rows on which each computes; none: those of the picture.
+    StepItems items(std::size_t begin, std::size_t end, bool in_parts,
+                    std::span<const std::int64_t> heights = {}) const;
     /// The items of a step on the whole picture.
-    StepItems items() const { return items(0, passes.size(), extents, !one_step); }
-    /// The pass's convolution on `frames` frames, before a time shuffle, with all that is fused into it.
-    conv::ConvProblem problem_of(const nn::ConvPass& pass, std::int64_t frames, std::span<const nn::Extent> of) const;
+    StepItems items() const { return items(0, passes.size(), !one_step); }
+    /// The pass's convolution on `frames` frames of the picture, before a time shuffle, with all that is fused into it.
+    conv::ConvProblem problem_of(const nn::ConvPass& pass, std::int64_t frames) const;
 };
 
 /// `method_of`: the method that the dispatch takes for a convolution; empty if none. Errors: those of nn::fuse.

@@ -60,7 +60,7 @@ class ListedPasses {
         for (const conv::ConvProblem& problem : item.launches) {
             step_.launches.push_back({.pass = name,
                                       .key = key,
-                                      .layer = list_.problem_of(pass, x.frames, extents_),
+                                      .layer = list_.problem_of(pass, x.frames),
                                       .problem = problem,
                                       .frame_step = pass.shuffle});
             operations += problem.flops();
