@@ -11,6 +11,7 @@ class Operator {
   public:
     const conv::OpProblem& problem() const { return problem_; }
     std::uint64_t workspace_bytes() const { return plan_.workspace_bytes; }
+    double seconds() const { return plan_.seconds; }  ///< predicted, for one frame; 0: no model
     /// The method, and why others of the chip do not take the problem: "mma-sm80: wgmma-sm90 wants a head of 72 to 384
     /// channels, a multiple of 8, met 64".
     std::string_view explanation() const { return explanation_; }

@@ -6,9 +6,6 @@
 namespace kinetograph::vae {
 namespace {
 
-constexpr std::int64_t kBlock = 4;                 ///< rows, of what a pass makes
-constexpr std::int64_t kGranularity = kBlock / 2;  ///< of the value at which bands begin, which is doubled next
-
 bool upsamples(const nn::Pass& pass) {
     if (const auto* conv = std::get_if<nn::ConvPass>(&pass)) return conv->upsample;
     const auto* own = std::get_if<nn::OperatorPass>(&pass);
@@ -63,46 +60,8 @@ std::vector<std::int64_t> scales(const std::vector<nn::Pass>& passes, std::size_
     return result;
 }
 
-/// Makes bands of a value of `height` rows.
-class BandCutter {
-  public:
-    BandCutter(const std::vector<nn::Pass>& passes, std::size_t cut, std::int64_t height)
-        : passes_(passes),
-          cut_(cut),
-          height_(height),
-          halos_(halos(passes, cut).value()),
-          scales_(scales(passes, cut)) {}
-
-    std::int64_t blocks() const { return (height_ + kGranularity - 1) / kGranularity; }
-    Rows rows(std::int64_t begin, std::int64_t end) const {
-        const std::int64_t first = begin * kGranularity;
-        return {first, std::min(height_, end * kGranularity) - first};
-    }
-    /// The band that makes these rows.
-    Band band(const Rows& made) const {
-        Band band{made, made, {}};
-        for (std::size_t i = 0; i < halos_.size(); ++i) {
-            const std::int64_t scale = scales_[i], block = upsamples(passes_[cut_ + i]) ? kBlock / 2 : kBlock;
-            const std::int64_t top = std::max<std::int64_t>(0, scale * made.first - halos_[i]) / block * block;
-            const std::int64_t end = scale * (made.first + made.count) + halos_[i];
-            const std::int64_t bottom = std::min(scale * height_, (end + block - 1) / block * block);
-            band.reads.push_back({top, bottom - top});
-            if (nn::input_of(passes_[cut_ + i]) != nn::input_of(passes_[cut_])) continue;
-            const std::int64_t first = std::min(band.read.first, top);
-            band.read = {first, std::max(band.read.first + band.read.count, bottom) - first};
-        }
-        return band;
-    }
-
-  private:
-    const std::vector<nn::Pass>& passes_;
-    std::size_t cut_;
-    std::int64_t height_;
-    std::vector<std::int64_t> halos_, scales_;  ///< [pass - cut]
-};
-
-/// Of the whole picture.
-double multiply_adds(const nn::Pass& pass, const std::vector<nn::Extent>& whole) {
+/// Multiply-adds of the whole picture.
+double of_picture(const nn::Pass& pass, const std::vector<nn::Extent>& whole) {
     if (const auto* attention = std::get_if<nn::AttentionPass>(&pass)) {
         const nn::Extent& out = whole[attention->output];
         return 2.0 * static_cast<double>(out.elements()) * static_cast<double>(out.height * out.width);
@@ -113,27 +72,6 @@ double multiply_adds(const nn::Pass& pass, const std::vector<nn::Extent>& whole)
     return static_cast<double>(whole[conv->output].elements()) *
            static_cast<double>(conv->conv->c_in * filter.q * filter.r * filter.s);
 }
-
-/// Multiply-adds of a step: before the cut, and in a band.
-class StepWork {
-  public:
-    StepWork(const std::vector<nn::Pass>& passes, std::size_t cut, const std::vector<nn::Extent>& whole) {
-        for (std::size_t i = 0; i < cut; ++i) before_ += multiply_adds(passes[i], whole);
-        for (std::size_t i = cut; i < passes.size(); ++i)
-            after_.push_back(multiply_adds(passes[i], whole) /
-                             static_cast<double>(whole[nn::input_of(passes[i])].height));
-    }
-    double before() const { return before_; }
-    double of(const Band& band) const {
-        double sum = 0;
-        for (std::size_t i = 0; i < after_.size(); ++i) sum += after_[i] * static_cast<double>(band.reads[i].count);
-        return sum;
-    }
-
-  private:
-    double before_ = 0;
-    std::vector<double> after_;  ///< [pass - cut], of a row of its input
-};
 
 }  // namespace
 
@@ -155,69 +93,65 @@ std::optional<std::size_t> first_cut(const nn::Network& network, const std::vect
     return std::nullopt;
 }
 
-std::vector<Band> cut_into_bands(const std::vector<nn::Pass>& passes, std::size_t cut, std::int64_t height,
-                                 std::int64_t count) {
-    const BandCutter cutter(passes, cut, height);
-    const std::int64_t bands = std::clamp<std::int64_t>(count, 1, cutter.blocks());
+BandCutter::BandCutter(const std::vector<nn::Pass>& passes, std::size_t cut, std::int64_t height, std::int64_t block)
+    : passes_(passes),
+      cut_(cut),
+      height_(height),
+      block_(block),
+      part_(std::max<std::int64_t>(1, block / 2)),
+      halos_(halos(passes, cut).value()),
+      scales_(scales(passes, cut)) {}
+
+Rows BandCutter::rows(std::int64_t begin, std::int64_t end) const {
+    return {begin * part_, std::min(height_, end * part_) - begin * part_};
+}
+
+Band BandCutter::band(const Rows& made) const {
+    Band band{made, made, {}};
+    for (std::size_t i = 0; i < halos_.size(); ++i) {
+        const std::int64_t scale = scales_[i], block = upsamples(passes_[cut_ + i]) ? part_ : block_;
+        const std::int64_t top = std::max<std::int64_t>(0, scale * made.first - halos_[i]) / block * block;
+        const std::int64_t end = scale * (made.first + made.count) + halos_[i];
+        const std::int64_t bottom = std::min(scale * height_, (end + block - 1) / block * block);
+        band.reads.push_back({top, bottom - top});
+        if (nn::input_of(passes_[cut_ + i]) != nn::input_of(passes_[cut_])) continue;
+        const std::int64_t first = std::min(band.read.first, top);
+        band.read = {first, std::max(band.read.first + band.read.count, bottom) - first};
+    }
+    return band;
+}
+
+std::vector<Band> BandCutter::bands(std::int64_t count) const {
+    const std::int64_t bands = std::clamp<std::int64_t>(count, 1, blocks());
     std::vector<Band> result;
     for (std::int64_t i = 0; i < bands; ++i)
-        result.push_back(cutter.band(cutter.rows(i * cutter.blocks() / bands, (i + 1) * cutter.blocks() / bands)));
+        result.push_back(band(rows(i * blocks() / bands, (i + 1) * blocks() / bands)));
     return result;
 }
 
-std::vector<Band> bands_of(const std::vector<nn::Pass>& passes, std::size_t cut, std::int64_t height,
-                           std::span<const Rows> made) {
-    const BandCutter cutter(passes, cut, height);
-    std::vector<Band> result;
-    for (const Rows& rows : made) result.push_back(cutter.band(rows));
-    return result;
+double multiply_adds_before(const std::vector<nn::Pass>& passes, std::size_t cut,
+                            const std::vector<nn::Extent>& whole) {
+    double sum = 0;
+    for (std::size_t i = 0; i < cut; ++i) sum += of_picture(passes[i], whole);
+    return sum;
 }
 
-std::vector<Rows> share_rows(const std::vector<nn::Pass>& passes, std::size_t cut, const std::vector<nn::Extent>& whole,
-                             std::span<const double> speeds) {
-    const BandCutter cutter(passes, cut, whole[nn::input_of(passes[cut])].height);
-    const StepWork work(passes, cut, whole);
-    const auto time_of = [&](std::size_t device, const Rows& rows) {
-        return (work.of(cutter.band(rows)) + (device == 0 ? work.before() : 0)) / speeds[device];
-    };
-    /// Rows, as many as `time` allows and a block at least; the last device takes what is left.
-    const auto within = [&](double time) {
-        std::vector<Rows> shares;
-        for (std::int64_t begin = 0; begin < cutter.blocks();) {
-            const std::size_t device = shares.size();
-            std::int64_t end = device + 1 < speeds.size() ? begin + 1 : cutter.blocks();
-            while (end < cutter.blocks() && time_of(device, cutter.rows(begin, end + 1)) <= time) ++end;
-            shares.push_back(cutter.rows(begin, end));
-            begin = end;
-        }
-        return shares;
-    };
-    const auto longest = [&](const std::vector<Rows>& shares) {
-        double time = 0;
-        for (std::size_t i = 0; i < shares.size(); ++i) time = std::max(time, time_of(i, shares[i]));
-        return time;
-    };
-    std::vector<Rows> best = within(0);
-    for (double from = 0, to = longest(best); to - from > 1e-3 * to;) {
-        const double time = (from + to) / 2;
-        std::vector<Rows> shares = within(time);
-        if (longest(shares) > time) {
-            from = time;
-            continue;
-        }
-        to = time;
-        best = std::move(shares);
-    }
-    return best;
+double multiply_adds(const std::vector<nn::Pass>& passes, std::size_t cut, const std::vector<nn::Extent>& whole,
+                     const Band& band) {
+    double sum = 0;
+    for (std::size_t i = cut; i < passes.size(); ++i)
+        sum += of_picture(passes[i], whole) * static_cast<double>(band.reads[i - cut].count) /
+               static_cast<double>(whole[nn::input_of(passes[i])].height);
+    return sum;
 }
 
 double work_ratio(const std::vector<nn::Pass>& passes, std::size_t cut, const std::vector<Band>& bands,
                   const std::vector<nn::Extent>& whole) {
-    const StepWork work(passes, cut, whole);
-    double in_bands = work.before();
-    for (const Band& band : bands) in_bands += work.of(band);
-    const Band one = cut_into_bands(passes, cut, whole[nn::input_of(passes[cut])].height, 1).front();
-    return in_bands / (work.before() + work.of(one));
+    const double before = multiply_adds_before(passes, cut, whole);
+    double in_bands = before, at_once = before;
+    for (const Band& band : bands) in_bands += multiply_adds(passes, cut, whole, band);
+    for (std::size_t i = cut; i < passes.size(); ++i) at_once += of_picture(passes[i], whole);
+    return in_bands / at_once;
 }
 
 }  // namespace kinetograph::vae

@@ -23,7 +23,6 @@
 #include <compare>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <vector>
 
 namespace kinetograph::vae {
@@ -48,28 +47,39 @@ std::int64_t count_upsamplings(const nn::Network& network);
 /// place.
 std::optional<std::size_t> find_cut(const std::vector<nn::Pass>& passes, std::int64_t upsampling);
 
-/// Divides a value of `height` rows, which the passes from `cut` on read, into `count` bands of about equal height, or
-/// fewer if a band would have no rows. Passes compute on rows from multiples of four on, for methods that compute in
-/// blocks.
-std::vector<Band> cut_into_bands(const std::vector<nn::Pass>& passes, std::size_t cut, std::int64_t height,
-                                 std::int64_t count);
-
 /// The first pass with which bands may begin.
 std::optional<std::size_t> first_cut(const nn::Network& network, const std::vector<nn::Pass>& passes);
 
-/// Divides it into rows for devices that multiply at these `speeds`, of any unit, so that the last of them is done as
-/// early as can be: the first device also runs the passes before the cut. `whole` are the step's extents. Where there
-/// are too few rows for all devices, the last ones have none. Every kind of a clip's steps takes the same rows: what
-/// each keeps, the next reads.
-std::vector<Rows> share_rows(const std::vector<nn::Pass>& passes, std::size_t cut, const std::vector<nn::Extent>& whole,
-                             std::span<const double> speeds);
+/// Rows of what a pass makes at whose multiples it begins: methods of the CPU compute in blocks, those of others row by
+/// row.
+constexpr std::int64_t block_rows(bool is_host) { return is_host ? 4 : 1; }
 
-/// The bands that make these rows of that value.
-std::vector<Band> bands_of(const std::vector<nn::Pass>& passes, std::size_t cut, std::int64_t height,
-                           std::span<const Rows> made);
+/// Makes bands of a value of `height` rows, which the passes from `cut` on read.
+class BandCutter {
+  public:
+    /// `block`: block_rows().
+    BandCutter(const std::vector<nn::Pass>& passes, std::size_t cut, std::int64_t height, std::int64_t block);
+    /// Into how many parts the value can be divided. They are of half a block, which is doubled next.
+    std::int64_t blocks() const { return (height_ + part_ - 1) / part_; }
+    Rows rows(std::int64_t begin, std::int64_t end) const;  ///< of these parts
+    /// The band that makes these rows.
+    Band band(const Rows& made) const;
+    /// `count` bands of about equal height, or fewer if a band would have no rows.
+    std::vector<Band> bands(std::int64_t count) const;
 
-/// Multiply-adds of the step's convolutions in those bands, over those of the whole picture. `whole` are the step's
-/// extents.
+  private:
+    const std::vector<nn::Pass>& passes_;
+    std::size_t cut_;
+    std::int64_t height_, block_, part_;
+    std::vector<std::int64_t> halos_, scales_;  ///< [pass - cut]
+};
+
+/// Multiply-adds of the passes before the cut, and of those from it on in a band. `whole` are the step's extents.
+double multiply_adds_before(const std::vector<nn::Pass>& passes, std::size_t cut, const std::vector<nn::Extent>& whole);
+double multiply_adds(const std::vector<nn::Pass>& passes, std::size_t cut, const std::vector<nn::Extent>& whole,
+                     const Band& band);
+
+/// Multiply-adds of the step in those bands, over those of the whole picture.
 double work_ratio(const std::vector<nn::Pass>& passes, std::size_t cut, const std::vector<Band>& bands,
                   const std::vector<nn::Extent>& whole);
 

@@ -3,6 +3,7 @@
 #include <kinetograph/compute/conv/known_devices.hpp>
 #include <kinetograph/compute/vae/calibration.hpp>
 #include <kinetograph/compute/vae/model.hpp>
+#include <kinetograph/compute/vae/shares.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -110,6 +111,21 @@ Result<std::vector<nn::ByteLayer>> byte_layers_of(accel::Device& device, const C
     return std::move(made.layers);
 }
 
+/// Seconds that the attention before `cut` takes, as its method predicts; 0 where it does not.
+Result<double> attention_before(const StepList& list, std::size_t cut, const nn::Operators& operators) {
+    double seconds = 0;
+    for (std::size_t i = 0; i < cut; ++i) {
+        const auto* attention = std::get_if<nn::AttentionPass>(&list.passes[i]);
+        if (attention == nullptr) continue;
+        const nn::Extent& qkv = list.extents[attention->input];
+        KG_TRY(const auto op,
+               operators.get(conv::AttentionProblem{qkv.height * qkv.width, list.extents[attention->output].channels,
+                                                    list.stored[attention->input], list.stored[attention->output]}));
+        seconds += op->seconds() * static_cast<double>(qkv.frames);
+    }
+    return seconds;
+}
+
 }  // namespace
 
 std::vector<StepKind> kinds_of_steps(const NetworkDesc& network, const StackSize& size) {
@@ -187,18 +203,30 @@ std::vector<Shard> Model::shards() {
     return shards;
 }
 
-/// By the work of a later step. Errors: Unsupported.
-Result<std::vector<Rows>> Model::shares(const StackSize& size) const {
+std::int64_t Model::block() const {
+    const auto all = devices();
+    return block_rows(std::ranges::any_of(all, [](const accel::Device* device) { return device->info().is_host(); }));
+}
+
+/// By the times of a later step. Errors: Unsupported.
+Result<std::vector<Rows>> Model::shares(const StackSize& size) {
     if (others_.empty()) return std::vector<Rows>{};
     const StepKind kind{network_.one_step, network_.one_step ? 1 : rates().time.in};
-    KG_TRY(const auto passes, nn::fuse(network_.network, {.first_step = kind.first}));
-    const auto cut = first_cut(network_.network, passes);
+    const auto method_of = [&](const conv::ConvProblem& problem)
+                               KG_REQUIRES(mutex_) { return parameters_.method_of(problem); };
+    KG_TRY(const StepList list, list_step(network_, {size.height, size.width}, kind, method_of));
+    const auto cut = first_cut(network_.network, list.passes);
     if (!cut)
         return fail(ErrorCode::Unsupported,
                     "{}: the network cannot be cut into bands of rows, of which each device would make one", name_);
-    return share_rows(passes, *cut,
-                      nn::extents(network_.network, {kind.frames, size.height, size.width, channels()}, kind.first),
-                      speeds_);
+    std::vector<ShareDevice> sharing;
+    const std::vector<accel::Device*> all = devices();
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        const nn::Operators& operators = i == 0 ? *operators_ : *others_[i - 1]->operators;
+        KG_TRY(const double attention, attention_before(list, *cut, operators));
+        sharing.push_back({&all[i]->info(), speeds_[i], attention});
+    }
+    return share_rows(list, *cut, block(), network_, sharing);
 }
 
 Result<std::shared_ptr<Model>> Model::create(accel::Device& device, const Checkpoint& checkpoint,
@@ -482,7 +510,8 @@ double Model::work_ratio(const StackSize& size) const {
     if (!cut) return 1.0;
     const auto whole = nn::extents(network_.network, {kind.frames, size.height, size.width, channels()}, kind.first);
     const nn::Value value = nn::input_of((*passes)[*cut]);
-    return vae::work_ratio(*passes, *cut, cut_into_bands(*passes, *cut, whole[value].height, size.bands.count), whole);
+    return vae::work_ratio(*passes, *cut,
+                           BandCutter(*passes, *cut, whole[value].height, block()).bands(size.bands.count), whole);
 }
 
 /// Declares and compiles every kind of step against memory that exists only as sizes.
@@ -512,7 +541,7 @@ Result<StepPlans> Model::compile(const StackSize& size, const CallLimits& limits
             places.push_back(frame.import_buffer(
                 fmt::format("frame {}", i), {frame_bytes, 256, graph::MemoryDomain::Accelerator}, {0, 0, frame_bytes}));
         KG_CHECK(declare_step(frame, network_, size, kind,
-                              {{.parameters = &parameters_}, *operators_, find, shards, shares}, latents,
+                              {{.parameters = &parameters_}, *operators_, find, shards, shares, block()}, latents,
                               {.format = FrameFormat::Float32, .places = places}));
         KG_TRY(auto plan, graph::compile(frame, {.topology = topology()}));
         const auto grow = [&](std::uint64_t& bytes, graph::MemoryDomain domain) {
@@ -569,8 +598,8 @@ Result<std::vector<graph::Buffer>> Model::declare(graph::FrameGraph& graph, cons
     placement.parameters = &parameters_;
     const std::vector<Shard> shards = this->shards();
     KG_TRY(const std::vector<Rows> shares, this->shares(size));
-    KG_TRY(auto declared, declare_step(graph, network_, size, kind, {placement, *operators_, find_kept, shards, shares},
-                                       latents, output));
+    KG_TRY(auto declared, declare_step(graph, network_, size, kind,
+                                       {placement, *operators_, find_kept, shards, shares, block()}, latents, output));
     KG_CHECK(pack({}));  // all is packed already, except for a trace, whose passes are different
     return declared;
 }

@@ -123,7 +123,8 @@ class Model {
           parameters_(device, std::move(load), network_.sums, network_.preferred_backend, network_.bytes) {}
     Result<void> add_companions(const LoadTensor& load) KG_REQUIRES(mutex_);
     std::vector<Shard> shards() KG_REQUIRES(mutex_);
-    Result<std::vector<Rows>> shares(const StackSize& size) const;
+    Result<std::vector<Rows>> shares(const StackSize& size) KG_REQUIRES(mutex_);
+    std::int64_t block() const;
     Result<void> check_others(const StepPlans& plans) const KG_REQUIRES(mutex_);
     template <class Upload>
     auto counting_device_bytes(const Upload& upload) KG_REQUIRES(mutex_);

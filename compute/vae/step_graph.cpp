@@ -70,7 +70,8 @@ class StepDeclaration {
                         size_.bands.upsampling);
         declare(0, *cut, false);
         const Tensor before = tensors_[nn::input_of(passes[*cut])];
-        const std::vector<Band> bands = cut_into_bands(passes, *cut, before.height, size_.bands.count);
+        const std::vector<Band> bands =
+            BandCutter(passes, *cut, before.height, resources_.block).bands(size_.bands.count);
         for (std::size_t i = 0; i < bands.size() && !error_; ++i) {
             declare_band({bands[i], *cut, i}, rows_of(before, bands[i].read, 0));
             write(output);
@@ -85,7 +86,9 @@ class StepDeclaration {
         declare(0, cut, false);
         if (error_) return {};
         const Tensor before = tensors_[nn::input_of(passes[cut])];
-        const std::vector<Band> bands = bands_of(passes, cut, before.height, resources_.shares);
+        const BandCutter cutter(passes, cut, before.height, resources_.block);
+        std::vector<Band> bands;
+        for (const Rows& made : resources_.shares) bands.push_back(cutter.band(made));
         std::vector<Tensor> inputs;
         for (const Band& band : bands) {
             const Tensor rows = rows_of(before, band.read, 0);

@@ -80,6 +80,7 @@ struct StepResources {
     /// device makes all of it, in StackSize::bands.
     std::span<const Shard> shards{};
     std::span<const Rows> shares{};  ///< of share_rows(): the first device's, then that of each of `shards`
+    std::int64_t block = block_rows(true);
 };
 
 /// Contents of the graph that a step takes: [frames, c_in, h, w].

@@ -1,6 +1,7 @@
 // Steps in bands of rows: the same bits as the whole picture, in less memory.
 #include <kinetograph/compute/families/family.hpp>
 #include <kinetograph/compute/stream/decoder.hpp>
+#include <kinetograph/compute/vae/shares.hpp>
 #include <kinetograph/engine/accel/cpu/device.hpp>
 #include <kinetograph/engine/base/processor.hpp>
 
@@ -8,7 +9,6 @@
 
 #include <cmath>
 #include <cstring>
-#include <numeric>
 
 namespace kinetograph::vae {
 namespace {
@@ -62,7 +62,7 @@ TEST(Bands, BeginAtUpsamplingsAndReadTheRowsThatLaterLayersReach) {
         const auto last = find_cut(passes, 2);
         ASSERT_TRUE(last);
         EXPECT_EQ(std::get<nn::ConvPass>(passes[*last]).conv->key, "decoder.upsamples.11.resample.1");
-        const auto bands = cut_into_bands(passes, *last, 48, 3);
+        const auto bands = BandCutter(passes, *last, 48, 4).bands(3);
         ASSERT_EQ(bands.size(), 3U);
         EXPECT_EQ(bands[0].made, (Rows{0, 16}));
         EXPECT_EQ(bands[0].read, (Rows{0, 20}));
@@ -75,9 +75,14 @@ TEST(Bands, BeginAtUpsamplingsAndReadTheRowsThatLaterLayersReach) {
         EXPECT_EQ(bands[1].reads[1], (Rows{24, 48}));
         EXPECT_EQ(bands[1].reads.back(), (Rows{28, 40}));
         // Six more convolutions and an upsampling: 11 rows, which are 6; then 13, which are 7. Multiples of two.
-        EXPECT_EQ(cut_into_bands(passes, *find_cut(passes, 1), 48, 3)[1].read, (Rows{10, 28}));
-        EXPECT_EQ(cut_into_bands(passes, *find_cut(passes, 0), 48, 3)[1].read, (Rows{8, 32}));
-        EXPECT_EQ(cut_into_bands(passes, *last, 10, 9).size(), 5U) << "of two rows";
+        EXPECT_EQ(BandCutter(passes, *find_cut(passes, 1), 48, 4).bands(3)[1].read, (Rows{10, 28}));
+        EXPECT_EQ(BandCutter(passes, *find_cut(passes, 0), 48, 4).bands(3)[1].read, (Rows{8, 32}));
+        EXPECT_EQ(BandCutter(passes, *last, 10, 4).bands(9).size(), 5U) << "of two rows";
+        // Row by row.
+        const auto exact = BandCutter(passes, *find_cut(passes, 0), 48, 1).bands(3)[1];
+        EXPECT_EQ(exact.read, (Rows{9, 30}));
+        EXPECT_EQ(exact.reads.back(), (Rows{127, 130}));
+        EXPECT_EQ(BandCutter(passes, *last, 10, 1).bands(9).size(), 9U);
         EXPECT_FALSE(find_cut(passes, 3));
     }
 }
@@ -113,37 +118,40 @@ TEST(Bands, StateHowMuchMoreIsMultiplied) {
     const auto passes = nn::fuse(network, {}).value();
     const auto whole = nn::extents(network, {1, 48, 4, 16}, false);
     const std::size_t cut = *find_cut(passes, 2);
-    EXPECT_EQ(work_ratio(passes, cut, cut_into_bands(passes, cut, 192, 1), whole), 1.0);
-    const double two = work_ratio(passes, cut, cut_into_bands(passes, cut, 192, 2), whole);
+    EXPECT_EQ(work_ratio(passes, cut, BandCutter(passes, cut, 192, 4).bands(1), whole), 1.0);
+    const double two = work_ratio(passes, cut, BandCutter(passes, cut, 192, 4).bands(2), whole);
     EXPECT_GT(two, 1.0);
     EXPECT_LT(two, 1.0 + 8.0 / 192);
 }
 
+/// The heights of shares of 96 rows, or of so many, at these speeds.
+std::vector<std::int64_t> shared_heights(const std::vector<double>& speeds, std::int64_t height = 96) {
+    const NetworkDesc desc{.network = wan(8)};
+    const accel::DeviceInfo info;
+    std::vector<ShareDevice> devices;
+    for (const double speed : speeds) devices.push_back({&info, speed});
+    const StepList list = list_step(desc, {height, 16}, {false, 1}, [](const auto&) { return ""; }).value();
+    std::vector<std::int64_t> heights;
+    std::int64_t end = 0;
+    for (const Rows& rows : share_rows(list, *find_cut(list.passes, 0), 4, desc, devices)) {
+        EXPECT_EQ(rows.first, end);
+        end += rows.count;
+        heights.push_back(rows.count);
+    }
+    EXPECT_EQ(end, height);
+    return heights;
+}
+
 TEST(Bands, AreAsHighAsDevicesAreFast) {
-    const nn::Network network = wan(8);
-    const auto passes = nn::fuse(network, {}).value();
-    const auto whole = nn::extents(network, {1, 96, 16, 16}, false);
-    const std::size_t cut = *find_cut(passes, 0);
-    const auto heights = [&](const std::vector<double>& speeds) {
-        std::vector<std::int64_t> made;
-        for (const Rows& rows : share_rows(passes, cut, whole, speeds)) {
-            made.push_back(rows.count);
-            EXPECT_EQ(rows.first, std::accumulate(made.begin(), made.end() - 1, std::int64_t{0}));
-        }
-        return made;
-    };
-    EXPECT_EQ(heights({1}), (std::vector<std::int64_t>{96}));
-    const auto alike = heights({1, 1});
-    ASSERT_EQ(alike.size(), 2U);
+    using Heights = std::vector<std::int64_t>;
+    EXPECT_EQ(shared_heights({1}), (Heights{96}));
+    const Heights alike = shared_heights({1, 1}), slower = shared_heights({2, 1}), three = shared_heights({1, 1, 1});
     EXPECT_LT(alike[0], alike[1]) << "the first also computes what comes before";
     EXPECT_GT(alike[0], 30);
-    const auto slower = heights({2, 1}), three = heights({1, 1, 1});
     EXPECT_GT(slower[0], alike[0] + 8);
-    ASSERT_EQ(three.size(), 3U);
     EXPECT_LT(three[1], three[2]) << "the middle one reads rows on both sides";
-    EXPECT_EQ(heights({1000, 1, 1}), (std::vector<std::int64_t>{92, 2, 2})) << "a block each at least";
-    const auto low = nn::extents(network, {1, 6, 16, 16}, false);
-    EXPECT_EQ(share_rows(passes, cut, low, std::vector<double>(4, 1.0)).size(), 3U) << "of two rows";
+    EXPECT_EQ(shared_heights({1000, 1, 1}), (Heights{92, 2, 2})) << "a block each at least";
+    EXPECT_EQ(shared_heights({1, 1, 1, 1}, 6).size(), 3U) << "of two rows";
 }
 
 TEST_F(BandedSteps, GiveTheBitsOfTheWholePictureWhereverTheyBegin) {

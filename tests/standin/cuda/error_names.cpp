@@ -42,6 +42,7 @@ constexpr std::array kErrorNames{std::to_array<ErrorName>({
     {Status::IllegalAddress, "CUDA_ERROR_ILLEGAL_ADDRESS"},
     {Status::LaunchOutOfResources, "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES"},
     {Status::LaunchTimeout, "CUDA_ERROR_LAUNCH_TIMEOUT"},
+    {Status::PeerAccessAlreadyEnabled, "CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED"},
     {Status::ContextIsDestroyed, "CUDA_ERROR_CONTEXT_IS_DESTROYED"},
     {Status::Assert, "CUDA_ERROR_ASSERT"},
     {Status::HostMemoryAlreadyRegistered, "CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED"},

@@ -108,6 +108,8 @@ STANDIN_EXPORT const char* hipGetErrorName(Status status) {
             return "hipErrorOutOfMemory";
         case Status::NotInitialized:
             return "hipErrorNotInitialized";
+        case Status::PeerAccessAlreadyEnabled:
+            return "hipErrorPeerAccessAlreadyEnabled";
         case Status::InvalidConfiguration:
             return "hipErrorInvalidConfiguration";
         case Status::NoDevice:
