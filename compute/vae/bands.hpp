@@ -50,9 +50,9 @@ std::optional<std::size_t> find_cut(const std::vector<nn::Pass>& passes, std::in
 /// The first pass with which bands may begin.
 std::optional<std::size_t> first_cut(const nn::Network& network, const std::vector<nn::Pass>& passes);
 
-/// Rows of what a pass makes at whose multiples it begins: methods of the CPU compute in blocks, those of others row by
-/// row.
-constexpr std::int64_t block_rows(bool is_host) { return is_host ? 4 : 1; }
+/// Rows of what a pass makes at whose multiples it begins: the largest blocks in which a device's methods compute. On
+/// the CPU and on Hopper Winograd's convolutions make 4 and 2 rows at once, whose bits depend on where they begin.
+constexpr std::int64_t block_rows(bool is_host) { return is_host ? 4 : 2; }
 
 /// Makes bands of a value of `height` rows, which the passes from `cut` on read.
 class BandCutter {

@@ -8,9 +8,9 @@
 namespace kinetograph::vae {
 namespace {
 
-/// Of a pass whose time no method predicts, such as the copies of kept frames: the mean of those before the cut on an
-/// H200, a launch included.
-constexpr double kSmallPass = 10e-6;
+/// Of a pass before the cut, beside what its method predicts: launches, copies of kept frames. Fitted to two H200s at
+/// 1280x704.
+constexpr double kSmallPass = 25e-6;
 
 /// What bands take of devices.
 class BandTimes {

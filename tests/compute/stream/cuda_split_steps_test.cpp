@@ -39,8 +39,9 @@ TEST_P(CudaSplitSteps, HaveTheBitsOfOneDevice) {
     testing::expect_the_bits_of_one_device(*device_, *together_, {"synthetic:wan2.1,dim=16", {10, 1}});
     if (!on_gpu()) return;
     for (const conv::Sums sums : {conv::Sums::Exact, conv::Sums::Fast, conv::Sums::Int8})
-        testing::expect_the_bits_of_one_device(*device_, *together_,
-                                               {"synthetic:wan2.1,dim=96", {46, 34}, {.sums = sums}, 4});
+        for (const vae::LatentSize size : {vae::LatentSize{46, 34}, {49, 81}})
+            testing::expect_the_bits_of_one_device(*device_, *together_,
+                                                   {"synthetic:wan2.1,dim=96", size, {.sums = sums}, 4});
 }
 
 TEST_P(CudaSplitSteps, KeepTheirStateOnEveryDevice) {

@@ -25,7 +25,7 @@ class SplitClip {
         channels_ = (*made)->channels();
         auto decoder = Decoder::create(std::move(*made), size, steps);
         EXPECT_TRUE(decoder) << decoder.error().message;
-        decoder_ = std::move(*decoder);
+        decoder_ = std::move(decoder).value();
     }
     Decoder& decoder() { return *decoder_; }
 
