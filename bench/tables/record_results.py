@@ -113,6 +113,7 @@ WRITERS = {
     "profiler_h200.json": ["tools/kinetograph/bench_profiler.cpp", BENCH],
     "sanitizer_sm90_h200.json": [SELF, "tests/compute/cuda/sm90/convolution_test.cpp"],
     "soak_h200.json": ["tools/kinetograph/bench_interop.cpp", "tools/kinetograph/soak.cpp", BENCH],
+    "several_h200_x2.json": ["bench/run/several_gpus", "tools/kinetograph/bench_decode.cpp", BENCH],
     "sums_h200.json": [SELF, "tools/kinetograph/bench_decode.cpp", BENCH],
     "stream_cuda_h200.json": [SELF, "tests/compute/stream/cuda_stream_test.cpp"],
 }

@@ -169,4 +169,47 @@ Result<void> write_trace(const StepContext& step, const Tensor& x, PictureRows r
     return {};
 }
 
+Tensor copy_rows(graph::FrameGraph& frame, const std::string& name, graph::Lane lane, const Tensor& from,
+                 graph::MemoryDomain memory) {
+    struct Data {
+        Tensor in, out;
+    };
+    return frame
+        .add_pass<Data>(
+            name, lane,
+            [&](graph::PassBuilder& pass, Data& d) {
+                Tensor dense = from;
+                dense.first = dense.top = dense.frame_height = 0;
+                d.in = read(pass, from);
+                d.out = create(pass, name, dense, memory);
+                pass.run_anew();
+            },
+            [](const Data& d, accel::PassContext& context) {
+                const auto in = addresses(context, d.in), out = addresses(context, d.out);
+                for (std::size_t i = 0; i < in.size(); ++i) context.stream().copy(out[i], in[i], d.in.frame_bytes());
+            })
+        .out;
+}
+
+void put_rows(graph::FrameGraph& frame, const std::string& name, graph::Lane lane, const FrameRows& rows,
+              Written& written) {
+    struct Data {
+        std::vector<graph::Buffer> in, out;
+    };
+    const Data& data = frame.add_pass<Data>(
+        name, lane,
+        [&](graph::PassBuilder& pass, Data& d) {
+            for (std::size_t i = 0; i < rows.frames.size(); ++i) {
+                d.in.push_back(pass.read(rows.frames[i], Access::KernelRead));
+                d.out.push_back(pass.write(written.frames[i], Access::KernelWrite));
+            }
+            pass.run_anew();
+        },
+        [begin = rows.begin, bytes = rows.bytes](const Data& d, accel::PassContext& context) {
+            for (std::size_t i = 0; i < d.in.size(); ++i)
+                context.stream().copy(context.address(d.out[i]) + begin, context.address(d.in[i]), bytes);
+        });
+    written.frames = data.out;
+}
+
 }  // namespace kinetograph::vae

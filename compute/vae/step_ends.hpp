@@ -43,4 +43,20 @@ std::vector<graph::Buffer> end_output(const StepContext& step, const StepOutput&
 Result<void> write_trace(const StepContext& step, const Tensor& x, PictureRows rows, const nn::Extent& whole,
                          TraceRequest& trace);
 
+// Between the devices of a step that several compute. Each pass runs in a batch of its own, so that what comes before
+// it on its lane waits for no other device.
+
+/// Adds a pass on `lane` that copies rows of a tensor to a dense one in `memory`, which the lane reaches too.
+Tensor copy_rows(graph::FrameGraph& frame, const std::string& name, graph::Lane lane, const Tensor& from,
+                 graph::MemoryDomain memory);
+
+/// Some rows of a step's frames, each in a buffer of its own: from byte `begin` of a frame on, `bytes` of it.
+struct FrameRows {
+    std::vector<graph::Buffer> frames;
+    std::uint64_t begin = 0, bytes = 0;
+};
+/// Adds a pass on `lane` that copies them to their places in the frames of `written`.
+void put_rows(graph::FrameGraph& frame, const std::string& name, graph::Lane lane, const FrameRows& rows,
+              Written& written);
+
 }  // namespace kinetograph::vae

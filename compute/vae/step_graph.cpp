@@ -110,33 +110,11 @@ class StepDeclaration {
 
     /// Copies rows to the memory of another device.
     Tensor send(const Tensor& rows, const Shard& to) {
-        Tensor sent = rows;
-        sent.first = sent.top = sent.frame_height = 0;
         const std::string name = fmt::format("rows for {}", graph::to_string(to.placement.lane));
-        if (to.is_reached) return copy(name, placement_.lane, rows, sent, to.placement.memory);
-        const Tensor met = copy(name, placement_.lane, rows, sent, graph::MemoryDomain::Host);
-        return copy("rows from the host", to.placement.lane, met, sent, to.placement.memory);
+        if (to.is_reached) return copy_rows(frame_, name, placement_.lane, rows, to.placement.memory);
+        const Tensor met = copy_rows(frame_, name, placement_.lane, rows, graph::MemoryDomain::Host);
+        return copy_rows(frame_, "rows from the host", to.placement.lane, met, to.placement.memory);
     }
-    Tensor copy(const std::string& name, graph::Lane lane, const Tensor& from, Tensor to, graph::MemoryDomain memory) {
-        struct Data {
-            Tensor in, out;
-        };
-        return frame_
-            .add_pass<Data>(
-                name, lane,
-                [&](graph::PassBuilder& pass, Data& d) {
-                    d.in = vae::read(pass, from);
-                    d.out = vae::create(pass, name, to, memory);
-                    pass.run_anew();  // in a batch of its own: the passes before it do not wait for the other device
-                },
-                [](const Data& d, accel::PassContext& context) {
-                    const auto in = addresses(context, d.in), out = addresses(context, d.out);
-                    for (std::size_t i = 0; i < in.size(); ++i)
-                        context.stream().copy(out[i], in[i], d.in.frame_bytes());
-                })
-            .out;
-    }
-
     /// Whether the shard's kernels reach the frames' places.
     static bool writes_in_place(const Shard& shard, const StepOutput& output) {
         return shard.is_reached && output.domain == graph::MemoryDomain::Accelerator;
@@ -153,36 +131,12 @@ class StepDeclaration {
         auto done = write_output(context(), rows, {0, rows.height}, met, made);
         if (!done) return note(std::move(done.error()), "");
         written_.not_finite = made.not_finite;
-        put_rows(context().named("rows of the frames"), resources_.placement.lane,
-                 {made.frames, place,
-                  static_cast<std::uint64_t>(rows.width) * bytes_per_pixel(output.format, rows.channels), rows.height});
-    }
-    struct FrameRows {
-        std::vector<graph::Buffer> frames;
-        PictureRows place;
-        std::uint64_t row_bytes = 0;
-        std::int64_t count = 0;
-    };
-    void put_rows(const std::string& name, graph::Lane lane, const FrameRows& rows) {
-        struct Data {
-            std::vector<graph::Buffer> in, out;
-        };
-        const Data& data = frame_.add_pass<Data>(
-            name, lane,
-            [&](graph::PassBuilder& pass, Data& d) {
-                for (std::size_t i = 0; i < rows.frames.size(); ++i) {
-                    d.in.push_back(pass.read(rows.frames[i], Access::KernelRead));
-                    d.out.push_back(pass.write(written_.frames[i], Access::KernelWrite));
-                }
-                pass.run_anew();
-            },
-            [bytes = static_cast<std::uint64_t>(rows.count) * rows.row_bytes,
-             before = static_cast<std::uint64_t>(rows.place.first) * rows.row_bytes](const Data& d,
-                                                                                     accel::PassContext& context) {
-                for (std::size_t i = 0; i < d.in.size(); ++i)
-                    context.stream().copy(context.address(d.out[i]) + before, context.address(d.in[i]), bytes);
-            });
-        written_.frames = data.out;
+        const std::uint64_t row =
+            static_cast<std::uint64_t>(rows.width) * bytes_per_pixel(output.format, rows.channels);
+        put_rows(
+            frame_, context().named("rows of the frames"), resources_.placement.lane,
+            {made.frames, static_cast<std::uint64_t>(place.first) * row, static_cast<std::uint64_t>(rows.height) * row},
+            written_);
     }
 
     struct DeclaredBand {
