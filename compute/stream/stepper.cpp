@@ -144,7 +144,12 @@ Result<void> Stepper::declare(StepGraph& step, const LatentFrame& latent, vae::T
     for (std::size_t i = 0; i < output_->frames(); ++i)
         step.places.push_back(step.frame.import_buffer(
             fmt::format("frame {}", i), clip_->frame_desc(options_.format, output_->domain()), output_->place(i)));
-    step.not_finite = step.frame.import_buffer("not finite", {sizeof(std::uint32_t), 4}, output_->flag());
+    // Pinned memory: of one device's topology, which knows no other, it is the device's.
+    const bool are_several = clip_->model().devices().size() > 1;
+    step.not_finite = step.frame.import_buffer(
+        "not finite",
+        {sizeof(std::uint32_t), 4, are_several ? graph::MemoryDomain::Host : graph::MemoryDomain::Accelerator},
+        output_->flag());
     KG_CHECK(clip_->declare(step.frame, {step.latents, latent.dtype},
                             {.format = options_.format,
                              .domain = output_->domain(),

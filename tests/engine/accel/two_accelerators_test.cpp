@@ -194,6 +194,24 @@ INSTANTIATE_TEST_SUITE_P(Of, TwoAccelerators,
                                           testing::Values(Batches::Eager, Batches::Replayed)),
                          name_of_pair);
 
+TEST_P(TwoAccelerators, ReachEachOthersMemoryOrSayThatTheyDoNot) {
+    for (int time = 0; time < 2; ++time) {
+        const auto reached = sides[0].device->reach(*sides[1].device);
+        EXPECT_TRUE(reached) << message_of(reached);
+    }
+    const bool sees = sides[0].lane->stream().sees(*sides[1].lane->timeline());
+    EXPECT_EQ(sees, pair.name != "Hip") << "whose counters are a device's own";
+    if (control == nullptr) return;
+    TearDown();
+    control->reset({.devices = 2, .reaches_peers = false});
+    const auto first = pair.open(0), second = pair.open(1);
+    const auto refused = (*first)->reach(**second);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, ErrorCode::Unsupported);
+    EXPECT_NE(refused.error().message.find("device 0 does not reach the memory of device 1"), std::string::npos)
+        << refused.error().message;
+}
+
 TEST(PinnedMemories, NeedOneAddressOnEveryDevice) {
     const auto hip = open_hip(0), cuda = open_cuda(0);
     ASSERT_TRUE(hip && cuda);
