@@ -1,6 +1,7 @@
 #include <kinetograph/compute/conv/ceiling.hpp>
 
 #include <kinetograph/compute/conv/convolution.hpp>
+#include <kinetograph/engine/base/workers.hpp>
 
 #include <fmt/core.h>
 
@@ -48,9 +49,9 @@ Result<double> best_seconds(accel::Device& device, accel::Stream& stream, int re
 /// A CPU decoder's passes use every core, so its bandwidth is measured with a copy on every core.
 Result<void> copy_on_all_cores(std::byte* to, const std::byte* from, std::int64_t bytes) {
     constexpr std::int64_t kPart = 1 << 20;
-#pragma omp parallel for schedule(static)
-    for (std::int64_t at = 0; at < bytes; at += kPart)
-        std::memcpy(to + at, from + at, static_cast<std::size_t>(std::min(kPart, bytes - at)));
+    for_blocks(bytes, kPart, [&](std::int64_t at, std::int64_t count) {
+        std::memcpy(to + at, from + at, static_cast<std::size_t>(count));
+    });
     return {};
 }
 

@@ -3,6 +3,7 @@
 #include <kinetograph/compute/conv/doubled_before.hpp>
 #include <kinetograph/compute/conv/norm_after.hpp>
 #include <kinetograph/compute/conv/planned.hpp>
+#include <kinetograph/compute/conv/self_check.hpp>
 #include <kinetograph/compute/conv/validate.hpp>
 
 #include <fmt/format.h>
@@ -79,9 +80,11 @@ Result<std::vector<DispatchRow>> open_rows(const accel::DeviceInfo& device, cons
     return std::vector<DispatchRow>{std::move(row)};
 }
 
-/// Adds a pass that doubles the input if the method does not.
+/// Adds a pass that doubles the input if the method does not. Errors: also Unsupported (self_check() found it wrong).
 Result<std::unique_ptr<Convolution>> create_on_input(const Candidate& candidate, accel::Device& device,
                                                      const ConvProblem& problem, Weights& weights) {
+    if (const std::string& wrong = self_check(candidate); !wrong.empty())
+        return fail(ErrorCode::Unsupported, "{}", wrong);
     if (!problem.upsample || candidate.upsamples) return candidate.create(device, problem, weights);
     const ConvProblem doubled = on_doubled_input(problem);
     KG_CHECK(validate(doubled));
@@ -119,14 +122,16 @@ Result<std::unique_ptr<Convolution>> Convolution::create(accel::Device& device, 
                                                          Weights& weights, const ConvOptions& options) {
     KG_CHECK(validate(problem));
     KG_TRY(auto rows, open_rows(device.info(), problem, options));
+    std::string declined;
     for (DispatchRow& row : rows) {
         if (!row.open || !row.allowed) continue;
         auto made = create_from(row, device, problem, weights);
-        if (made) (*made)->reason_ = options.backend.empty() ? reason_of(rows, row) : "asked for by name";
+        if (made) (*made)->reason_ = (options.backend.empty() ? reason_of(rows, row) : "asked for by name") + declined;
         if (made && options.packing == Packing::Now) KG_CHECK((*made)->pack());
         if (made || made.error().code != ErrorCode::Unsupported) return made;
         row.open = false;
         row.reason = made.error().message;
+        declined += fmt::format("; {}: {}", row.candidate, row.reason);
     }
     return fail(nothing_open(problem, rows));
 }

@@ -57,7 +57,6 @@ constexpr Gate<Subject> kEvenChannels{
 
 // Below it oneDNN 2.6 convolves interleaved channels by a matrix product alone, which faults.
 constexpr Gate<Subject> kAvx2{"AVX2", [](const Subject& s) { return has_feature(s, "avx2"); }, features};
-constexpr Gate<Subject> kAvx512{"AVX-512", [](const Subject& s) { return has_feature(s, "avx512f"); }, features};
 constexpr Gate<Subject> kAvx512Bf16{
     "AVX512_BF16 for bf16",
     [](const Subject& s) { return s.problem.input.element == Element::F32 || has_feature(s, "avx512_bf16"); },
@@ -83,9 +82,7 @@ constexpr Gate<Subject> kDirectGates[] = {
                             met(p.dilation), p.pad.top, p.pad.bottom, p.pad.left, p.pad.right);
      }},
     kUnscaled,
-    kAvx512,
-    kAvx512Bf16,
-    kEvenChannels,  // VDPBF16PS multiplies two at a time
+    kAvx2,
     kUngrouped,
 };
 
@@ -95,9 +92,7 @@ constexpr Gate<Subject> kDoubledGates[] = {
     {"an input to upsample", [](const Subject& s) { return s.problem.upsample; },
      [](const Subject&) { return std::string("one as it lies in memory"); }},
     kUnscaled,
-    kAvx512,
-    kAvx512Bf16,
-    kEvenChannels,
+    kAvx2,
     kUngrouped,
 };
 
@@ -106,9 +101,7 @@ constexpr Gate<Subject> kWinogradGates[] = {
     kF32OrBf16,
     kNoUpsampling,
     kUnscaled,
-    kAvx512,
-    kAvx512Bf16,
-    kEvenChannels,
+    kAvx2,
     kUngrouped,
     kStride1,
     kDilation1,
@@ -185,14 +178,14 @@ constexpr Gate<Subject> kReferenceGates[] = {
 
 constexpr Candidate kCpu[] = {
     {{.name = "winograd-time-cpu",
-      .summary = "F(2,3) along time in our AVX-512 loops, frames transformed row by row",
+      .summary = "F(2,3) along time in our loops, frames transformed row by row",
       .gates = kWinogradGates,
       .plan = nullptr,
       .rounding = Rounding::Operands,
       .bytes = true},
      direct::create_winograd},
     {{.name = "direct-cpu",
-      .summary = "our AVX-512 loops, frames read in place; four 2x2 filters on an input to upsample",
+      .summary = "our loops in AVX-512 or AVX2, frames read in place; four 2x2 filters on an input to upsample",
       .gates = kDirectGates,
       .plan = nullptr,
       .bytes = true},
@@ -204,7 +197,7 @@ constexpr Candidate kCpu[] = {
       .bytes = true},
      direct::create},
     {{.name = "doubled-direct-cpu",
-      .summary = "a pass doubles the input, then our AVX-512 loops",
+      .summary = "a pass doubles the input, then our loops",
       .gates = kDoubledGates,
       .plan = nullptr,
       .bytes = true},

@@ -1,4 +1,5 @@
 #include <kinetograph/compute/conv/doubled_before.hpp>
+#include <kinetograph/engine/base/workers.hpp>
 
 #include <cstring>
 
@@ -66,11 +67,10 @@ void double_frames(std::span<const std::byte* const> input, std::span<std::byte*
                    std::int64_t width, std::size_t pixel_bytes) {
     const std::size_t row_bytes = static_cast<std::size_t>(width) * pixel_bytes;
     const std::int64_t rows = height * static_cast<std::int64_t>(input.size());
-#pragma omp parallel for schedule(static)
-    for (std::int64_t row = 0; row < rows; ++row) {
+    for_tasks(rows, [&](std::int64_t row, int) {
         const auto frame = static_cast<std::size_t>(row / height), y = static_cast<std::size_t>(row % height);
         double_row(input[frame] + y * row_bytes, output[frame] + y * 4 * row_bytes, width, pixel_bytes);
-    }
+    });
 }
 
 std::unique_ptr<Convolution> create_doubled_before(const ConvProblem& problem, std::unique_ptr<Convolution> plain,

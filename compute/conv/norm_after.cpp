@@ -1,5 +1,6 @@
 #include <kinetograph/compute/conv/norm_after.hpp>
 #include <kinetograph/compute/conv/row_norm.hpp>
+#include <kinetograph/engine/base/workers.hpp>
 
 namespace kinetograph::conv {
 namespace {
@@ -45,11 +46,10 @@ class NormAfter final : public Convolution {
         const std::int64_t elements = p.w_out() * p.filter.k;
         const std::int64_t row_bytes = elements * element_bytes(p.output.element);
         const std::int64_t normed_row_bytes = elements * element_bytes(p.normed.element);
-#pragma omp parallel for schedule(static)
-        for (std::int64_t row = 0; row < rows; ++row) {
+        for_tasks(rows, [&](std::int64_t row, int) {
             const std::int64_t frame = row / p.h_out(), y = row % p.h_out();
             norm_.run(output[frame] + y * row_bytes, normed[frame] + y * normed_row_bytes, p.w_out());
-        }
+        });
     }
 
     std::unique_ptr<Convolution> bare_;

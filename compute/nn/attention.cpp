@@ -4,6 +4,7 @@
 #include <kinetograph/compute/conv/onednn/library.hpp>
 #include <kinetograph/compute/nn/cpu_operators.hpp>
 #include <kinetograph/compute/tensor/float_formats.hpp>
+#include <kinetograph/engine/base/workers.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -170,8 +171,7 @@ class QueryBlocks {
         const auto* scores = reinterpret_cast<const float*>(workspace + l.scores);
         auto* inverse = reinterpret_cast<float*>(workspace + l.inverse);
         const std::int64_t tokens = problem_.tokens;
-#pragma omp parallel for schedule(static)
-        for (std::int64_t row = 0; row < queries; ++row) {
+        for_tasks(queries, [&](std::int64_t row, int) {
             const float sum =
                 products_ == Type::bf16
                     ? exponentials_bf16(scores + row * tokens,
@@ -179,7 +179,7 @@ class QueryBlocks {
                     : exponentials_f32(scores + row * tokens,
                                        reinterpret_cast<float*>(workspace + l.weights) + row * tokens, tokens);
             inverse[row] = 1 / sum;
-        }
+        });
     }
 
     void store(std::int64_t queries, std::byte* output, std::int64_t first, const std::byte* workspace) const {

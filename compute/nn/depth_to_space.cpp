@@ -1,4 +1,5 @@
 #include <kinetograph/compute/nn/cpu_operators.hpp>
+#include <kinetograph/engine/base/workers.hpp>
 
 namespace kinetograph::nn {
 namespace {
@@ -20,14 +21,13 @@ void make_row(const DepthToSpaceProblem& p, const Stored* input, Stored* output,
 template <class Stored>
 void make_frames(const DepthToSpaceProblem& p, const conv::OpTensors& tensors) {
     const std::int64_t rows = 2 * p.height * static_cast<std::int64_t>(tensors.input.size());
-#pragma omp parallel for schedule(static)
-    for (std::int64_t row = 0; row < rows; ++row) {
+    for_tasks(rows, [&](std::int64_t row, int) {
         const auto frame = static_cast<std::size_t>(row / (2 * p.height));
         const std::int64_t y = row % (2 * p.height);
         make_row(p, reinterpret_cast<const Stored*>(tensors.input[frame]) + y / 2 * p.width * p.channels_in,
                  reinterpret_cast<Stored*>(tensors.output[frame]) + y * 2 * p.width * p.channels_out,
                  static_cast<std::uint32_t>(y % 2));
-    }
+    });
 }
 
 }  // namespace

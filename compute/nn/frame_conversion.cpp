@@ -2,11 +2,13 @@
 #include <kinetograph/compute/nn/cpu_operators.hpp>
 #include <kinetograph/compute/nn/frame_conversion.hpp>
 #include <kinetograph/compute/tensor/float_formats.hpp>
+#include <kinetograph/engine/base/workers.hpp>
 
 #include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <type_traits>
 
 namespace kinetograph::nn {
@@ -27,7 +29,7 @@ inline std::uint32_t not_finite(float value) {
 }
 
 template <class Stored>
-float widened(Stored value) {
+[[gnu::always_inline]] inline float widened(Stored value) {
     if constexpr (std::is_same_v<Stored, float>)
         return value;
     else
@@ -53,14 +55,21 @@ bool store(const Stored* input, float* output, std::int64_t count, float limit) 
 }
 
 template <class Stored>
-bool store(const Stored* input, std::uint16_t* halves, std::int64_t count, float limit) {
+[[gnu::always_inline]] inline bool store_halves_loop(const Stored* input, std::uint16_t* halves, std::int64_t count,
+                                                     float limit) {
     std::uint32_t bad = 0;
+#pragma omp simd reduction(| : bad)
     for (std::int64_t i = 0; i < count; ++i) {
         const float value = widened(input[i]);
         bad |= not_finite(value);
         halves[i] = tensor::to_f16(clamped(value, limit));
     }
     return bad != 0;
+}
+
+template <class Stored>
+bool store(const Stored* input, std::uint16_t* halves, std::int64_t count, float limit) {
+    return conv::CpuClones<store_halves_loop<Stored>>()(input, halves, count, limit);
 }
 
 /// Elements [first, first + count) of one frame. Returns whether a value is not finite.
@@ -73,21 +82,40 @@ bool store_part(const conv::StoreFloatProblem& p, const std::byte* input, std::b
     return store(from, reinterpret_cast<float*>(output) + first, count, p.limit);
 }
 
-/// True if a value is not finite.
+[[gnu::always_inline]] inline std::uint8_t unorm8(float value) {
+    const float half_up = (value + 1.0F) * 127.5F + 0.5F;  // what truncation then rounds
+    return static_cast<std::uint8_t>(static_cast<std::int32_t>(std::min(255.0F, std::max(0.0F, half_up))));  // 0 of NaN
+}
+
+/// True if a value is not finite. Values become bytes in a loop over all of them, and only then pixels of four.
+template <class Stored>
+[[gnu::always_inline]] inline bool store_pixels_loop(const Stored* rgb, std::uint8_t* rgba, std::int64_t pixels) {
+    constexpr std::int64_t kPixels = 64;
+    std::uint32_t bad = 0;
+    for (std::int64_t first = 0; first < pixels; first += kPixels) {
+        std::uint8_t bytes[3 * kPixels];
+        const std::int64_t count = std::min(kPixels, pixels - first);
+        const Stored* const from = rgb + 3 * first;
+#pragma omp simd reduction(| : bad)
+        for (std::int64_t i = 0; i < 3 * count; ++i) {
+            const float value = widened(from[i]);
+            bad |= not_finite(value);
+            bytes[i] = unorm8(value);
+        }
+        std::uint8_t* const to = rgba + 4 * first;
+        for (std::int64_t pixel = 0; pixel < count; ++pixel) {
+            const std::uint8_t* const one = bytes + 3 * pixel;
+            const std::uint32_t word = one[0] | one[1] << 8U | one[2] << 16U | 0xFF000000U;
+            std::memcpy(to + 4 * pixel, &word, sizeof word);
+        }
+    }
+    return bad != 0;
+}
+
 template <class Stored>
 bool store_pixels(const std::byte* input, std::byte* output, std::int64_t pixels) {
-    const auto* rgb = reinterpret_cast<const Stored*>(input);
-    auto* rgba = reinterpret_cast<std::uint8_t*>(output);
-    float residue = 0;  // of finite values 0, else NaN
-    for (std::int64_t pixel = 0; pixel < pixels; ++pixel) {
-        for (std::int64_t c = 0; c < 3; ++c) {
-            const float value = widened(rgb[3 * pixel + c]);
-            residue += value - value;
-            rgba[4 * pixel + c] = to_unorm8(value);
-        }
-        rgba[4 * pixel + 3] = 255;
-    }
-    return residue != 0;
+    return conv::CpuClones<store_pixels_loop<Stored>>()(reinterpret_cast<const Stored*>(input),
+                                                        reinterpret_cast<std::uint8_t*>(output), pixels);
 }
 
 /// Calls `store(frame, first, count)` for blocks of all frames, each of `each` items; flags what returns true.
@@ -95,13 +123,12 @@ template <class Store>
 void store_blocks(const conv::OpTensors& tensors, std::int64_t each, const Store& store) {
     const std::int64_t blocks = (each + kBlock - 1) / kBlock;
     const std::int64_t tasks = blocks * static_cast<std::int64_t>(tensors.input.size());
-#pragma omp parallel for schedule(static)
-    for (std::int64_t task = 0; task < tasks; ++task) {
+    for_tasks(tasks, [&](std::int64_t task, int) {
         const std::int64_t first = task % blocks * kBlock;
         const bool bad = store(static_cast<std::size_t>(task / blocks), first, std::min(kBlock, each - first));
         if (bad && tensors.not_finite != nullptr)
             std::atomic_ref(*tensors.not_finite).store(1, std::memory_order_relaxed);
-    }
+    });
 }
 
 float latent_value(Element element, const std::byte* latent, std::int64_t index) {
@@ -133,22 +160,18 @@ void unpack_pixel(const conv::UnpackLatentProblem& p, const std::byte* latent, s
 
 }  // namespace
 
-std::uint8_t to_unorm8(float value) {
-    const float half_up = (value + 1.0F) * 127.5F + 0.5F;  // what truncation then rounds to nearest
-    if (!(half_up > 0.0F)) return 0;                       // NaN too
-    return static_cast<std::uint8_t>(std::min(half_up, 255.0F));
-}
+std::uint8_t to_unorm8(float value) { return unorm8(value); }
 
 conv::OpMethod unpack_latent_on_cpu() {
     using Problem = conv::UnpackLatentProblem;
     return conv::OpMethodOf<Problem>{
         "unpack-latent-cpu", is_cpu, kF32OrBf16<Problem, &Problem::output>, [](const Problem& p, const conv::Chip&) {
             return plan_on_cpu([p](const conv::OpTensors& tensors) {
-                for (std::size_t i = 0; i < tensors.input.size(); ++i) {
-#pragma omp parallel for schedule(static)
-                    for (std::int64_t pixel = 0; pixel < p.pixels; ++pixel)
-                        unpack_pixel(p, tensors.input[i], tensors.output[i], tensors.parameters, pixel);
-                }
+                for (std::size_t i = 0; i < tensors.input.size(); ++i)
+                    for_blocks(p.pixels, kBlock / p.channels + 1, [&](std::int64_t first, std::int64_t count) {
+                        for (std::int64_t pixel = first; pixel < first + count; ++pixel)
+                            unpack_pixel(p, tensors.input[i], tensors.output[i], tensors.parameters, pixel);
+                    });
             });
         }};
 }

@@ -1,6 +1,7 @@
 #include <kinetograph/compute/conv/row_norm.hpp>
 #include <kinetograph/compute/nn/cpu_operators.hpp>
 #include <kinetograph/compute/tensor/float_formats.hpp>
+#include <kinetograph/engine/base/workers.hpp>
 
 #include <algorithm>
 
@@ -31,8 +32,7 @@ void run(const NormProblem& p, const conv::OpTensors& tensors) {
     const std::int64_t block = std::max<std::int64_t>(1, kBlockElements / p.channels);
     const std::int64_t blocks = (p.pixels + block - 1) / block;
     const std::int64_t tasks = blocks * static_cast<std::int64_t>(tensors.input.size());
-#pragma omp parallel for schedule(static)
-    for (std::int64_t task = 0; task < tasks; ++task) {
+    for_tasks(tasks, [&](std::int64_t task, int) {
         const std::int64_t frame = task / blocks, first = task % blocks * block;
         const auto offset = static_cast<std::uint64_t>(first * p.channels) * element_bytes(element);
         const std::int64_t pixels = std::min(block, p.pixels - first);
@@ -43,7 +43,7 @@ void run(const NormProblem& p, const conv::OpTensors& tensors) {
         }
         conv::rms_norm_pixels(input, tensors.output[frame] + offset, tensors.parameters, pixels, p.channels, element,
                               p.activation);
-    }
+    });
 }
 
 }  // namespace

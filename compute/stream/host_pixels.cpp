@@ -1,6 +1,10 @@
 #include <kinetograph/compute/stream/host_pixels.hpp>
 
+#include <kinetograph/compute/conv/cpu_clones.hpp>
 #include <kinetograph/compute/tensor/float_formats.hpp>
+#include <kinetograph/engine/base/workers.hpp>
+
+#include <algorithm>
 
 namespace kinetograph::stream {
 namespace {
@@ -8,7 +12,8 @@ namespace {
 /// ITU-R BT.709, item 3.2: luma of R, G and B.
 constexpr float kRed = 0.2126F, kGreen = 0.7152F, kBlue = 0.0722F;
 
-constexpr float kHalf = 0.5F;  // what makes truncation of a positive number rounding
+constexpr std::int64_t kBlock = 4096;  // pixels that a thread takes at a time
+constexpr float kHalf = 0.5F;          // what makes truncation of a positive number rounding
 
 struct Rgb {
     float r = 0, g = 0, b = 0;
@@ -16,7 +21,9 @@ struct Rgb {
 };
 
 /// From [-1, 1] to [0, 1].
-float unit(float value) { return value > -1.0F ? (value < 1.0F ? 0.5F * value + 0.5F : 1.0F) : 0.0F; }
+[[gnu::always_inline]] inline float unit(float value) {
+    return value > -1.0F ? (value < 1.0F ? 0.5F * value + 0.5F : 1.0F) : 0.0F;
+}
 
 Rgb pixel(const float* rgb) { return {unit(rgb[0]), unit(rgb[1]), unit(rgb[2])}; }
 
@@ -66,20 +73,33 @@ void convert_rows(const float* upper, std::uint32_t width, Code* y, Code* uv) {
 template <class Code>
 void convert_planes(const float* rgb, std::uint32_t width, std::uint32_t height, Code* out) {
     Code* const uv = out + std::size_t{width} * height;
-#pragma omp parallel for
-    for (std::uint32_t pair = 0; pair < height / 2; ++pair)
-        convert_rows(rgb + std::size_t{6} * width * pair, width, out + std::size_t{2} * width * pair,
-                     uv + std::size_t{width} * pair);
+    for_tasks(height / 2, [&](std::int64_t task, int) {
+        const auto pair = static_cast<std::size_t>(task);
+        convert_rows(rgb + 6 * width * pair, width, out + 2 * width * pair, uv + width * pair);
+    });
+}
+
+/// Values become halves in a loop over all of them, and only then pixels of four.
+[[gnu::always_inline]] inline void halves_loop(const float* rgb, std::uint16_t* out, std::int64_t pixels) {
+    constexpr std::int64_t kPixels = 64;
+    const std::uint16_t one = tensor::to_f16(1.0F);
+    for (std::int64_t first = 0; first < pixels; first += kPixels) {
+        std::uint16_t halves[3 * kPixels];
+        const std::int64_t count = std::min(kPixels, pixels - first);
+#pragma omp simd
+        for (std::int64_t i = 0; i < 3 * count; ++i) halves[i] = tensor::to_f16(unit(rgb[3 * first + i]));
+        for (std::int64_t i = 0; i < count; ++i) {
+            std::uint16_t* const pixel = out + 4 * (first + i);
+            for (std::int64_t c = 0; c < 3; ++c) pixel[c] = halves[3 * i + c];
+            pixel[3] = one;
+        }
+    }
 }
 
 void convert_to_half(std::span<const float> rgb, std::uint16_t* out) {
-    const std::uint16_t one = tensor::to_f16(1.0F);
-    const std::size_t pixels = rgb.size() / 3;
-#pragma omp parallel for
-    for (std::size_t i = 0; i < pixels; ++i) {
-        for (std::size_t c = 0; c < 3; ++c) out[4 * i + c] = tensor::to_f16(unit(rgb[3 * i + c]));
-        out[4 * i + 3] = one;
-    }
+    for_blocks(static_cast<std::int64_t>(rgb.size() / 3), kBlock, [&](std::int64_t first, std::int64_t count) {
+        conv::CpuClones<halves_loop>()(rgb.data() + 3 * first, out + 4 * first, count);
+    });
 }
 
 }  // namespace

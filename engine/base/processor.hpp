@@ -16,16 +16,19 @@ enum class InstructionSet : std::uint8_t {
     Avx2,        ///< AVX2, FMA, BMI1 and BMI2
     Avx512,      ///< AVX-512 F, BW, CD, DQ and VL
     Avx512Bf16,  ///< AVX512_BF16
+    Amx,         ///< AMX's tiles, of bf16 and int8, enabled by the system; only oneDNN generates them
 };
-/// As KINETOGRAPH_CPU spells it: "baseline", "avx2", "avx512", "avx512_bf16".
+/// As KINETOGRAPH_CPU spells it: "baseline", "avx2", "avx512", "avx512_bf16", "amx".
 std::string_view to_string(InstructionSet set);
 
 struct Processor {
     InstructionSet has = InstructionSet::Baseline;   ///< the largest set
     std::optional<InstructionSet> cap = {};          ///< KINETOGRAPH_CPU
     InstructionSet uses = InstructionSet::Baseline;  ///< the smaller of both
-    std::string features = {};                       ///< that are used: "avx2 avx512f avx512_vnni avx512_bf16"
-    std::string unused = {};                         ///< that the cap leaves out
+    std::string features = {};  ///< that are used: "avx2 avx_vnni avx512f avx512_vnni avx512_bf16 amx_tile ..."
+    std::string unused = {};    ///< that the cap leaves out
+    std::string lacking = {};   ///< that the processor, or the system for it, does not have
+    std::int64_t cache_bytes = 1 << 20;  ///< of a core's second-level cache; 1 MiB if the system does not tell
 };
 
 /// The processor if `cap` is KINETOGRAPH_CPU's value; empty: no cap. Errors: InvalidArgument (no set is called so; the

@@ -1,6 +1,7 @@
 #include <kinetograph/compute/conv/direct/blocking.hpp>
 #include <kinetograph/compute/conv/element.hpp>
 #include <kinetograph/compute/tensor/float_formats.hpp>
+#include <kinetograph/engine/base/processor.hpp>
 
 #include <algorithm>
 #include <cstring>
@@ -9,9 +10,9 @@ namespace kinetograph::conv::direct {
 namespace {
 
 constexpr std::int64_t kLanes = 16;
-constexpr std::int64_t kMaxVectors = 4;
-constexpr std::int64_t kChunkBytes =
-    480 << 10;  // half of a 1 MiB second-level cache; the other half is for activations
+
+/// Of a chunk's filter: about half of a second-level cache; the other half is for activations.
+std::int64_t chunk_bytes() { return processor().cache_bytes * 15 / 32; }
 
 /// Index of the packed filter's element for output channel `k` of `block`, tap row `row`, tap `s`, input channel `c`.
 std::int64_t packed_index(const ConvProblem& p, Arrangement arrangement, const ChannelBlock& block, std::int64_t row,
@@ -19,30 +20,32 @@ std::int64_t packed_index(const ConvProblem& p, Arrangement arrangement, const C
     const std::int64_t bytes = tensor::bytes_per_element(p.input.element);
     const std::int64_t start = (row * block.row_bytes + s * (block.row_bytes / p.filter.s)) / bytes;
     if (arrangement == Arrangement::Narrow) {
-        const std::int64_t step = 64 / bytes;
+        const std::int64_t step = kernel_limits(p.input.element).register_bytes / bytes;
         return start + (c / step * block.count + k) * step + c % step;
     }
     const std::int64_t pack = 4 / bytes;
     return start + (c / pack * kLanes * block.kernel_count + k) * pack + c % pack;
 }
 
-/// All output channels in one block: pixels are loaded in their own layout, 64 bytes of channels at a time.
+/// All output channels in one block: pixels are loaded in their own layout, a register of channels at a time.
 void add_narrow_block(const ConvProblem& problem, Blocking& blocking) {
     const std::int64_t channel_bytes = problem.c_in * tensor::bytes_per_element(problem.input.element);
-    const std::int64_t steps = (channel_bytes + 63) / 64;
+    const std::int64_t step = kernel_limits(problem.input.element).register_bytes;
+    const std::int64_t steps = (channel_bytes + step - 1) / step;
     blocking.arrangement = Arrangement::Narrow;
     blocking.blocks.push_back({.first = 0,
                                .count = problem.filter.k,
                                .kernel_count = static_cast<int>(problem.filter.k),
                                .sums_pitch = kLanes,
-                               .row_bytes = problem.filter.s * steps * problem.filter.k * 64,
+                               .row_bytes = problem.filter.s * steps * problem.filter.k * step,
                                .filter_offset = 0});
 }
 
-/// Blocks of up to four vectors, as equal as possible.
+/// Blocks of as many vectors as a kernel takes, as equal as possible.
 void add_wide_blocks(const ConvProblem& problem, Blocking& blocking) {
     const std::int64_t vectors = (problem.filter.k + kLanes - 1) / kLanes;
-    const std::int64_t count = (vectors + kMaxVectors - 1) / kMaxVectors;
+    const std::int64_t most = kernel_limits(problem.input.element).max_vectors;
+    const std::int64_t count = (vectors + most - 1) / most;
     const std::int64_t vector_bytes =
         problem.filter.s * problem.c_in * tensor::bytes_per_element(problem.input.element) * kLanes;
     std::int64_t first = 0;
@@ -69,7 +72,7 @@ Blocking choose_blocking(const ConvProblem& problem, std::int64_t rows_a_tile) {
         block.filter_offset = blocking.filter_bytes;
         blocking.filter_bytes += rows * block.row_bytes;
     }
-    blocking.rows_a_chunk = std::clamp<std::int64_t>(kChunkBytes / blocking.blocks.front().row_bytes, 1, rows_a_tile);
+    blocking.rows_a_chunk = std::clamp<std::int64_t>(chunk_bytes() / blocking.blocks.front().row_bytes, 1, rows_a_tile);
     blocking.chunks = (rows_a_tile + blocking.rows_a_chunk - 1) / blocking.rows_a_chunk;
     return blocking;
 }

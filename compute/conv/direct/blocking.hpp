@@ -26,7 +26,7 @@ struct Blocking {
     std::int64_t filter_bytes = 0;  ///< of all blocks
 };
 
-/// A tile adds up `rows_a_tile` of the Q * R rows of taps.
+/// Of a problem whose input is a multiplied_element(). A tile adds up `rows_a_tile` of the Q * R rows of taps.
 Blocking choose_blocking(const ConvProblem& problem, std::int64_t rows_a_tile);
 
 /// Packs a filter [k][c][q][r][s] block by block: rows of taps [q][r], each in the layout of TapRow::filter. Output

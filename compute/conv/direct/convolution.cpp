@@ -1,24 +1,28 @@
 #include <kinetograph/compute/conv/direct/convolution.hpp>
 #include <kinetograph/compute/conv/direct/tiled_convolution.hpp>
+#include <kinetograph/compute/conv/widen.hpp>
+#include <kinetograph/engine/base/processor.hpp>
+#include <kinetograph/engine/base/workers.hpp>
 #include <kinetograph/kernels/conv/sub_pixel.hpp>
-
-#include <omp.h>
 
 #include <algorithm>
 
 namespace kinetograph::conv::direct {
 namespace {
 
-constexpr std::int64_t kMaxRows = 16;            // output rows that a thread takes at a time
-constexpr std::int64_t kInputBytes = 768 << 10;  // of input rows under the taps of a task: most of a 1 MiB cache
-constexpr std::int64_t kSumsBytes = 256 << 10;   // of a thread, when sums wait for the next chunk of taps
-constexpr std::int64_t kNormBytes = 128 << 10;   // of output rows that wait in the cache to be normed
+constexpr std::int64_t kMaxRows = 16;  // output rows that a thread takes at a time
+
+// Parts of a core's second-level cache.
+constexpr std::int64_t input_part(std::int64_t cache) { return cache / 4 * 3; }  // of input rows under a task's taps
+constexpr std::int64_t sums_part(std::int64_t cache) { return cache / 4; }  // when sums wait for the next chunk of taps
+constexpr std::int64_t norm_part(std::int64_t cache) { return cache / 8; }  // of output rows that wait to be normed
 
 constexpr std::int64_t kParities = 4;  // of an output row and column
 
 /// The problem with the filter as it is packed. If the input is doubled, there is a filter of Q x 2 x 2 taps for each
 /// parity of output row and column: Q x 3 x 3 taps become 4Q x 2 x 2.
 ConvProblem packed_problem(ConvProblem problem) {
+    problem.input.element = multiplied_element(problem.input.element, problem.c_in);
     if (problem.upsample) {
         problem.filter.q *= kParities;
         problem.filter.r = problem.filter.s = 2;
@@ -26,31 +30,31 @@ ConvProblem packed_problem(ConvProblem problem) {
     return problem;
 }
 
-const char* layout_of(const ConvProblem& problem) {
-    const bool bf16 = problem.input.element == tensor::DType::BF16;
-    if (problem.multiplies_integers()) return "blocks of u8";
-    if (problem.upsample) return bf16 ? "sub-pixel blocks of bf16" : "sub-pixel blocks of f32";
-    return bf16 ? "blocks of bf16" : "blocks of f32";
-}
-
 class DirectConvolution final : public TiledConvolution {
   public:
     DirectConvolution(accel::Device& device, const ConvProblem& problem, Weights& weights)
         : TiledConvolution(device, problem, packed_problem(problem),
-                           problem.filter.q * (problem.upsample ? 2 : problem.filter.r), layout_of(problem), weights),
+                           problem.filter.q * (problem.upsample ? 2 : problem.filter.r),
+                           problem.upsample ? "sub-pixel blocks" : "blocks", weights),
           parities_(problem.upsample ? kParities : 1),
           step_(problem.upsample ? 2 : 1),
           tap_rows_(problem.upsample ? 2 : problem.filter.r) {
         // Enough tasks to balance the threads, but few enough rows per task that the last frame's input is still in the
         // cache.
+        const std::int64_t cache = processor().cache_bytes;
         const std::int64_t even = problem.n * problem.h_out() / (8 * threads());
-        const std::int64_t cached = step_ * (kInputBytes / (problem.filter.q * input_row_bytes()) - tap_rows_ + 1);
+        const std::int64_t cached =
+            step_ * (input_part(cache) / (problem.filter.q * multiplied_row_bytes()) - tap_rows_ + 1);
         rows_a_task_ = std::clamp<std::int64_t>(std::min(even, cached), 1, kMaxRows);
         if (problem.norm != Norm::None) {
-            rows_a_task_ = std::clamp<std::int64_t>(kNormBytes / output_row_bytes(), 1, rows_a_task_);
+            rows_a_task_ = std::clamp<std::int64_t>(norm_part(cache) / output_row_bytes(), 1, rows_a_task_);
         }
         if (blocking().chunks > 1) {
-            rows_a_task_ = std::clamp<std::int64_t>(kSumsBytes / row_sums_bytes(), 1, rows_a_task_);
+            rows_a_task_ = std::clamp<std::int64_t>(sums_part(cache) / row_sums_bytes(), 1, rows_a_task_);
+        }
+        for (std::int64_t first = 0; first < problem.h_out(); first += rows_a_task_) {
+            const InputRows rows = input_rows(first, std::min(first + rows_a_task_, problem.h_out()));
+            most_input_rows_ = std::max(most_input_rows_, rows.last - rows.first);
         }
     }
 
@@ -63,13 +67,20 @@ class DirectConvolution final : public TiledConvolution {
     /// Rows [first, last) of an output frame, and the thread's buffers for them.
     struct Rows {
         std::int64_t frame, first, last;
-        float* sums;      ///< used only with more than one chunk
-        std::byte* bare;  ///< OutputRow::bare of the task's rows, one after another
+        float* sums;         ///< used only with more than one chunk
+        std::byte* bare;     ///< OutputRow::bare of the task's rows, one after another
+        std::byte* widened;  ///< rows of input frames, used only if widens(): widened_row()
+    };
+    /// Rows of an input frame.
+    struct InputRows {
+        std::int64_t first = 0, last = 0;
     };
     /// A thread's lists.
     struct Lists {
-        std::vector<TapRow> taps;
-        std::vector<std::int32_t> offsets;  ///< OutputRow::offsets
+        std::vector<TapRow> taps{};
+        std::vector<std::int32_t> offsets{};  ///< OutputRow::offsets
+        /// The input frame, counted in all samples, whose rows of the task are in each place for widened rows.
+        std::vector<std::int64_t> widened{};
     };
 
     OutputRow output_row(const Rows& task, std::int64_t y) const {
@@ -91,11 +102,51 @@ class DirectConvolution final : public TiledConvolution {
         return row;
     }
 
-    /// A thread's part of the workspace: sums, then bare rows.
+    // ---- a thread's part of the workspace: sums, bare rows, widened rows --------------------------------------------
+
+    static std::int64_t aligned(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
     std::int64_t sums_bytes() const { return blocking().chunks > 1 ? rows_a_task_ * row_sums_bytes() : 0; }
-    std::int64_t thread_bytes() const {
-        const std::int64_t bare = problem().norm == Norm::Instead ? rows_a_task_ * output_row_bytes() : 0;
-        return sums_bytes() + (bare + 63) / 64 * 64;
+    std::int64_t bare_bytes() const {
+        return problem().norm == Norm::Instead ? aligned(rows_a_task_ * output_row_bytes()) : 0;
+    }
+    std::int64_t widened_bytes() const {
+        return widens() ? frames_spanned() * most_input_rows_ * aligned(multiplied_row_bytes()) : 0;
+    }
+    std::int64_t thread_bytes() const { return sums_bytes() + bare_bytes() + widened_bytes(); }
+    Rows rows_of(std::int64_t frame, std::int64_t first, std::int64_t last, std::byte* own) const {
+        std::byte* const bare = own + sums_bytes();
+        return {frame, first, last, reinterpret_cast<float*>(own), bare, bare + bare_bytes()};
+    }
+
+    // ---- widened rows ----------------------------------------------------------------------------------------------
+
+    /// Input frames from an output frame's first tap to its last.
+    std::int64_t frames_spanned() const { return (problem().filter.q - 1) * problem().dilation.d + 1; }
+    /// Inside the input, under output rows [first, last).
+    InputRows input_rows(std::int64_t first, std::int64_t last) const {
+        const std::int64_t begin = std::clamp<std::int64_t>(input_row(first, 0), 0, problem().h);
+        return {begin, std::clamp<std::int64_t>(input_row(last - 1, tap_rows_ - 1) + 1, begin, problem().h)};
+    }
+    /// Row `y` of an input frame, which is in the place of its number.
+    std::byte* widened_row(const Rows& task, std::int64_t t, std::int64_t y) const {
+        const std::int64_t row = y - input_rows(task.first, task.last).first;
+        return task.widened + (t % frames_spanned() * most_input_rows_ + row) * aligned(multiplied_row_bytes());
+    }
+    /// Makes the widened rows under the task that are not there from the task's frame before.
+    void widen_rows(const Frames& frames, const Rows& task, Lists& lists) const {
+        const ConvProblem& p = problem();
+        const InputRows rows = input_rows(task.first, task.last);
+        for (std::int64_t q = 0; q < p.filter.q; ++q) {
+            const std::int64_t t = input_frame(p, task.frame % p.d_out(), q);
+            if (t < 0 || t >= p.d) continue;
+            const std::int64_t frame = task.frame / p.d_out() * p.d + t;
+            std::int64_t& held = lists.widened[static_cast<std::size_t>(t % frames_spanned())];
+            if (held == frame) continue;
+            held = frame;
+            for (std::int64_t y = rows.first; y < rows.last; ++y)
+                widen(frames.input[frame] + y * input_row_bytes(), reinterpret_cast<float*>(widened_row(task, t, y)),
+                      p.w * p.c_in);
+        }
     }
 
     /// Bytes of the sums of one output row's tiles, for the block that needs most.
@@ -150,28 +201,24 @@ class DirectConvolution final : public TiledConvolution {
 
     void run(const Frames& frames) const override {
         const ConvProblem& p = problem();
-#pragma omp parallel num_threads(threads())
-        {
-            Lists lists{std::vector<TapRow>(p.filter.q * tap_rows_), {}};
-            std::byte* own = frames.workspace + omp_get_thread_num() * thread_bytes();
-            // A task is the same rows of all frames of a sample: each frame after the first finds most of its input in
-            // the cache.
-            const std::int64_t tasks = (p.h_out() + rows_a_task_ - 1) / rows_a_task_;
-#pragma omp for schedule(dynamic)
-            for (std::int64_t task = 0; task < p.n * tasks; ++task) {
-                const std::int64_t first = task % tasks * rows_a_task_;
-                const std::int64_t last = std::min(first + rows_a_task_, p.h_out());
-                for (std::int64_t t = 0; t < p.d_out(); ++t) {
-                    run_rows(
-                        frames,
-                        {task / tasks * p.d_out() + t, first, last, reinterpret_cast<float*>(own), own + sums_bytes()},
-                        lists);
-                }
-            }
-        }
+        std::vector<Lists> lists(static_cast<std::size_t>(threads()));
+        // A task is the same rows of all frames of a sample: each frame after the first finds most of its input in the
+        // cache.
+        const std::int64_t tasks = (p.h_out() + rows_a_task_ - 1) / rows_a_task_;
+        for_tasks(p.n * tasks, [&](std::int64_t task, int worker) {
+            Lists& own = lists[static_cast<std::size_t>(worker)];
+            own.taps.resize(static_cast<std::size_t>(p.filter.q * tap_rows_));
+            own.widened.assign(static_cast<std::size_t>(frames_spanned()), -1);
+            std::byte* const workspace = frames.workspace + worker * thread_bytes();
+            const std::int64_t first = task % tasks * rows_a_task_;
+            const std::int64_t last = std::min(first + rows_a_task_, p.h_out());
+            for (std::int64_t t = 0; t < p.d_out(); ++t)
+                run_rows(frames, rows_of(task / tasks * p.d_out() + t, first, last, workspace), own);
+        });
     }
 
     void run_rows(const Frames& frames, const Rows& task, Lists& lists) const {
+        if (widens()) widen_rows(frames, task, lists);
         for (const ChannelBlock& block : blocking().blocks) {
             for (std::int64_t parity = 0; parity < parities_; ++parity) {
                 if (blocking().chunks == 1) {
@@ -193,7 +240,7 @@ class DirectConvolution final : public TiledConvolution {
         const Columns columns = columns_of(parity);
         for (std::int64_t y = first_row(task, parity); y < task.last; y += step_) {
             const OutputRow row = output_row(task, y, lists);
-            Tile tile = tile_over(frames, row, block, parity, 0, lists.taps);
+            Tile tile = tile_over(frames, task, row, block, parity, 0, lists.taps);
             tile.sums = sums;
             for (std::int64_t x = 0; x < columns.count; x += tile_kernel.pixels) {
                 run_tile(tile_kernel, tile, columns, x);
@@ -210,7 +257,7 @@ class DirectConvolution final : public TiledConvolution {
         for (std::int64_t chunk = 0; chunk < blocking().chunks; ++chunk) {
             for (std::int64_t y = first_row(task, parity); y < task.last; y += step_) {
                 const OutputRow row = output_row(task, y, lists);
-                Tile tile = tile_over(frames, row, block, parity, chunk, lists.taps);
+                Tile tile = tile_over(frames, task, row, block, parity, chunk, lists.taps);
                 tile.sums = task.sums + (y - task.first) * row_sums_bytes() / 4;
                 tile.add = chunk > 0;
                 for (std::int64_t x = 0; x < columns.count; x += tile_kernel.pixels, tile.sums += kTileElements) {
@@ -222,8 +269,8 @@ class DirectConvolution final : public TiledConvolution {
     }
 
     /// The tile of a row, over those input rows and filter rows of a chunk that are inside the input.
-    Tile tile_over(const Frames& frames, const OutputRow& row, const ChannelBlock& block, std::int64_t parity,
-                   std::int64_t chunk, std::vector<TapRow>& taps) const {
+    Tile tile_over(const Frames& frames, const Rows& task, const OutputRow& row, const ChannelBlock& block,
+                   std::int64_t parity, std::int64_t chunk, std::vector<TapRow>& taps) const {
         const ConvProblem& p = problem();
         const std::int64_t t = row.frame % p.d_out(), sample = row.frame / p.d_out();
         const std::int64_t rows = p.filter.q * tap_rows_;
@@ -234,8 +281,9 @@ class DirectConvolution final : public TiledConvolution {
         for (std::int64_t i = first; i < last; ++i) {
             if (!is_inside(row, i)) continue;
             const std::int64_t t_in = input_frame(p, t, i / tap_rows_), y_in = input_row(row.y, i % tap_rows_);
-            taps[count++] = {frames.input[sample * p.d + t_in] + y_in * input_row_bytes(),
-                             filter + i * block.row_bytes};
+            taps[count++] = {
+                widens() ? widened_row(task, t_in, y_in) : frames.input[sample * p.d + t_in] + y_in * input_row_bytes(),
+                filter + i * block.row_bytes};
         }
         Tile tile = tile_of_row();
         tile.rows = taps.data();
@@ -247,6 +295,7 @@ class DirectConvolution final : public TiledConvolution {
     std::int64_t step_;      ///< from one output row (or column) of a parity to the next
     std::int64_t tap_rows_;  ///< rows of taps in one temporal tap
     std::int64_t rows_a_task_ = 1;
+    std::int64_t most_input_rows_ = 0;  ///< under the rows of a task
 };
 
 }  // namespace

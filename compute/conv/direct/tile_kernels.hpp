@@ -1,5 +1,5 @@
-// The innermost loops of the direct back end: one tile of output pixels times one block of output channels, in AVX-512
-// registers; of integers also in AVX2's and in plain loops.
+// The innermost loops of the direct back end: one tile of output pixels times one block of output channels, in
+// registers of AVX-512 or AVX2; of integers also in plain loops.
 #pragma once
 
 #include <kinetograph/kernels/isa/element.hpp>
@@ -9,7 +9,7 @@
 
 namespace kinetograph::conv::direct {
 
-/// How a filter's output channels map to the 16 lanes of a register.
+/// How a filter's output channels map to the lanes of registers.
 enum class Arrangement : std::uint8_t {
     Wide,    ///< lanes are output channels; a step is one 4-byte word of every pixel
     Narrow,  ///< lanes are input channels, for the 1 to 4 output channels of a last layer; summed across at the end
@@ -19,7 +19,7 @@ enum class Arrangement : std::uint8_t {
 struct TapRow {
     const std::byte* input = nullptr;  ///< pixel 0 of the input row
     /// Wide:   [s][c_in / pack][16 * vectors][pack], pack: 4 for U8, 2 for bf16, 1 for float32
-    /// Narrow: [s][c_in in steps of 64 bytes][output channel][64 bytes], zero beyond c_in
+    /// Narrow: [s][c_in in steps of a register][output channel][register], zero beyond c_in
     const std::byte* filter = nullptr;
 };
 
@@ -47,9 +47,20 @@ struct TileKernel {
 /// Most output channels that Narrow takes.
 constexpr int kMaxNarrow = 4;
 
-/// Wide: the kernel for blocks of 16 * `count` output channels. Narrow: for `count` output channels, with a pitch of 16
-/// sums between pixels. `count` is 1 to 4. F32 and BF16 need AVX-512F and BW, BF16 also AVX512_BF16. U8, which is Wide,
-/// needs nothing: its sums are the same integers on every processor.
+/// What the kernels multiply for inputs of that type: BF16, which has products with AVX512_BF16 and an even number of
+/// channels, is otherwise widened to F32 before.
+Element multiplied_element(Element input, std::int64_t channels);
+
+/// What packed filters for tile_kernel() depend on.
+struct KernelLimits {
+    std::int64_t max_vectors = 0;     ///< of 16 output channels that a Wide kernel takes
+    std::int64_t register_bytes = 0;  ///< step of Narrow
+};
+KernelLimits kernel_limits(Element element);
+
+/// Wide: the kernel for blocks of 16 * `count` output channels, at most KernelLimits::max_vectors. Narrow: for `count`
+/// output channels, at most kMaxNarrow, with a pitch of 16 sums between pixels. `element` is a multiplied_element();
+/// F32 needs AVX2. U8, which is Wide, needs nothing: its sums are the same integers on every processor.
 TileKernel tile_kernel(Arrangement arrangement, int count, Element element);
 
 }  // namespace kinetograph::conv::direct

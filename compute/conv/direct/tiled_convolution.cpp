@@ -1,8 +1,10 @@
 #include <kinetograph/compute/conv/direct/tiled_convolution.hpp>
 #include <kinetograph/compute/conv/element.hpp>
 #include <kinetograph/compute/conv/epilogue.hpp>
+#include <kinetograph/compute/tensor/float_formats.hpp>
+#include <kinetograph/engine/base/workers.hpp>
 
-#include <omp.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
@@ -12,14 +14,14 @@ namespace kinetograph::conv::direct {
 using tensor::DType;
 
 TiledConvolution::TiledConvolution(accel::Device& device, const ConvProblem& problem, const ConvProblem& products,
-                                   std::int64_t rows_a_tile, const char* layout, Weights& weights)
+                                   std::int64_t rows_a_tile, std::string_view layout, Weights& weights)
     : Convolution(problem),
       device_(device),
-      layout_(layout),
+      layout_(fmt::format("{} of {}", layout, tensor::to_string(products.input.element))),
       weights_(&weights),
       products_(products),
       blocking_(choose_blocking(products, rows_a_tile)),
-      threads_(omp_get_max_threads()) {
+      threads_(worker_count()) {
     weights.expect(layout_, packed_bytes());
 }
 
@@ -37,7 +39,10 @@ Result<TiledConvolution::Packed> TiledConvolution::pack_parameters(const ConvPar
     KG_TRY(packed.memory, device_.allocate("filter", packed_bytes()));
     packed.filter = packed.memory->data();
     packed.zeros = packed.filter + filter_bytes();
-    pack_filter(products_, blocking_, product_filter(parameters.filter).data(), packed.memory->data());
+    std::vector<float> filter(parameters.filter.begin(), parameters.filter.end());
+    if (widens())
+        for (float& value : filter) value = tensor::from_bf16(tensor::to_bf16(value));
+    pack_filter(products_, blocking_, product_filter(filter).data(), packed.memory->data());
     packed.bias.assign(2 * products_.filter.k, 0.0F);
     std::ranges::copy(parameters.bias, packed.bias.begin());
     packed.norm = RowNorm::of(problem(), parameters);
@@ -73,12 +78,16 @@ std::int64_t TiledConvolution::input_row_bytes() const {
     return problem().w * problem().c_in * tensor::bytes_per_element(problem().input.element);
 }
 
+std::int64_t TiledConvolution::multiplied_row_bytes() const {
+    return problem().w * problem().c_in * tensor::bytes_per_element(products_.input.element);
+}
+
 std::int64_t TiledConvolution::output_row_bytes() const {
     return problem().w_out() * problem().filter.k * tensor::bytes_per_element(problem().output.element);
 }
 
 TileKernel TiledConvolution::kernel(const ChannelBlock& block) const {
-    return tile_kernel(blocking_.arrangement, block.kernel_count, problem().input.element);
+    return tile_kernel(blocking_.arrangement, block.kernel_count, products_.input.element);
 }
 
 Result<void> TiledConvolution::enqueue_checked(accel::Stream& stream, std::string_view pass_name,
@@ -107,7 +116,7 @@ Tile TiledConvolution::tile_of_row() const {
     tile.tap_step = p.dilation.w;
     tile.pixel_step = p.stride.w;
     tile.width = p.w;
-    tile.channel_bytes = p.c_in * tensor::bytes_per_element(p.input.element);
+    tile.channel_bytes = p.c_in * tensor::bytes_per_element(products_.input.element);
     tile.zeros = packed_->zeros;
     return tile;
 }

@@ -8,6 +8,7 @@
 #include <kinetograph/compute/conv/row_norm.hpp>
 
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace kinetograph::conv::direct {
@@ -24,7 +25,7 @@ class TiledConvolution : public Convolution {
     struct Packed {
         std::unique_ptr<accel::Memory> memory;
         const std::byte* filter = nullptr;
-        const std::byte* zeros = nullptr;  ///< one input pixel of zeros, or of the zero point
+        const std::byte* zeros = nullptr;  ///< one multiplied pixel of zeros, or of the zero point
         std::vector<float> bias;           ///< [2][k]: the biases, and zeros for problems without
         std::vector<float> factors;        ///< [k], of integer sums; else empty
         /// [rows of taps][k]: what the zero point adds to integer sums; else empty.
@@ -52,15 +53,19 @@ class TiledConvolution : public Convolution {
         std::int64_t count = 0;
     };
 
-    /// `products` is the problem with the taps of the packed filter, of which a tile adds up `rows_a_tile` rows;
-    /// `layout` is the name of the packed filter's layout.
+    /// `products` is the problem with the taps of the packed filter, of which a tile adds up `rows_a_tile` rows, and
+    /// with the multiplied_element(); `layout` is what the packed filter's layout is called, besides that.
     TiledConvolution(accel::Device& device, const ConvProblem& problem, const ConvProblem& products,
-                     std::int64_t rows_a_tile, const char* layout, Weights& weights);
+                     std::int64_t rows_a_tile, std::string_view layout, Weights& weights);
 
     const Packed& packed() const { return *packed_; }
     const Blocking& blocking() const { return blocking_; }
     int threads() const { return threads_; }
+    /// Whether rows are widened to float32 before tiles read them.
+    bool widens() const { return products_.input.element != problem().input.element; }
     std::int64_t input_row_bytes() const;
+    /// Of a row as tiles read it.
+    std::int64_t multiplied_row_bytes() const;
     std::int64_t output_row_bytes() const;
     TileKernel kernel(const ChannelBlock& block) const;
 
@@ -90,7 +95,7 @@ class TiledConvolution : public Convolution {
                                  const ConvTensors& tensors) const final;
 
     accel::Device& device_;
-    const char* layout_;
+    std::string layout_;
     Weights* weights_;                      ///< null after pack()
     std::shared_ptr<const Packed> packed_;  ///< set by pack()
     ConvProblem products_;

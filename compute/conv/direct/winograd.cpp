@@ -1,8 +1,7 @@
 #include <kinetograph/compute/conv/direct/tiled_convolution.hpp>
 #include <kinetograph/compute/conv/direct/winograd.hpp>
 #include <kinetograph/compute/conv/direct/winograd_transform.hpp>
-
-#include <omp.h>
+#include <kinetograph/engine/base/workers.hpp>
 
 #include <algorithm>
 #include <array>
@@ -19,15 +18,14 @@ constexpr std::int64_t kTilesAProduct = 16;
 /// The problem with a filter of four products instead of three temporal taps.
 ConvProblem products_of(ConvProblem problem) {
     problem.filter.q = kProducts;
+    problem.input.element = multiplied_element(problem.input.element, problem.c_in);
     return problem;
 }
 
 class WinogradConvolution final : public TiledConvolution {
   public:
     WinogradConvolution(accel::Device& device, const ConvProblem& problem, Weights& weights)
-        : TiledConvolution(device, problem, products_of(problem), problem.filter.r,
-                           problem.input.element == tensor::DType::BF16 ? "Winograd along time, blocks of bf16"
-                                                                        : "Winograd along time, blocks of f32",
+        : TiledConvolution(device, problem, products_of(problem), problem.filter.r, "Winograd along time, blocks",
                            weights),
           rows_a_task_(std::clamp<std::int64_t>(problem.n * problem.h_out() / (8 * threads()), 1, kMaxWinogradRows)) {}
 
@@ -50,7 +48,7 @@ class WinogradConvolution final : public TiledConvolution {
     };
 
     static std::int64_t aligned(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
-    std::int64_t transformed_bytes() const { return problem().filter.r * kProducts * aligned(input_row_bytes()); }
+    std::int64_t transformed_bytes() const { return problem().filter.r * kProducts * aligned(multiplied_row_bytes()); }
     static constexpr std::int64_t kSumsBytes = 2 * kTilesAProduct * kTileElements * 4;
     std::int64_t bare_bytes() const { return problem().norm == Norm::Instead ? aligned(output_row_bytes()) : 0; }
     std::int64_t thread_bytes() const { return transformed_bytes() + kSumsBytes + 2 * bare_bytes(); }
@@ -80,20 +78,18 @@ class WinogradConvolution final : public TiledConvolution {
 
     void run(const Frames& frames) const override {
         const ConvProblem& p = problem();
-#pragma omp parallel num_threads(threads())
-        {
-            Buffers buffers = buffers_of(frames.workspace + omp_get_thread_num() * thread_bytes());
-            // A task is the same rows of all pairs of a sample.
-            const std::int64_t tasks = (p.h_out() + rows_a_task_ - 1) / rows_a_task_;
-#pragma omp for schedule(dynamic)
-            for (std::int64_t task = 0; task < p.n * tasks; ++task) {
-                const std::int64_t first = task % tasks * rows_a_task_;
-                const std::int64_t last = std::min(first + rows_a_task_, p.h_out());
-                for (std::int64_t t = 0; t < p.d_out(); t += 2) {
-                    run_rows(frames, pair_at(frames, task / tasks, t), first, last, buffers);
-                }
-            }
-        }
+        std::vector<Buffers> buffers;
+        for (int worker = 0; worker < threads(); ++worker)
+            buffers.push_back(buffers_of(frames.workspace + worker * thread_bytes()));
+        // A task is the same rows of all pairs of a sample.
+        const std::int64_t tasks = (p.h_out() + rows_a_task_ - 1) / rows_a_task_;
+        for_tasks(p.n * tasks, [&](std::int64_t task, int worker) {
+            const std::int64_t first = task % tasks * rows_a_task_;
+            const std::int64_t last = std::min(first + rows_a_task_, p.h_out());
+            for (std::int64_t t = 0; t < p.d_out(); t += 2)
+                run_rows(frames, pair_at(frames, task / tasks, t), first, last,
+                         buffers[static_cast<std::size_t>(worker)]);
+        });
     }
 
     Pair pair_at(const Frames& frames, std::int64_t sample, std::int64_t t) const {
@@ -121,7 +117,8 @@ class WinogradConvolution final : public TiledConvolution {
     }
 
     std::byte* transformed_row(const Buffers& buffers, std::int64_t y_in, std::int64_t product) const {
-        return buffers.transformed + (y_in % problem().filter.r * kProducts + product) * aligned(input_row_bytes());
+        return buffers.transformed +
+               (y_in % problem().filter.r * kProducts + product) * aligned(multiplied_row_bytes());
     }
 
     void transform_row(const Pair& pair, std::int64_t y_in, const Buffers& buffers) const {
@@ -130,7 +127,7 @@ class WinogradConvolution final : public TiledConvolution {
             rows.input[i] = pair.input[i] == nullptr ? nullptr : pair.input[i] + y_in * input_row_bytes();
             rows.output[i] = transformed_row(buffers, y_in, i);
         }
-        transform_frames(rows, problem().input.element == tensor::DType::BF16);
+        transform_frames(rows, problem().input.element, widens());
     }
 
     /// One output row of both frames, product by product over a few tiles at a time.

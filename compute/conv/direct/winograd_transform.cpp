@@ -1,5 +1,7 @@
+#include <kinetograph/compute/conv/cpu_clones.hpp>
 #include <kinetograph/compute/conv/direct/avx512.hpp>
 #include <kinetograph/compute/conv/direct/winograd_transform.hpp>
+#include <kinetograph/compute/tensor/float_formats.hpp>
 
 #include <algorithm>
 
@@ -31,24 +33,7 @@ struct Bf16 {
     }
 };
 
-struct F32 {
-    static constexpr std::int64_t kBytes = 4, kElements = 16;
-    __m512 values;
-
-    KINETOGRAPH_AVX512_INLINE static F32 load(std::uint32_t mask, const std::byte* from) {
-        return {_mm512_maskz_loadu_ps(static_cast<__mmask16>(mask), from)};
-    }
-    KINETOGRAPH_AVX512_INLINE void store(std::uint32_t mask, std::byte* to) const {
-        _mm512_mask_storeu_ps(to, static_cast<__mmask16>(mask), values);
-    }
-    KINETOGRAPH_AVX512_INLINE static F32 sum(const F32& a, const F32& b) { return {_mm512_add_ps(a.values, b.values)}; }
-    KINETOGRAPH_AVX512_INLINE static F32 difference(const F32& a, const F32& b) {
-        return {_mm512_sub_ps(a.values, b.values)};
-    }
-};
-
-template <class Numbers>
-KINETOGRAPH_AVX512 void transform(const FrameRows& rows) {
+KINETOGRAPH_AVX512 void transform_bf16(const FrameRows& rows) {
     // Frames of zeros are read with an empty mask, from any address that can be read.
     std::array<const std::byte*, 4> from{};
     std::array<std::uint32_t, 4> present{};
@@ -56,31 +41,68 @@ KINETOGRAPH_AVX512 void transform(const FrameRows& rows) {
         present[i] = rows.input[i] == nullptr ? 0 : ~0U;
         from[i] = rows.input[i] == nullptr ? rows.output[i] : rows.input[i];
     }
-    for (std::int64_t first = 0; first < rows.elements; first += Numbers::kElements) {
-        const std::int64_t count = std::min(Numbers::kElements, rows.elements - first);
+    for (std::int64_t first = 0; first < rows.elements; first += Bf16::kElements) {
+        const std::int64_t count = std::min(Bf16::kElements, rows.elements - first);
         const std::uint32_t mask = ~0U >> (32 - count);
-        const std::int64_t at = first * Numbers::kBytes;
-        const Numbers d0 = Numbers::load(mask & present[0], from[0] + at);
-        const Numbers d1 = Numbers::load(mask & present[1], from[1] + at);
-        const Numbers d2 = Numbers::load(mask & present[2], from[2] + at);
-        const Numbers d3 = Numbers::load(mask & present[3], from[3] + at);
-        Numbers::difference(d0, d2).store(mask, rows.output[kFirst] + at);
-        Numbers::sum(d1, d2).store(mask, rows.output[kSum] + at);
-        Numbers::difference(d2, d1).store(mask, rows.output[kDifference] + at);
-        Numbers::difference(d3, d1).store(mask, rows.output[kSecond] + at);
+        const std::int64_t at = first * Bf16::kBytes;
+        const Bf16 d0 = Bf16::load(mask & present[0], from[0] + at);
+        const Bf16 d1 = Bf16::load(mask & present[1], from[1] + at);
+        const Bf16 d2 = Bf16::load(mask & present[2], from[2] + at);
+        const Bf16 d3 = Bf16::load(mask & present[3], from[3] + at);
+        Bf16::difference(d0, d2).store(mask, rows.output[kFirst] + at);
+        Bf16::sum(d1, d2).store(mask, rows.output[kSum] + at);
+        Bf16::difference(d2, d1).store(mask, rows.output[kDifference] + at);
+        Bf16::difference(d3, d1).store(mask, rows.output[kSecond] + at);
+    }
+}
+
+[[gnu::always_inline]] inline float widened(float value) { return value; }
+[[gnu::always_inline]] inline float widened(std::uint16_t bits) { return tensor::from_bf16(bits); }
+
+/// Elements that are transformed at a time, so that frames of zeros need no more of them.
+constexpr std::int64_t kBlock = 1024;
+template <class Stored>
+alignas(64) constexpr std::array<Stored, kBlock> kZeros{};
+
+template <class Stored>
+[[gnu::always_inline]] inline void transform_to_f32(const FrameRows& rows) {
+    for (std::int64_t first = 0; first < rows.elements; first += kBlock) {
+        const auto from = [&](std::size_t i) {
+            return rows.input[i] == nullptr ? kZeros<Stored>.data()
+                                            : reinterpret_cast<const Stored*>(rows.input[i]) + first;
+        };
+        const auto to = [&](Product product) { return reinterpret_cast<float*>(rows.output[product]) + first; };
+        const Stored *const d0 = from(0), *const d1 = from(1), *const d2 = from(2), *const d3 = from(3);
+        float *const a = to(kFirst), *const b = to(kSum), *const c = to(kDifference), *const d = to(kSecond);
+        const std::int64_t count = std::min(kBlock, rows.elements - first);
+#pragma omp simd
+        for (std::int64_t i = 0; i < count; ++i) {
+            a[i] = widened(d0[i]) - widened(d2[i]);
+            b[i] = widened(d1[i]) + widened(d2[i]);
+            c[i] = widened(d2[i]) - widened(d1[i]);
+            d[i] = widened(d3[i]) - widened(d1[i]);
+        }
+    }
+}
+constexpr CpuClones<transform_to_f32<float>> transform_f32;
+constexpr CpuClones<transform_to_f32<std::uint16_t>> transform_widened;
+
+[[gnu::always_inline]] inline void combine(float* first, float* second, std::int64_t count) {
+#pragma omp simd
+    for (std::int64_t i = 0; i < count; ++i) {
+        const float sum = first[i], difference = second[i];
+        first[i] = sum + difference;
+        second[i] = sum - difference;
     }
 }
 
 }  // namespace
 
-KINETOGRAPH_AVX512 void combine_products(float* first, float* second, std::int64_t count) {
-    for (std::int64_t i = 0; i < count; i += 16) {
-        const __m512 sum = _mm512_load_ps(first + i), difference = _mm512_load_ps(second + i);
-        _mm512_store_ps(first + i, _mm512_add_ps(sum, difference));
-        _mm512_store_ps(second + i, _mm512_sub_ps(sum, difference));
-    }
-}
+void combine_products(float* first, float* second, std::int64_t count) { CpuClones<combine>()(first, second, count); }
 
-void transform_frames(const FrameRows& rows, bool bf16) { bf16 ? transform<Bf16>(rows) : transform<F32>(rows); }
+void transform_frames(const FrameRows& rows, Element input, bool widened) {
+    if (input == Element::F32) return transform_f32(rows);
+    widened ? transform_widened(rows) : transform_bf16(rows);
+}
 
 }  // namespace kinetograph::conv::direct

@@ -1,6 +1,8 @@
 // Both sides of Winograd's identity along time: sums and differences of neighbouring frames, and of products.
 #pragma once
 
+#include <kinetograph/kernels/isa/element.hpp>
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -14,16 +16,17 @@ constexpr std::int64_t kProducts = 4;
 /// One row of four input frames, `elements` long; null for a frame of zeros.
 struct FrameRows {
     std::array<const std::byte*, 4> input{};
-    /// kFirst: d0 - d2; kSum: d1 + d2; kDifference: d2 - d1; kSecond: d3 - d1. Rounded once to the inputs' type.
+    /// kFirst: d0 - d2; kSum: d1 + d2; kDifference: d2 - d1; kSecond: d3 - d1.
     std::array<std::byte*, kProducts> output{};
     std::int64_t elements = 0;
 };
 
-/// Needs AVX-512F and BW, for bf16 also AVX512_BF16; bf16 denormals become zero.
-void transform_frames(const FrameRows& rows, bool bf16);
+/// Of F32 or BF16 rows; the output is F32, or BF16 rounded once if it is not widened, which needs AVX512_BF16 and makes
+/// denormals zero.
+void transform_frames(const FrameRows& rows, Element input, bool widened);
 
 /// Turns sums over kSum (`first`) and over kDifference (`second`) into what they add to the two output frames, in
-/// place: first + second and first - second. `count` is a multiple of 16, addresses of 64 bytes.
+/// place: first + second and first - second.
 void combine_products(float* first, float* second, std::int64_t count);
 
 }  // namespace kinetograph::conv::direct

@@ -41,10 +41,10 @@ class OneDnnConvolution final : public Convolution {
         }));
         primitives_.take(*filters);
         weights_ = nullptr;
-        for (const TapKey& key : keys()) {
+        const std::vector<TapKey> all = keys();
+        for (const TapKey& key : all) {
             const auto made = primitives_.get(key);
-            if (!made && (key.part == Part::Whole || made.error().code != ErrorCode::Unsupported))
-                return fail(made.error());
+            if (!made && (key == all.front() || made.error().code != ErrorCode::Unsupported)) return fail(made.error());
         }
         return {};
     }
@@ -67,15 +67,18 @@ class OneDnnConvolution final : public Convolution {
 
     /// Every primitive that a step can need, so that nothing is allocated later: one tap at a time, each tap as every
     /// part that it can be of a sum; otherwise all taps at once and, for every place where the seam between kept and
-    /// new frames can be, the taps on either side of it. If the library has no implementation of one, an enqueue() that
-    /// needs it fails.
+    /// new frames can be, the taps on either side of it, those after it also alone, as where the others are in the
+    /// padding before a clip: for AMX the layout of a filter depends on its part of the sum. If the library has no
+    /// implementation of one, an enqueue() that needs it fails.
     std::vector<TapKey> keys() const {
         const std::int64_t q = problem().filter.q;
         std::vector<TapKey> keys;
         if (!TapPrimitives::one_tap_at_a_time()) {
             keys = {{{0, q}, Part::Whole}};
             for (std::int64_t seam = 1; seam < q; ++seam)
-                keys.insert(keys.end(), {{{0, seam}, Part::Begin}, {{seam, q - seam}, Part::Finish}});
+                keys.insert(
+                    keys.end(),
+                    {{{0, seam}, Part::Begin}, {{seam, q - seam}, Part::Finish}, {{seam, q - seam}, Part::Whole}});
             return keys;
         }
         for (std::int64_t tap = 0; tap < q; ++tap) {

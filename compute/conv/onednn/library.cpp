@@ -36,6 +36,8 @@ dnnl::cpu_isa limit_of(InstructionSet cap) {
             return dnnl::cpu_isa::avx512_core_vnni;
         case InstructionSet::Avx512Bf16:
             return dnnl::cpu_isa::avx512_core_bf16;
+        case InstructionSet::Amx:
+            return dnnl::cpu_isa::avx512_core_amx;
     }
     return dnnl::cpu_isa::all;
 }

@@ -1,6 +1,7 @@
 #include <kinetograph/compute/conv/cpu_clones.hpp>
 #include <kinetograph/compute/conv/element.hpp>
 #include <kinetograph/compute/conv/reference/convolution.hpp>
+#include <kinetograph/engine/base/workers.hpp>
 
 #include <cmath>
 
@@ -65,20 +66,17 @@ class ReferenceConvolution final : public Convolution {
 
     void run(const Frames& frames) const {
         const ConvProblem& p = problem();
-#pragma omp parallel
-        {
-            std::vector<double> sums(p.filter.k);
-            // In order: carried sums are read by the first frames and written, in the same place, by the last.
-            for (std::int64_t frame = 0; frame < p.frames_out(); ++frame) {
-#pragma omp for schedule(dynamic)
-                for (std::int64_t y = 0; y < p.h_out(); ++y) {
-                    for (std::int64_t x = 0; x < p.w_out(); ++x) {
-                        sum_pixel(frames, frame, y, x, sums);
-                        finish_pixel(frames, frame, y, x, sums);
-                    }
+        std::vector<std::vector<double>> sums(static_cast<std::size_t>(worker_count()),
+                                              std::vector<double>(static_cast<std::size_t>(p.filter.k)));
+        // In order: carried sums are read by the first frames and written, in the same place, by the last.
+        for (std::int64_t frame = 0; frame < p.frames_out(); ++frame)
+            for_tasks(p.h_out(), [&](std::int64_t y, int worker) {
+                std::vector<double>& own = sums[static_cast<std::size_t>(worker)];
+                for (std::int64_t x = 0; x < p.w_out(); ++x) {
+                    sum_pixel(frames, frame, y, x, own);
+                    finish_pixel(frames, frame, y, x, own);
                 }
-            }
-        }
+            });
     }
 
     /// sums[k] = the sums at output pixel (y, x) of output frame `frame` (sample-major), without epilogue.

@@ -6,12 +6,12 @@
 #include <kinetograph/engine/accel/sysfs_sensors.hpp>
 #include <kinetograph/engine/base/host_memory.hpp>
 #include <kinetograph/engine/base/processor.hpp>
+#include <kinetograph/engine/base/workers.hpp>
 
 #include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
-#include <thread>
 
 namespace kinetograph::accel::cpu {
 
@@ -54,8 +54,7 @@ std::string processor_name() {
 /// What runs its work, and what keeps that from using all of the processor.
 std::string driver_text() {
     const auto cap = processor().cap;
-    return cap ? fmt::format("host threads (OpenMP), capped by KINETOGRAPH_CPU={}", to_string(*cap))
-               : "host threads (OpenMP)";
+    return cap ? fmt::format("host threads, capped by KINETOGRAPH_CPU={}", to_string(*cap)) : "host threads";
 }
 
 std::uint64_t physical_memory() {
@@ -71,7 +70,7 @@ class CpuDevice final : public Device {
         info_.driver = driver_text();
         info_.features = processor().features;
         info_.memory_bytes = physical_memory();
-        info_.compute_units = std::max(1U, std::thread::hardware_concurrency());
+        info_.compute_units = static_cast<std::uint32_t>(worker_count());
         info_.can_load.reason = kNoDeviceCode;
         info_.can_capture.reason = kNoCapture;
         info_.can_time_graphs.reason = kNoCapture;

@@ -1,0 +1,70 @@
+// The pool of threads: every task once, callers at once and one within another, what bodies throw, what limits it.
+#include <kinetograph/engine/base/workers.hpp>
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+namespace kinetograph {
+namespace {
+
+TEST(Workers, RunEveryTaskOnceWithAWorkersNumberThatNoOtherHasMeanwhile) {
+    constexpr std::int64_t kTasks = 10'000;
+    std::vector<std::atomic<int>> runs(kTasks), busy(static_cast<std::size_t>(worker_count()));
+    std::atomic<int> shared{0};
+    for_tasks(kTasks, [&](std::int64_t task, int worker) {
+        shared += busy[static_cast<std::size_t>(worker)].fetch_add(1);
+        ++runs[static_cast<std::size_t>(task)];
+        busy[static_cast<std::size_t>(worker)].fetch_sub(1);
+    });
+    EXPECT_EQ(shared, 0);
+    for (const auto& count : runs) ASSERT_EQ(count, 1);
+    for_tasks(0, [](std::int64_t, int) { FAIL() << "there is no task"; });
+}
+
+TEST(Workers, ServeSeveralCallersAndCallsWithinABody) {
+    std::atomic<std::int64_t> sum{0};
+    const auto call = [&] {
+        for (int i = 0; i < 200; ++i)
+            for_tasks(3, [&](std::int64_t, int) { for_tasks(4, [&](std::int64_t task, int) { sum += task; }); });
+    };
+    std::vector<std::thread> callers;
+    for (int i = 0; i < 4; ++i) callers.emplace_back(call);
+    for (std::thread& caller : callers) caller.join();
+    EXPECT_EQ(sum, 4 * 200 * 3 * (0 + 1 + 2 + 3));
+}
+
+TEST(Workers, ThrowWhatABodyThrewAndGoOnWithTheNextCall) {
+    std::atomic<int> ended{0};
+    const auto throwing = [&](std::int64_t task, int) {
+        if (task == 5) throw std::runtime_error("task 5");
+        ++ended;
+    };
+    EXPECT_THROW(for_tasks(1000, throwing), std::runtime_error);
+    EXPECT_LT(ended, 1000);
+    std::atomic<int> after{0};
+    for_tasks(100, [&](std::int64_t, int) { ++after; });
+    EXPECT_EQ(after, 100);
+}
+
+TEST(Workers, CoverItemsByBlocksOfWhichTheLastMayBeShort) {
+    std::vector<std::atomic<int>> items(1003);
+    for_blocks(1003, 100, [&](std::int64_t first, std::int64_t count) {
+        for (std::int64_t i = first; i < first + count; ++i) ++items[static_cast<std::size_t>(i)];
+    });
+    for (const auto& count : items) ASSERT_EQ(count, 1);
+}
+
+TEST(Workers, AreNoMoreThanACgroupsQuotaAllows) {
+    EXPECT_EQ(processors_of_quota("150000 100000"), 1.5);
+    EXPECT_EQ(processors_of_quota("50000 100000\n"), 0.5);
+    for (const char* none : {"max 100000", "", "150000", "150000 0", "x 1"})
+        EXPECT_EQ(processors_of_quota(none), std::nullopt) << none;
+    EXPECT_GE(worker_count(), 1);
+}
+
+}  // namespace
+}  // namespace kinetograph
