@@ -49,19 +49,16 @@ Result<void> Runner::make_lanes(Clip& clip, const StepOptions& options) {
         streams.push_back(&other.lane->stream());
     }
     clip.set_other_streams(std::move(streams));
+    lanes_ = {lane_.get()};
+    for (const Other& other : others_) lanes_.push_back(other.lane.get());
     return {};
-}
-
-std::vector<accel::AcceleratorLane*> Runner::lanes() const {
-    std::vector<accel::AcceleratorLane*> lanes{lane_.get()};
-    for (const Other& other : others_) lanes.push_back(other.lane.get());
-    return lanes;
 }
 
 Runner::~Runner() = default;
 
 void Runner::end_lane() {
     executor_.reset();
+    lanes_.clear();
     for (Other& other : others_) other.lane.reset();
     lane_.reset();
 }

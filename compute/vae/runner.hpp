@@ -55,7 +55,7 @@ class Runner {
     accel::AcceleratorLane& lane() { return *lane_; }
     const accel::AcceleratorLane& lane() const { return *lane_; }
     /// That and the lanes of a model's further devices.
-    std::vector<accel::AcceleratorLane*> lanes() const;
+    const std::vector<accel::AcceleratorLane*>& lanes() const { return lanes_; }
 
     /// Submits the clip's next step, declared into `step`, and returns: in steady state the host waits for nothing and
     /// allocates nothing. Errors: those of Clip::next and of graph::Executor::execute; what has ended the clip.
@@ -103,6 +103,7 @@ class Runner {
     std::unique_ptr<accel::PinnedMemory> pinned_;  ///< through which devices exchange rows
     std::vector<Other> others_;
     std::unique_ptr<accel::AcceleratorLane> lane_;
+    std::vector<accel::AcceleratorLane*> lanes_;
     graph::Execution newest_execution_;
     std::unique_ptr<graph::Executor> executor_;  ///< declared after both: waits for the lane before they are destroyed
 };
