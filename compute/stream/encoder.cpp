@@ -142,6 +142,7 @@ Result<bool> Encoder::push(std::span<const float> rgb, Nanoseconds timeout) {
 Result<bool> Encoder::push(const PictureView& picture, Nanoseconds timeout) {
     if (one_picture_ && pushed_ > 0)
         return fail(ErrorCode::InvalidArgument, "a clip of this encoder is one picture: restart() begins the next one");
+    KG_CHECK(source_.latents->status());
     PictureView view = picture;
     if (view.strides == std::array<std::int64_t, 3>{}) view.strides = {kColours * size_.width, kColours, 1};
     const std::size_t values = static_cast<std::size_t>(kColours * size_.height * size_.width);

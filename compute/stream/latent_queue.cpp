@@ -84,6 +84,11 @@ Result<std::string> LatentQueue::place_of_next(const std::string& before) const 
     return fmt::format("{}{}{} {}", before, before.empty() ? "" : ": ", word_, pushed_);
 }
 
+Result<void> LatentQueue::status() const {
+    const Lock lock(mutex_);
+    return check_open();
+}
+
 std::int64_t LatentQueue::next_count() const {
     const Lock lock(mutex_);
     return count_of_next();

@@ -42,6 +42,8 @@ class LatentQueue : public LatentFeed {
     Result<bool> push(std::span<const float> latent, Nanoseconds timeout);
     /// The same of values that are known to be finite.
     Result<bool> push_finite(std::span<const float> values, Nanoseconds timeout);
+    /// What every push now fails with.
+    Result<void> status() const;
     /// Latent frames or pictures that the next push takes.
     std::int64_t next_count() const;
     std::size_t capacity() const { return capacity_; }

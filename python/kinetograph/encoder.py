@@ -288,7 +288,7 @@ class _View:
 
 def _axes(shape: tuple[int, ...], layout: str | None) -> list[int | None]:
     """The places of T, H, W and C in the shape; None for an absent T."""
-    orders = ("THWC", "CTHW", "TCHW") if layout is None else (layout,)
+    orders: tuple[str, ...] = ("THWC", "CTHW", "TCHW") if layout is None else (layout,)
     if layout not in (None, "THWC", "CTHW", "TCHW"):
         raise InvalidArgument(f"the layout of pictures is THWC, CTHW or TCHW, not {layout}")
     first = 1 if len(shape) == 5 and shape[0] == 1 else 0
