@@ -3,6 +3,7 @@
 
 extern "C" {
 #include <libavutil/display.h>
+#include <libavutil/pixdesc.h>
 }
 
 #include <algorithm>
@@ -160,9 +161,12 @@ class VideoReader final : public FrameReader {
             scaled_->height = height;
             if (!scaler_ || av_frame_get_buffer(scaled_.get(), 0) < 0)
                 return failed(fmt::format("{} to {}x{} pixels of RGB", here(), width, height), AVERROR(ENOMEM));
-            const bool full_range = picture_->color_range == AVCOL_RANGE_JPEG;
-            sws_setColorspaceDetails(scaler_.get(), sws_getCoefficients(matrix_of(*picture_)), full_range ? 1 : 0,
-                                     sws_getCoefficients(SWS_CS_ITU709), 1, 0, 1 << 16, 1 << 16);
+            // RGB is scaled as the YUV of the second matrix and range, and comes back by the first: they are the same.
+            const bool is_rgb = (av_pix_fmt_desc_get(format)->flags & AV_PIX_FMT_FLAG_RGB) != 0;
+            const bool full_range = is_rgb || picture_->color_range == AVCOL_RANGE_JPEG;
+            const int* coefficients = sws_getCoefficients(matrix_of(*picture_));
+            sws_setColorspaceDetails(scaler_.get(), coefficients, full_range ? 1 : 0, coefficients, 1, 0, 1 << 16,
+                                     1 << 16);
             scaled_from_ = format;
         }
         sws_scale(scaler_.get(), picture_->data, picture_->linesize, 0, picture_->height, scaled_->data,
