@@ -11,7 +11,6 @@ Family lightvae() {
     family.diffusers_class = "";
     family.relative_of = "wan2.1";
     family.bytes = {};
-    family.encoder = nullptr;
     family.published = {.dim = 24, .z_dim = 16};
     return family;
 }

@@ -195,13 +195,15 @@ namespace {
 
 using Renaming = std::pair<std::string_view, std::string_view>;
 
-constexpr std::array<Renaming, 7> kModules = {{{"conv2.", "post_quant_conv."},
-                                               {"decoder.conv1.", "decoder.conv_in."},
-                                               {"decoder.middle.0.", "decoder.mid_block.resnets.0."},
-                                               {"decoder.middle.1.", "decoder.mid_block.attentions.0."},
-                                               {"decoder.middle.2.", "decoder.mid_block.resnets.1."},
-                                               {"decoder.head.0.", "decoder.norm_out."},
-                                               {"decoder.head.2.", "decoder.conv_out."}}};
+/// Of both networks, after "decoder." or "encoder.".
+constexpr std::array<Renaming, 6> kModules = {{{"conv1.", "conv_in."},
+                                               {"middle.0.", "mid_block.resnets.0."},
+                                               {"middle.1.", "mid_block.attentions.0."},
+                                               {"middle.2.", "mid_block.resnets.1."},
+                                               {"head.0.", "norm_out."},
+                                               {"head.2.", "conv_out."}}};
+/// Beside them.
+constexpr std::array<Renaming, 2> kQuantisers = {{{"conv1.", "quant_conv."}, {"conv2.", "post_quant_conv."}}};
 
 constexpr std::array<Renaming, 5> kInResidualBlock = {{{"residual.0.", "norm1."},
                                                        {"residual.2.", "conv1."},
@@ -222,23 +224,41 @@ std::string renamed(std::string_view text, const std::array<Renaming, N>& renami
 
 std::string diffusers_name_in_block(std::string_view original) { return renamed(original, kInResidualBlock); }
 
-std::string diffusers_name(std::string_view original) {
-    constexpr std::string_view kUpsamples = "decoder.upsamples.";
-    if (!original.starts_with(kUpsamples)) {
-        const std::size_t leaf =
-            original.starts_with("decoder.middle.") ? std::string_view("decoder.middle.0.").size() : 0;
-        if (leaf == 0) return renamed(original, kModules);
-        return renamed(original.substr(0, leaf), kModules) + diffusers_name_in_block(original.substr(leaf));
+namespace {
+
+/// "upsamples.7.resample.1.weight" as the number and what follows it.
+std::pair<int, std::string_view> numbered(std::string_view text, std::string_view folder) {
+    int number = 0;
+    const char* digits = text.data() + folder.size();
+    const char* dot = std::from_chars(digits, text.data() + text.size(), number).ptr;
+    return {number, text.substr(static_cast<std::size_t>(dot + 1 - text.data()))};
+}
+
+/// After "decoder." or "encoder.".
+std::string diffusers_name_in_network(std::string_view name) {
+    constexpr std::string_view kUpsamples = "upsamples.", kDownsamples = "downsamples.", kMiddle = "middle.0.";
+    if (name.starts_with(kDownsamples)) {  // consecutive numbers in both
+        const auto [block, leaf] = numbered(name, kDownsamples);
+        return fmt::format("down_blocks.{}.{}", block, diffusers_name_in_block(leaf));
     }
-    // The original numbers the blocks of all stages consecutively: three residual blocks and an upsampler per stage.
-    int index = 0;
-    const char* digits = original.data() + kUpsamples.size();
-    const char* dot = std::from_chars(digits, original.data() + original.size(), index).ptr;
-    const std::string_view leaf = original.substr(static_cast<std::size_t>(dot + 1 - original.data()));
-    const int block = index / 4;
-    const int position = index % 4;
-    if (position == 3) return fmt::format("decoder.up_blocks.{}.upsamplers.0.{}", block, leaf);
-    return fmt::format("decoder.up_blocks.{}.resnets.{}.{}", block, position, diffusers_name_in_block(leaf));
+    if (name.starts_with(kUpsamples)) {
+        // The original numbers the blocks of all stages consecutively: three residual blocks and an upsampler a stage.
+        const auto [index, leaf] = numbered(name, kUpsamples);
+        const int stage = index / 4, position = index % 4;
+        if (position == 3) return fmt::format("up_blocks.{}.upsamplers.0.{}", stage, leaf);
+        return fmt::format("up_blocks.{}.resnets.{}.{}", stage, position, diffusers_name_in_block(leaf));
+    }
+    if (!name.starts_with("middle.")) return renamed(name, kModules);
+    return renamed(name.substr(0, kMiddle.size()), kModules) + diffusers_name_in_block(name.substr(kMiddle.size()));
+}
+
+}  // namespace
+
+std::string diffusers_name(std::string_view original) {
+    for (const std::string_view network : {"decoder.", "encoder."})
+        if (original.starts_with(network))
+            return std::string(network) + diffusers_name_in_network(original.substr(network.size()));
+    return renamed(original, kQuantisers);
 }
 
 }  // namespace wan
@@ -259,6 +279,7 @@ Family wan21() {
             .config = wan::config,
             .decoder = wan::decoder,
             .encoder = wan::encoder,
+            .encoder_dim = {"encoder.conv1.weight", 0},
             .bytes = wan::byte_recipes(),
             .diffusers_name = wan::diffusers_name};
 }

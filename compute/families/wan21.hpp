@@ -54,7 +54,7 @@ std::vector<std::pair<std::string, std::string>> config(const Widths& widths);
 /// and latents_std of diffusers' AutoencoderKLQwenImage.
 LatentStatistics statistics();
 
-/// The key that diffusers gives to a parameter of the decoder: "decoder.conv1.weight" is "decoder.conv_in.weight".
+/// The key that diffusers gives to a parameter of either network: "decoder.conv1.weight" is "decoder.conv_in.weight".
 /// Source: scripts/convert_wan_to_diffusers.py, huggingface/diffusers.
 std::string diffusers_name(std::string_view original);
 /// The same within a residual block: "residual.2.weight" is "conv1.weight"; other names stay.

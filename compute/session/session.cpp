@@ -1,3 +1,4 @@
+#include <kinetograph/compute/session/encoders.hpp>
 #include <kinetograph/compute/session/session.hpp>
 
 #include <kinetograph/compute/conv/ceiling.hpp>
@@ -46,6 +47,7 @@ Result<std::unique_ptr<accel::Device>> open_device(const std::string& name, cons
     return fail(std::move(device.error()), "lane " + name);
 }
 
+Session::Session() = default;
 Session::~Session() = default;
 
 Result<std::unique_ptr<Session>> Session::open(const std::string& weights, const SessionOptions& options) {
@@ -76,6 +78,7 @@ Result<std::unique_ptr<Session>> Session::open(const vae::Checkpoint& checkpoint
                     vae::to_string(options.model.precision), accel::names(*session->device_));
     KG_CHECK(options.limits.check(session->description_));
     KG_TRY(session->model_, vae::Model::create(*session->device_, checkpoint, options.model));
+    session->encoders_ = std::make_unique<Encoders>(checkpoint, options.model);
     if (budget.bytes != 0) {
         KG_CHECK(check_budget(*session->device_, checkpoint, options));
         session->device_->set_budget(budget);

@@ -1,7 +1,7 @@
 // Session: the front door. A checkpoint on a device, opened once; then streams of frames, as many as wanted.
 #pragma once
 
-#include <kinetograph/compute/stream/latent_queue.hpp>
+#include <kinetograph/compute/stream/encoder.hpp>
 #include <kinetograph/compute/vae/model_options.hpp>
 #include <kinetograph/compute/vae/stack_memory.hpp>
 #include <kinetograph/compute/vae/step_options.hpp>
@@ -23,6 +23,7 @@ namespace kinetograph::vae {
 class Checkpoint;
 class Model;
 class RunnerShare;
+enum class Pictures : std::uint8_t;
 }  // namespace kinetograph::vae
 namespace kinetograph::vulkan {
 class Display;
@@ -94,6 +95,17 @@ class Session {
     Result<std::unique_ptr<stream::FrameSource>> decode(const stream::FeedPlan& feed, vae::LatentSize size,
                                                         const vae::StepOptions& options) const;
 
+    /// Takes pictures of that size, as they are made, and gives their latents: those that decode() of this session
+    /// reads, normalised unless ModelOptions::latents is Raw. The first call of each kind, a clip or
+    /// EncoderOptions::one_picture, reads the checkpoint's encoder. Errors: those of vae::create_encoder and
+    /// stream::Encoder::create; OutOfMemory, stating what is needed.
+    Result<std::unique_ptr<stream::Encoder>> encode(stream::PictureSize size,
+                                                    const stream::EncoderOptions& options = {}) const;
+    /// Whether the checkpoint has an encoder for whose convolutions the device has methods. Reads no values.
+    bool can_encode() const;
+    /// What encode() runs.
+    Result<std::shared_ptr<vae::Model>> encoder(vae::Pictures pictures, const CallLimits& limits = {}) const;
+
     /// For StepOptions::share: what streams of this session share that are given it. Memory, queue and order are one;
     /// none of it waits for a reader or for who makes latents.
     const std::shared_ptr<vae::RunnerShare>& share() const { return share_; }
@@ -104,7 +116,8 @@ class Session {
     const std::string& description() const { return description_; }
 
   private:
-    Session() = default;
+    class Encoders;
+    Session();
     void record_ceiling() const;
     Result<std::shared_ptr<interop::Bridge>> connect(interop::FrameStorage storage) const;
     vae::StepOptions complete(vae::StepOptions options) const;
@@ -113,6 +126,7 @@ class Session {
     std::shared_ptr<const vulkan::Display> display_;  ///< null without Vulkan
     std::shared_ptr<accel::Device> device_;
     std::shared_ptr<vae::Model> model_;
+    std::unique_ptr<Encoders> encoders_;
     vae::LatentsWanted wanted_;
     std::shared_ptr<vae::RunnerShare> share_;
     profile::Recorder* recorder_ = nullptr;

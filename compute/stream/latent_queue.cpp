@@ -11,6 +11,10 @@ namespace {
 
 vae::StackSize stack_of(vae::LatentSize size) { return {.height = size.height, .width = size.width}; }
 
+std::uint64_t step_bytes(const vae::Model& model, vae::LatentSize size) {
+    return vae::input_bytes(model.network(), stack_of(size), model.pushed_frames());
+}
+
 }  // namespace
 
 Result<std::shared_ptr<LatentQueue>> LatentQueue::create(const vae::Model& model, vae::LatentSize size,
@@ -26,7 +30,9 @@ Result<void> LatentQueue::make(const vae::Model& model, vae::LatentSize size, st
     pixels_ = size.height * size.width;
     channels_ = model.channels();
     one_latent_frame_ = model.network().one_step;
-    const std::uint64_t bytes = vae::input_bytes(model.network(), stack_of(size), 1);
+    group_ = model.pushed_frames();
+    if (model.network().network.ends().input == nn::End::Pictures) word_ = "picture";
+    const std::uint64_t bytes = step_bytes(model, size);
     const Lock lock(mutex_);
     while (buffers_.size() < capacity + kReading + 1) {
         KG_TRY(auto buffer, model.device().allocate_pinned("a latent frame", bytes));
@@ -37,12 +43,12 @@ Result<void> LatentQueue::make(const vae::Model& model, vae::LatentSize size, st
 }
 
 std::uint64_t LatentQueue::bytes(const vae::Model& model, vae::LatentSize size, std::size_t capacity) {
-    return (capacity + kReading + 1) * vae::whole_pages(vae::input_bytes(model.network(), stack_of(size), 1));
+    return (capacity + kReading + 1) * vae::whole_pages(step_bytes(model, size));
 }
 
 std::size_t LatentQueue::capacity_for(const vae::Model& model, vae::LatentSize size, std::uint32_t slots) {
     constexpr std::uint32_t kMostSlots = 256;
-    const auto of_a_latent = static_cast<std::uint32_t>(model.step_frames(size).most);
+    const auto of_a_latent = static_cast<std::uint32_t>(model.step_frames(size).most * model.pushed_frames());
     return 1 + (std::clamp<std::uint32_t>(slots, 1, kMostSlots) - 1) / of_a_latent;
 }
 
@@ -75,7 +81,24 @@ Result<std::string> LatentQueue::place_of_next(const std::string& before) const 
     if (one_latent_frame_ && pushed_ > 0)
         return kinetograph::fail(ErrorCode::InvalidArgument,
                                  "a clip of this decoder is one latent frame: a reset begins the next one");
-    return fmt::format("{}{}latent frame {}", before, before.empty() ? "" : ": ", pushed_);
+    return fmt::format("{}{}{} {}", before, before.empty() ? "" : ": ", word_, pushed_);
+}
+
+Result<void> LatentQueue::status() const {
+    const Lock lock(mutex_);
+    return check_open();
+}
+
+std::int64_t LatentQueue::next_count() const {
+    const Lock lock(mutex_);
+    return count_of_next();
+}
+
+Result<void> LatentQueue::check_count(std::span<const float> values, const std::string& place) const {
+    const std::int64_t wanted = next_count() * channels_ * pixels_;
+    if (std::ssize(values) == wanted) return {};
+    return kinetograph::fail(ErrorCode::InvalidArgument, "{}: {} values were given, {} are wanted", place,
+                             values.size(), wanted);
 }
 
 /// Also for a buffer. False if `until` passes first.
@@ -90,9 +113,9 @@ Result<bool> LatentQueue::wait_for_room(Lock& lock, Nanoseconds until) {
 Result<bool> LatentQueue::push(const LatentFrame& latent, Nanoseconds timeout) {
     const Nanoseconds until = host_now() + timeout;
     KG_TRY(auto place, place_of_next(""));
+    const std::int64_t values = next_count() * channels_ * pixels_;
     const std::uint64_t given = latent.address == nullptr ? 0 : latent.bytes,
-                        wanted =
-                            static_cast<std::uint64_t>(channels_ * pixels_) * tensor::bytes_per_element(latent.dtype);
+                        wanted = static_cast<std::uint64_t>(values) * tensor::bytes_per_element(latent.dtype);
     if (given < wanted)
         return kinetograph::fail(ErrorCode::InvalidArgument, "{}: {} bytes were given, {} are wanted", place, given,
                                  wanted);
@@ -112,9 +135,7 @@ Result<bool> LatentQueue::push(std::span<const float> latent, Nanoseconds timeou
                                const std::string& before) {
     const Nanoseconds until = host_now() + timeout;
     KG_TRY(auto place, place_of_next(before));
-    if (static_cast<std::int64_t>(latent.size()) != channels_ * pixels_)
-        return kinetograph::fail(ErrorCode::InvalidArgument, "{}: {} values were given, {} are wanted", place,
-                                 latent.size(), channels_ * pixels_);
+    KG_CHECK(check_count(latent, place));
     const std::int64_t number = [this] {
         const Lock lock(mutex_);
         return pushed_;
@@ -122,7 +143,17 @@ Result<bool> LatentQueue::push(std::span<const float> latent, Nanoseconds timeou
     auto finite = vae::check_finite(latent, number, pixels_);
     if (!finite && !before.empty()) return kinetograph::fail(std::move(finite.error()), before);
     KG_CHECK(finite);
-    Waiting waiting{.place = std::move(place), .arrived = arrived};
+    return put_copy(latent, {.place = std::move(place), .arrived = arrived}, until);
+}
+
+Result<bool> LatentQueue::push_finite(std::span<const float> values, Nanoseconds timeout) {
+    const Nanoseconds until = host_now() + timeout;
+    KG_TRY(auto place, place_of_next(""));
+    KG_CHECK(check_count(values, place));
+    return put_copy(values, {.place = std::move(place), .arrived = host_now()}, until);
+}
+
+Result<bool> LatentQueue::put_copy(std::span<const float> values, Waiting waiting, Nanoseconds until) {
     {
         Lock lock(mutex_);
         KG_TRY(const bool has_room, wait_for_room(lock, until));
@@ -131,8 +162,8 @@ Result<bool> LatentQueue::push(std::span<const float> latent, Nanoseconds timeou
         free_.pop_back();
     }
     const accel::Memory& buffer = *buffers_[waiting.buffer];
-    std::memcpy(buffer.host_data(), latent.data(), latent.size_bytes());
-    waiting.latent = {.address = buffer.data(), .bytes = latent.size_bytes()};
+    std::memcpy(buffer.host_data(), values.data(), values.size_bytes());
+    waiting.latent = {.address = buffer.data(), .bytes = values.size_bytes()};
     return put(std::move(waiting), until);
 }
 
@@ -142,8 +173,9 @@ Result<bool> LatentQueue::put(Waiting waiting, Nanoseconds until) {
     {
         const Lock lock(mutex_);
         waiting.epoch = epoch_;
+        waiting.latent.count = count_of_next();
+        pushed_ += waiting.latent.count;
         queue_.push_back(std::move(waiting));
-        ++pushed_;
         loop = loop_;
     }
     if (!loop->steps_where_pushed()) {
@@ -159,13 +191,13 @@ Result<bool> LatentQueue::put(Waiting waiting, Nanoseconds until) {
 void LatentQueue::withdraw() {
     const Lock lock(mutex_);
     if (in_hand_ && in_hand_->epoch == epoch_) {
+        pushed_ -= in_hand_->latent.count;
         free(*in_hand_);
         in_hand_.reset();
-        --pushed_;
     } else if (!queue_.empty()) {
+        pushed_ -= queue_.back().latent.count;
         free(queue_.back());
         queue_.pop_back();
-        --pushed_;
     }
 }
 

@@ -1,4 +1,4 @@
-// LatentQueue: latents that are pushed as they are made, until a StepLoop takes them.
+// LatentQueue: latents, or pictures for an encoder, that are pushed as they are made, until a StepLoop takes them.
 #pragma once
 
 #include <kinetograph/compute/stream/frame_source.hpp>
@@ -18,7 +18,8 @@ class Model;
 
 namespace kinetograph::stream {
 
-/// One thread pushes; latents are taken on another.
+/// One thread pushes; latents are taken on another. Of an encoder's queue "latent frame" below means what one step
+/// takes: a clip's first picture alone, then as many as become one latent frame, [pictures, 3, height, width].
 class LatentQueue : public LatentFeed {
   public:
     /// Latents of one size, of which `capacity` wait at most. Memory for so many and for those of running steps is
@@ -39,6 +40,12 @@ class LatentQueue : public LatentFeed {
     /// The same for [z_dim, h, w] in the host's memory, which is copied. Errors also: InvalidArgument (element count,
     /// values that are not finite), which leaves the clip as it was.
     Result<bool> push(std::span<const float> latent, Nanoseconds timeout);
+    /// The same of values that are known to be finite.
+    Result<bool> push_finite(std::span<const float> values, Nanoseconds timeout);
+    /// What every push now fails with.
+    Result<void> status() const;
+    /// Latent frames or pictures that the next push takes.
+    std::int64_t next_count() const;
     std::size_t capacity() const { return capacity_; }
     std::size_t queued() const;  ///< latent frames that wait
 
@@ -94,7 +101,10 @@ class LatentQueue : public LatentFeed {
     };
     Result<void> check_open() const KG_REQUIRES(mutex_);
     Result<bool> wait_for_room(Lock& lock, Nanoseconds until) KG_REQUIRES(mutex_);
+    std::int64_t count_of_next() const KG_REQUIRES(mutex_) { return pushed_ == 0 ? 1 : group_; }
     Result<std::string> place_of_next(const std::string& before) const;
+    Result<void> check_count(std::span<const float> values, const std::string& place) const;
+    Result<bool> put_copy(std::span<const float> values, Waiting waiting, Nanoseconds until);
     Result<bool> put(Waiting waiting, Nanoseconds until);
     Result<StepLoop*> open_loop() const;
     Result<bool> move_state(bool parks, Nanoseconds timeout);
@@ -103,7 +113,9 @@ class LatentQueue : public LatentFeed {
     void free(const Waiting& waiting) KG_REQUIRES(mutex_);
 
     std::size_t capacity_ = 0;
-    std::int64_t pixels_ = 0, channels_ = 0;  ///< of a latent frame
+    std::int64_t pixels_ = 0, channels_ = 0;  ///< of a latent frame or picture
+    std::int64_t group_ = 1;                  ///< of them that a step after a clip's first takes
+    std::string_view word_ = "latent frame";  ///< what one is called in messages
     bool one_latent_frame_ = false;           ///< a clip is
     std::vector<std::unique_ptr<accel::Memory>> buffers_;
 
@@ -115,7 +127,7 @@ class LatentQueue : public LatentFeed {
     std::deque<Waiting> reading_ KG_GUARDED_BY(mutex_);     ///< of running steps
     std::vector<std::size_t> free_ KG_GUARDED_BY(mutex_);   ///< buffers
     std::uint64_t epoch_ KG_GUARDED_BY(mutex_) = 0;         ///< grows with restart()
-    std::int64_t pushed_ KG_GUARDED_BY(mutex_) = 0;         ///< latent frames since then
+    std::int64_t pushed_ KG_GUARDED_BY(mutex_) = 0;         ///< latent frames or pictures since then
     bool is_finished_ KG_GUARDED_BY(mutex_) = false;
     bool is_parked_ KG_GUARDED_BY(mutex_) = false;
     std::optional<Error> failed_ KG_GUARDED_BY(mutex_);   ///< in the place of the next latents

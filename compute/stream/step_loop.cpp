@@ -61,9 +61,9 @@ Result<PushedSource> StepLoop::of_pushed(std::shared_ptr<interop::Bridge> bridge
 Result<vae::StackMemory> StepLoop::declared_memory(const interop::Bridge& bridge, vae::Model& model,
                                                    vae::LatentSize size, const vae::StepOptions& options) {
     KG_TRY(auto memory,
-           model.declared_memory({.height = size.height, .width = size.width, .bands = options.bands}, options.limits));
+           model.declared_memory({size.height, size.width, model.pushed_frames(), options.bands}, options.limits));
     vae::StepOptions own = options;
-    own.latent_frames = 1;
+    own.latent_frames = model.pushed_frames();
     const vae::StackMemory frames = Stepper::memory_of_frames(bridge, model, size, own);
     memory.points = static_cast<std::uint64_t>(options.rewind_steps) * memory.histories;
     if (options.share) memory.transients -= std::min(memory.transients, options.share->arena_bytes());
@@ -78,7 +78,7 @@ Result<std::unique_ptr<FrameSource>> StepLoop::create(std::shared_ptr<interop::B
     std::unique_ptr<StepLoop> loop(new StepLoop(std::move(bridge)));
     vae::StepOptions own = options;
     if (feed.latents == 0) {
-        own.latent_frames = 1;
+        own.latent_frames = model->pushed_frames();
         own.loop = false;
     }
     KG_CHECK(loop->make(model, size, feed, own));

@@ -26,7 +26,8 @@ struct Checkpoint::State {
     };
 
     std::string name;
-    std::optional<formats::TensorSource> file;  // absent in a synthetic checkpoint
+    std::shared_ptr<const formats::TensorSource> file;  // null for a synthetic checkpoint
+    bool is_encoder = false;
     KeyScheme scheme;
     families::Widths widths;
     std::uint64_t parameters = 0, content_hash = 0;
@@ -37,6 +38,7 @@ struct Checkpoint::State {
     std::vector<std::string> names;
     std::unordered_map<std::string_view, std::size_t> index_of;  // keys lie in `names`
 
+    nn::Network network() const { return is_encoder ? scheme.family->encoder(widths) : scheme.family->decoder(widths); }
     Result<const Entry*> entry(std::string_view tensor) const;
     Result<void> check_config() const;
     Result<void> bind_tensors();
@@ -146,12 +148,13 @@ Result<std::uint64_t> hash_of(std::span<const std::span<const std::byte>> files,
 Result<const Checkpoint::State::Entry*> Checkpoint::State::entry(std::string_view tensor) const {
     const auto found = index_of.find(tensor);
     if (found == index_of.end())
-        return fail(ErrorCode::NotFound, "{}: \"{}\" is no parameter of its decoder", name, tensor);
+        return fail(ErrorCode::NotFound, "{}: \"{}\" is no parameter of its {}", name, tensor,
+                    is_encoder ? "encoder" : "decoder");
     return &entries[found->second];
 }
 
 void Checkpoint::State::list_parameters() {
-    for (nn::Parameter& parameter : nn::parameters(scheme.family->decoder(widths))) {
+    for (nn::Parameter& parameter : nn::parameters(network())) {
         parameters += static_cast<std::uint64_t>(tensor::element_count(parameter.shape).value());
         names.push_back(parameter.name);
         entries.push_back({.parameter = std::move(parameter)});
@@ -284,7 +287,7 @@ Result<Checkpoint> Checkpoint::read(formats::TensorSource file, const std::optio
                                     const CheckpointChoices& choices, const CallLimits& limits) {
     auto state = std::make_unique<State>();
     state->name = file.name();
-    state->file = without_wrappers(std::move(file));
+    state->file = std::make_shared<const formats::TensorSource>(without_wrappers(std::move(file)));
     KG_TRY(auto recognised, recognise(*state->file, choices.family, prefix));
     state->scheme = std::move(recognised.scheme);
     state->widths = recognised.widths;
@@ -298,13 +301,44 @@ Result<Checkpoint> Checkpoint::read(formats::TensorSource file, const std::optio
     return Checkpoint(std::move(state));
 }
 
+Result<Checkpoint> Checkpoint::encoder(const CallLimits& limits) const {
+    const families::Family& family = *state_->scheme.family;
+    if (family.encoder == nullptr)
+        return fail(ErrorCode::Unsupported,
+                    "{}: it is a {} VAE, of which only the decoder is built; `kinetograph families` says which encode",
+                    state_->name, family.title);
+    auto state = std::make_unique<State>();
+    state->name = state_->name;
+    state->file = state_->file;
+    state->is_encoder = true;
+    state->scheme = state_->scheme;
+    state->widths = state_->widths;
+    state->content_hash = state_->content_hash;
+    state->statistics = state_->statistics;
+    if (state->file) {
+        KG_TRY(state->widths, encoder_widths(*state->file, state->scheme, state_->widths));
+    }
+    state->list_parameters();
+    if (state->file) {
+        KG_CHECK(state->bind_tensors());
+        KG_CHECK(state->check_values(limits));
+    }
+    return Checkpoint(std::move(state));
+}
+
+bool Checkpoint::has_encoder() const {
+    if (state_->scheme.family->encoder == nullptr) return false;
+    return !state_->file || encoder_widths(*state_->file, state_->scheme, state_->widths).has_value();
+}
+
 Checkpoint::Checkpoint(std::shared_ptr<const State> state) : state_(std::move(state)) {}
 
 const std::string& Checkpoint::name() const { return state_->name; }
 const families::Family& Checkpoint::family() const { return *state_->scheme.family; }
 KeyNaming Checkpoint::naming() const { return state_->scheme.naming; }
 bool Checkpoint::synthetic() const { return !state_->file; }
-const formats::TensorSource* Checkpoint::file() const { return state_->file ? &*state_->file : nullptr; }
+const formats::TensorSource* Checkpoint::file() const { return state_->file.get(); }
+nn::Network Checkpoint::network() const { return state_->network(); }
 const families::Widths& Checkpoint::widths() const { return state_->widths; }
 std::uint64_t Checkpoint::parameters() const { return state_->parameters; }
 std::uint64_t Checkpoint::content_hash() const { return state_->content_hash; }

@@ -1,4 +1,4 @@
-// Checkpoint: a decoder's parameters under their original names, whatever file or rule they come from.
+// Checkpoint: a decoder's or encoder's parameters under their original names, whatever file or rule they come from.
 #pragma once
 
 #include <kinetograph/compute/families/family.hpp>
@@ -14,12 +14,12 @@ namespace kinetograph::vae {
 
 enum class KeyNaming : std::uint8_t { Original, Diffusers };
 
-/// A decoder's parameters: read-only, names are the family's own ("decoder.upsamples.3.time_conv.weight"). Copies share
-/// them.
+/// The parameters of one network, the decoder where nothing else is said: read-only, names are the family's own
+/// ("decoder.upsamples.3.time_conv.weight"). Copies share them.
 class Checkpoint {
   public:
     /// Opens a file or folder of any format (formats::open; tensors of any floating-point type, of 8 bits with the
-    /// factors beside them, original or diffusers key names, encoder tensors ignored) into memory, or makes
+    /// factors beside them, original or diffusers key names) into memory, or makes
     /// `synthetic:FAMILY[,dim=N]` by rule. `FILE:PREFIX` is the decoder whose keys begin with `PREFIX.`, in a file of
     /// several. Widths are read from the shapes. Errors: those of formats::open; NotFound naming every missing tensor
     /// (at most ten, then a count); InvalidArgument for a tensor of the wrong shape, a wrong dtype, another VAE family,
@@ -30,6 +30,12 @@ class Checkpoint {
     static Result<Checkpoint> parse(const formats::OwnedBytes& contents, const std::string& name,
                                     const tensor::ReadOptions& options = {}, const CheckpointChoices& choices = {});
 
+    /// The encoder of the same file, with its widths, names and values; what is said of latents is the same. Errors:
+    /// Unsupported (a family of which the decoder alone is built); NotFound (a file without an encoder, naming the
+    /// first tensor, or with a part of one); InvalidArgument, as of open(); Cancelled.
+    Result<Checkpoint> encoder(const CallLimits& limits = {}) const;
+    bool has_encoder() const;  ///< all of its tensors are there, whatever they hold, and its family's is built
+
     const std::string& name() const;  ///< the path or the synthetic spec, for messages
     const families::Family& family() const;
     KeyNaming naming() const;
@@ -38,7 +44,7 @@ class Checkpoint {
     std::int64_t dim() const { return widths().dim; }      ///< 96 for the published Wan 2.1 decoder
     std::int64_t z_dim() const { return widths().z_dim; }  ///< latent channels, 16 there
     const families::Widths& widths() const;
-    nn::Network network() const { return family().decoder(widths()); }
+    nn::Network network() const;
     bool one_latent_frame() const { return family().one_latent_frame || widths().pictures; }  ///< of a clip
     const std::vector<Note>& notes() const;  ///< what was assumed about the file
     std::uint64_t parameters() const;
@@ -55,7 +61,7 @@ class Checkpoint {
     Result<std::vector<float>> load(std::string_view name) const;
     /// Errors: NotFound.
     Result<tensor::Shape> shape(std::string_view name) const;
-    /// Every decoder tensor, in the order of the network's primitives.
+    /// Every tensor of the network, in the order of its primitives.
     const std::vector<std::string>& tensor_names() const;
 
   private:

@@ -23,13 +23,6 @@ std::string_view to_string(Precision precision) {
     return "?";
 }
 
-namespace {
-
-constexpr std::int64_t kLargestSide = 1024;  // latent pixels: 8192 pixels of video
-
-constexpr Precision kPrecisions[] = {Precision::Fp32, Precision::Bf16, Precision::Fp16};
-
-/// Of activations.
 tensor::DType dtype_of(Precision precision) {
     switch (precision) {
         case Precision::Fp32:
@@ -41,6 +34,12 @@ tensor::DType dtype_of(Precision precision) {
     }
     return tensor::DType::BF16;
 }
+
+namespace {
+
+constexpr std::int64_t kLargestSide = 1024;  // latent pixels: 8192 pixels of video
+
+constexpr Precision kPrecisions[] = {Precision::Fp32, Precision::Bf16, Precision::Fp16};
 
 /// Whether a convolution with a norm, as decoders have, can run on the device in that precision.
 bool runs(const accel::DeviceInfo& device, Precision precision) {
@@ -438,17 +437,22 @@ Result<void> Model::check_others(const StepPlans& plans) const {
         const accel::Device& device = others_[i]->device;
         if (transients + histories + parameters <= device.bytes_free()) continue;
         KG_CHECK(others_[i]->device.create_event());
-        return fail(
-            ErrorCode::OutOfMemory,
-            "decoding a band of {}x{} latents needs {:.0f} MiB on device {} of {} (transients {:.1f}, histories "
-            "{:.1f}, parameters to load {:.1f}); {:.0f} MiB are free on {}",
-            plans.size.width, plans.size.height,
-            std::ceil(static_cast<double>(transients + histories + parameters) / kMiB), i + 2, others_.size() + 1,
-            static_cast<double>(transients) / kMiB, static_cast<double>(histories) / kMiB,
-            static_cast<double>(parameters) / kMiB, std::floor(static_cast<double>(device.bytes_free()) / kMiB),
-            device.info().name);
+        return fail(ErrorCode::OutOfMemory,
+                    "{}, a band of it, needs {:.0f} MiB on device {} of {} (transients {:.1f}, histories "
+                    "{:.1f}, parameters to load {:.1f}); {:.0f} MiB are free on {}",
+                    work_on(plans.size), std::ceil(static_cast<double>(transients + histories + parameters) / kMiB),
+                    i + 2, others_.size() + 1, static_cast<double>(transients) / kMiB,
+                    static_cast<double>(histories) / kMiB, static_cast<double>(parameters) / kMiB,
+                    std::floor(static_cast<double>(device.bytes_free()) / kMiB), device.info().name);
     }
     return {};
+}
+
+/// "decoding 104x60 latents", "encoding 832x480 pictures"
+std::string Model::work_on(const StackSize& size) const {
+    const bool decodes = network_.network.ends().input == nn::End::Latents;
+    return fmt::format("{}coding {}x{} {}", decodes ? "de" : "en", size.width, size.height,
+                       decodes ? "latents" : "pictures");
 }
 
 /// Totals are rounded up and what is left down, so that a budget of the least total suffices. The model's parameters
@@ -463,9 +467,9 @@ Error Model::lack_of_memory(const StepPlans& whole, const StepPlans& least, std:
     const std::string& device = device_.info().name;
     return {
         ErrorCode::OutOfMemory,
-        fmt::format("decoding {}x{} latents needs {:.0f} MiB{} (transients {:.1f}, histories {:.1f}, the model's "
+        fmt::format("{} needs {:.0f} MiB{} (transients {:.1f}, histories {:.1f}, the model's "
                     "parameters {:.1f}{}); {}",
-                    whole.size.width, whole.size.height, total(whole),
+                    work_on(whole.size), total(whole),
                     bands == 1 ? "" : fmt::format(", and {:.0f} in the {} bands that need least", total(least), bands),
                     mib(least.transients), mib(least.histories), mib(device_bytes_ + parameters_.bytes_to_pack()),
                     beside == 0 ? "" : fmt::format(", latents and frames {:.1f}", mib(beside)),

@@ -101,7 +101,9 @@ class Model {
     const NetworkDesc& network() const { return network_; }
     StepFrames step_frames(LatentSize size, std::int64_t latent_frames = 1) const;  ///< on so many at most
     nn::Rates rates() const { return nn::rates(network_.network); }
-    std::int64_t channels() const { return network_.network.input_channels(); }  ///< of latents
+    /// Latent frames or pictures of a step after a clip's first, where they are pushed as they are made: the fewest.
+    std::int64_t pushed_frames() const { return network_.one_step ? 1 : rates().time.in; }
+    std::int64_t channels() const { return network_.network.input_channels(); }  ///< of what goes in
     const std::string& name() const { return name_; }                            ///< the checkpoint's, for messages
     std::uint64_t weights_hash() const {
         return weights_hash_;
@@ -136,6 +138,7 @@ class Model {
         KG_REQUIRES(mutex_);
     Result<const StepPlans*> find_least(const StepPlans& whole, const CallLimits& limits, std::uint64_t enough)
         KG_REQUIRES(mutex_);
+    std::string work_on(const StackSize& size) const;
     Error lack_of_memory(const StepPlans& whole, const StepPlans& least, std::uint64_t beside) const
         KG_REQUIRES(mutex_);
     void log_bands(const StepPlans& whole, const StepPlans& banded) const KG_REQUIRES(mutex_);

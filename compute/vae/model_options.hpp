@@ -3,6 +3,7 @@
 
 #include <kinetograph/compute/conv/sums.hpp>
 #include <kinetograph/compute/nn/byte_layers.hpp>
+#include <kinetograph/compute/tensor/tensor.hpp>
 #include <kinetograph/compute/vae/latents.hpp>
 
 #include <string>
@@ -18,6 +19,7 @@ struct CheckpointChoices {
 
 enum class Precision : std::uint8_t { Fp32, Bf16, Fp16 };
 std::string_view to_string(Precision precision);
+tensor::DType dtype_of(Precision precision);  ///< of activations
 
 struct ModelOptions {
     Precision precision = Precision::Bf16;

@@ -164,8 +164,8 @@ std::vector<nn::Parameter> parameters_of(const families::Family& family, const f
 
 /// How many of the parameters the file has in their shape.
 std::ptrdiff_t count_fitting(const formats::TensorSource& file, const KeyScheme& scheme,
-                             const families::Widths& widths) {
-    return std::ranges::count_if(parameters_of(*scheme.family, widths), [&](const nn::Parameter& parameter) {
+                             const std::vector<nn::Parameter>& parameters) {
+    return std::ranges::count_if(parameters, [&](const nn::Parameter& parameter) {
         const tensor::TensorView* tensor = file.find(scheme.key(parameter.name));
         return tensor != nullptr && is_of_shape(tensor->shape, parameter.shape);
     });
@@ -185,7 +185,10 @@ Result<families::Widths> widths_in(const formats::TensorSource& file, const KeyS
     if (rows != own && families::end_of(rows, own)) widths.end = rows;
     families::Widths of_pictures = widths;
     of_pictures.pictures = family.is_causal;
-    return count_fitting(file, scheme, of_pictures) > count_fitting(file, scheme, widths) ? of_pictures : widths;
+    const auto fitting = [&](const families::Widths& each) {
+        return count_fitting(file, scheme, parameters_of(family, each));
+    };
+    return fitting(of_pictures) > fitting(widths) ? of_pictures : widths;
 }
 
 /// "; in their place there are ...": tensors of a decoder of that prefix that are none of the family's. Empty if there
@@ -300,6 +303,28 @@ std::string without_wrappers(std::string_view name) {
 
 std::string KeyScheme::key(std::string_view original) const {
     return prefix + (naming == KeyNaming::Original ? std::string(original) : family->diffusers_name(original));
+}
+
+Result<families::Widths> encoder_widths(const formats::TensorSource& file, const KeyScheme& scheme,
+                                        const families::Widths& widths) {
+    const families::Family& family = *scheme.family;
+    families::Widths own{.dim = widths.dim, .z_dim = widths.z_dim};
+    KG_CHECK(read_width(file, scheme, family.encoder_dim, own.dim));
+    families::Widths of_pictures = own;
+    of_pictures.pictures = family.is_causal;
+    const auto parameters = [&](const families::Widths& each) { return nn::parameters(family.encoder(each)); };
+    const auto fitting = [&](const families::Widths& each) { return count_fitting(file, scheme, parameters(each)); };
+    if (fitting(of_pictures) > fitting(own)) own = of_pictures;
+    const std::vector<nn::Parameter> wanted = parameters(own);
+    const std::vector<std::string> missing = missing_keys(file, wanted, scheme);
+    if (missing.empty()) return own;
+    if (missing.size() == wanted.size())
+        return fail(ErrorCode::NotFound,
+                    "{}: it holds a decoder alone, no encoder: tensor {} and the encoder's other {} are missing; to "
+                    "encode, take a file with both, as the authors of {} publish it",
+                    file.name(), missing.front(), missing.size() - 1, family.title);
+    return fail(ErrorCode::NotFound, "{}: {} of the {} encoder's {} tensors are missing: {}", file.name(),
+                missing.size(), family.title, wanted.size(), tensor::first_ten(missing));
 }
 
 std::pair<std::string, std::optional<std::string>> split_prefix(std::string_view spec) {

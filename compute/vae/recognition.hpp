@@ -41,6 +41,12 @@ struct Recognised {
 Result<Recognised> recognise(const formats::TensorSource& file, const std::string& family = {},
                              const std::optional<std::string>& prefix = {});
 
+/// The widths of the encoder that `file` has beside a decoder of `widths`, under the same scheme. Errors: NotFound for
+/// a file without an encoder, with its first tensor, or naming those of the tensors that are missing; InvalidArgument,
+/// as recognise() for a shape. The family has an encoder.
+Result<families::Widths> encoder_widths(const formats::TensorSource& file, const KeyScheme& scheme,
+                                        const families::Widths& widths);
+
 /// "FILE:PREFIX" as the file and the prefix; the whole as the file if there is a file of that name.
 std::pair<std::string, std::optional<std::string>> split_prefix(std::string_view spec);
 

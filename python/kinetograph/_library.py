@@ -23,6 +23,8 @@ FINITE_UNKNOWN = 2
 ACQUIRE_AHEAD = 1
 LAYOUTS = {"HWC": 0, "CHW": 1, "HWC4": 2}
 MOMENT_PAST, MOMENT_STREAM = 0, 2
+ENCODED_MEAN, ENCODED_SAMPLE, ENCODED_MOMENTS = 0, 1, 2
+PICTURE_UINT8, PICTURE_FLOAT32, PICTURE_FLOAT16, PICTURE_BFLOAT16 = 0, 1, 2, 3
 
 
 class Error(Exception):
@@ -104,7 +106,7 @@ class ModelDesc(_Sized):
 
 class ModelInfo(_Sized):
     _fields_ = [("size", c_uint32), ("device_ordinal", c_uint32), ("channels", c_uint32), ("spatial_scale", c_uint32),
-                ("frames_of_a_step", c_uint32), ("unused", c_uint32), ("device_kind", c_char_p),
+                ("frames_of_a_step", c_uint32), ("encodes", c_uint32), ("device_kind", c_char_p),
                 ("description", c_char_p), ("device_product", c_char_p)]
 
 
@@ -148,11 +150,32 @@ class StateInfo(_Sized):
                 ("latent_frames", c_int64), ("frames", c_int64), ("bytes", c_uint64), ("content_hash", c_uint64)]
 
 
+class EncoderDesc(_Sized):
+    _fields_ = [("size", c_uint32), ("encoded", c_uint32), ("one_picture", c_uint32), ("ahead", c_uint32),
+                ("seed", c_uint64), ("stop", c_void_p)]
+
+
+class Pictures(_Sized):
+    _fields_ = [("size", c_uint32), ("type", c_uint32), ("data", c_void_p), ("shape", c_int64 * 4),
+                ("strides", c_int64 * 4)]
+
+
+class EncodedFrame(_Sized):
+    _fields_ = [("size", c_uint32), ("finite", c_uint32), ("index", c_int64)]
+
+
+class EncoderInfo(_Sized):
+    _fields_ = [("size", c_uint32), ("channels", c_uint32), ("height", c_uint32), ("width", c_uint32),
+                ("pictures_of_a_latent", c_uint32), ("unused", c_uint32), ("state_bytes", c_uint64),
+                ("encoder_bytes", c_uint64), ("weights_bytes", c_uint64)]
+
+
 #: The structures by their names in kinetograph.h.
 STRUCTURES = {"kg_instance_desc": InstanceDesc, "kg_device_info": DeviceInfo, "kg_weights_desc": WeightsDesc,
               "kg_weights_info": WeightsInfo, "kg_model_desc": ModelDesc, "kg_model_info": ModelInfo,
               "kg_moment": Moment, "kg_clip_desc": ClipDesc, "kg_latents": Latents, "kg_frame": FrameRecord,
-              "kg_clip_info": ClipInfo, "kg_state_info": StateInfo}
+              "kg_clip_info": ClipInfo, "kg_state_info": StateInfo, "kg_encoder_desc": EncoderDesc,
+              "kg_pictures": Pictures, "kg_encoded_frame": EncodedFrame, "kg_encoder_info": EncoderInfo}
 
 EachDevice = ctypes.CFUNCTYPE(None, c_void_p, POINTER(DeviceInfo))
 
@@ -187,8 +210,16 @@ _SIGNATURES: dict[str, list[Any]] = {
     "kg_state_describe": [c_void_p, POINTER(StateInfo)],
     "kg_state_write": [c_void_p, c_char_p],
     "kg_state_read": [c_void_p, c_char_p, POINTER(c_void_p)],
+    "kg_encoder_create": [c_void_p, c_uint32, c_uint32, POINTER(EncoderDesc), POINTER(c_void_p)],
+    "kg_encoder_push": [c_void_p, POINTER(Pictures), c_uint64, POINTER(c_uint32)],
+    "kg_encoder_finish": [c_void_p, POINTER(c_uint32)],
+    "kg_encoder_take": [c_void_p, c_uint64, POINTER(c_float), c_uint64, POINTER(EncodedFrame)],
+    "kg_encoder_reset": [c_void_p],
+    "kg_encoder_cancel": [c_void_p],
+    "kg_encoder_describe": [c_void_p, POINTER(EncoderInfo)],
 }
-_DESTROYS = ("kg_instance_destroy", "kg_stop_destroy", "kg_weights_destroy", "kg_model_destroy", "kg_state_destroy")
+_DESTROYS = ("kg_instance_destroy", "kg_stop_destroy", "kg_weights_destroy", "kg_model_destroy", "kg_state_destroy",
+             "kg_encoder_destroy")
 
 
 def _open() -> ctypes.CDLL:

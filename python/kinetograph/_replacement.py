@@ -1,4 +1,5 @@
-"""What the drop-ins share: a torch module's weights in a Decoder, and torch's float frames out of it."""
+"""What the drop-ins share: a torch module's weights in a Decoder, torch's float frames out of it, and moments of
+frames."""
 
 from __future__ import annotations
 
@@ -8,14 +9,15 @@ from typing import Any, Callable
 
 from ._library import InvalidArgument
 from .decoder import Decoder
+from .encoder import Encoder
 from .stream import Stream
 
 _ABSENT: Any = object()
 
 
 class Replacement:
-    """A Decoder in place of a module's decoder. restore() undoes the replacement; several of one module are undone in
-    any order.
+    """A Decoder in place of a module's decoder, and of its encoder where the library has it. restore() undoes the
+    replacement; several of one module are undone in any order.
 
     The decoder is on the module's device, and moves to a GPU that latents are on: a pipeline may be moved afterwards.
     It follows the module's weights, too: a decode opens them anew if they were changed since the one before.
@@ -36,7 +38,7 @@ class Replacement:
         self._patches: list[_Patch] = []
 
     def _tensors(self) -> dict[str, Any]:
-        """The decoder's, by their names without what torch.compile() of a part of the module puts between."""
+        """Those of both directions, by their names without what torch.compile() of a part puts between."""
         named = {name.replace("_orig_mod.", ""): tensor for name, tensor in self._module.state_dict().items()}
         return {name: tensor for name, tensor in named.items() if name.startswith(self._prefixes)}
 
@@ -83,6 +85,18 @@ class Replacement:
             self._state = self.decoder.new_state(dtype="float32", layout="TCHW")
         return self.decoder.decode_chunk(self._state, latents).permute(1, 0, 2, 3)
 
+    @property
+    def encodes(self) -> bool:
+        """Whether moments() can be computed: the module's encoder is there, and the library has its family's."""
+        return self.decoder.encodes
+
+    def moments(self, pictures: Any) -> Any:
+        """[3, frames, height, width] in [-1, 1] -> means, then logarithms of variances, of latents as the network makes
+        them, [2 C, T, h, w] float32. As by the original, last frames that make no latent frame count for nothing."""
+        self._prepare(pictures, "pictures", "encode")
+        frames = pictures.shape[1] - (pictures.shape[1] - 1) % self.decoder.frames_per_latent
+        return Encoder(self.decoder).encode(pictures[:, :frames], layout="CTHW", moments=True)
+
     def reset(self) -> None:
         """The next latents of chunk() begin a clip."""
         if self._state is not None:
@@ -93,15 +107,16 @@ class Replacement:
         ``parameter.data``, and those to tensors that were made under ``torch.inference_mode()``."""
         self._marks.clear()
 
-    def _prepare(self, latents: Any) -> None:
+    def _prepare(self, latents: Any, noun: str = "latents", verb: str = "decode") -> None:
         """Opens the decoder anew where its module's weights have changed, or on the GPU that latents are on. Any
         decoder takes latents in host memory."""
         import torch
 
         if latents.requires_grad and torch.is_grad_enabled():
-            raise InvalidArgument("the latents require gradients, which a decode by Kinetograph does not compute: give "
-                                  "latents.detach(), decode under torch.no_grad(), or restore() the module's own "
-                                  "decode")
+            article = "an" if verb == "encode" else "a"
+            raise InvalidArgument(f"the {noun} require gradients, which {article} {verb} by Kinetograph does not "
+                                  f"compute: give {noun}.detach(), {verb} under torch.no_grad(), or restore() the "
+                                  f"module's own {verb}")
         where = self._where if latents.device.type == "cpu" else _name(latents.device)
         tensors = self._tensors()
         marks = _marks(tensors)

@@ -66,6 +66,8 @@ class Decoder:
         self.spatial_scale: int = info.spatial_scale
         self.frames_per_latent: int = info.frames_of_a_step
         self.description: str = info.description.decode()
+        #: Whether the checkpoint has an encoder that the device can run: Encoder(decoder).
+        self.encodes: bool = info.encodes != 0
         self._decoding = threading.Lock()
         self._decodes: int | None = None  # the thread in decode()
         self._cached: Stream | None = None

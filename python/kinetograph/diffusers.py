@@ -1,4 +1,4 @@
-"""Drop-in for diffusers' AutoencoderKLWan and AutoencoderKLQwenImage: their decode(), by Kinetograph."""
+"""Drop-in for diffusers' AutoencoderKLWan and AutoencoderKLQwenImage: their decode() and encode(), by Kinetograph."""
 
 from __future__ import annotations
 
@@ -8,21 +8,26 @@ from ._library import InvalidArgument
 from ._replacement import Replacement, offload_previous
 
 _PARTS = ("decoder", "post_quant_conv")
+_ENCODER_PARTS = ("encoder", "quant_conv")
 
 
 def replace_vae(pipe: Any, *, precision: str | None = None) -> Replacement:
-    """Makes ``pipe.vae`` decode with Kinetograph, on the VAE's device, or on the GPU that its latents are on.
+    """Makes ``pipe.vae`` decode with Kinetograph, on the VAE's device, or on the GPU that its latents are on; and
+    encode, where the library has the family's encoder (Wan 2.1, Qwen-Image) and the device its convolutions.
 
-    `pipe` is a pipeline, or a VAE itself, also of a subclass, in a wrapper or compiled by torch.compile(). Encoding,
-    configuration and the pipeline's latent statistics stay as they are; decode() takes what it took and gives a
-    DecoderOutput, or a tuple with return_dict=False. In an offloaded pipeline it first moves the previous model off the
-    GPU, as the VAE's own decode() does. `precision` is that of Decoder; by default the VAE's on the CPU, bf16 or fp16
-    on a GPU. restore() of the result undoes the replacement.
+    `pipe` is a pipeline, or a VAE itself, also of a subclass, in a wrapper or compiled by torch.compile(). Its
+    configuration and the pipeline's latent statistics stay as they are; decode() takes what it took and gives a DecoderOutput, or a
+    tuple with return_dict=False, and encode() a distribution, as before. In an offloaded pipeline they first move the
+    previous model off the GPU, as the VAE's own do. `precision` is that of Decoder; by default the VAE's on the CPU,
+    bf16 or fp16 on a GPU. restore() of the result undoes the replacement.
     """
     from diffusers.models.autoencoders.vae import DecoderOutput
 
     vae = _vae_in(getattr(pipe, "vae", pipe))
-    made = Replacement(vae, tuple(f"{part}." for part in _PARTS), _metadata(vae), precision)
+    parts = {name for name, _ in vae.named_children()}
+    has_encoder = set(_ENCODER_PARTS) <= parts
+    prefixes = tuple(f"{part}." for part in _PARTS + (_ENCODER_PARTS if has_encoder else ()))
+    made = Replacement(vae, prefixes, _metadata(vae), precision)
 
     def decode(z: Any, return_dict: bool = True) -> Any:
         import torch
@@ -35,7 +40,31 @@ def replace_vae(pipe: Any, *, precision: str | None = None) -> Replacement:
     base = _class_of(vae)
     around = base is not None and type(vae).decode is not base.decode
     made.patch(vae, "_decode" if around else "decode", decode)
+    if has_encoder and made.encodes:
+        made.patch(vae, *_encode(vae, base, made))
     return made
+
+
+def _encode(vae: Any, base: Any, made: Replacement) -> tuple[str, Any]:
+    """The method that makes moments, under an encode() that slices batches and wraps; of a module that only has the
+    structure, encode() itself."""
+
+    def moments(pictures: Any) -> Any:
+        import torch
+
+        offload_previous(vae)
+        return torch.stack([made.moments(clip) for clip in pictures]).to(pictures.dtype)
+
+    if base is not None and hasattr(vae, "_encode"):
+        return "_encode", moments
+
+    def encode(x: Any, return_dict: bool = True) -> Any:
+        from diffusers.models.autoencoders.vae import DiagonalGaussianDistribution
+        from diffusers.models.modeling_outputs import AutoencoderKLOutput
+
+        posterior = DiagonalGaussianDistribution(moments(x))
+        return AutoencoderKLOutput(latent_dist=posterior) if return_dict else (posterior,)
+    return "encode", encode
 
 
 def _vae_in(given: Any) -> Any:

@@ -45,6 +45,28 @@ def decoded(vae, latents=LATENTS):
     return vae.decode(latents).sample
 
 
+@torch.no_grad()
+def test_encode_is_replaced_where_the_library_has_the_encoder(vae):
+    video = torch.rand(2, 3, 11, 16, 24, generator=torch.Generator().manual_seed(1)) * 2 - 1
+    wanted = vae.encode(video).latent_dist
+    replaced = kinetograph.diffusers.replace_vae(vae)
+    made = vae.encode(video).latent_dist
+    assert type(made) is type(wanted) and wanted.parameters.std() > 0.01
+    assert float((made.parameters - wanted.parameters).abs().max()) < TOLERANCE
+    assert not torch.equal(made.parameters, wanted.parameters), "sums in another order: it is the library's"
+    first = vae.encode(video[:, :, :1], return_dict=False)[0]
+    assert float((first.mode() - wanted.mode()[:, :, :1]).abs().max()) < TOLERANCE
+    with torch.enable_grad(), pytest.raises(kg.InvalidArgument, match="the pictures require gradients, which an enc"):
+        vae.encode(video.clone().requires_grad_())
+    replaced.restore()
+    assert torch.equal(vae.encode(video).latent_dist.parameters, wanted.parameters)
+    larger = vae_of(**WAN22)
+    picture = torch.zeros(1, 3, 1, 32, 32)
+    with_own = larger.encode(picture).latent_dist.parameters
+    kinetograph.diffusers.replace_vae(larger)
+    assert torch.equal(larger.encode(picture).latent_dist.parameters, with_own)
+
+
 def differs(frames, wanted):
     assert frames.shape == wanted.shape and frames.dtype == wanted.dtype and wanted.std() > 0.01
     return float((frames - wanted).abs().max()) > TOLERANCE

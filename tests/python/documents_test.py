@@ -6,7 +6,7 @@ import types
 
 import numpy
 import pytest
-from conftest import ROOT, latents_of
+from conftest import ROOT, WEIGHTS, latents_of
 
 import kinetograph
 import kinetograph as kg
@@ -41,6 +41,14 @@ def test_the_packages_page_decodes_a_clip_and_then_chunks(names):
     names["shown"].clear()
     exec(chunks, names)
     assert [index for _, index, _ in names["shown"]] == list(range(9))
+
+
+def test_the_packages_page_encodes_a_clip_a_picture_and_pictures_as_they_come(names):
+    (lines,) = examples("docs/python.md", "kg.Encoder(")
+    names |= {"pictures": numpy.zeros((5, 16, 24, 3), "uint8"), "image": numpy.ones((16, 24, 3), "float32")}
+    lines = lines.replace('"vae.safetensors"', f'"{WEIGHTS}"').replace("480, 832", "16, 24").replace("...", "pass")
+    exec(lines.replace("latents = encoder", "all_latents = encoder"), names)
+    assert names["all_latents"].shape == (16, 2, 2, 3) and names["first"].shape == (16, 1, 2, 3)
 
 
 def test_the_readme_decodes_in_five_lines(names):

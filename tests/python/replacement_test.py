@@ -64,6 +64,8 @@ class Module:
 class Opened:
     """A Decoder that was opened."""
 
+    encodes = False
+
     def __init__(self, weights, *, device, precision, normalized):
         self.weights, self.device, self.precision = weights, "cpu:0" if device == "cpu" else device, precision
         self.closed, self.states = False, []

@@ -14,6 +14,7 @@ using Action = std::function<Result<void>()>;
 /// Each adds its subcommand to `app` and, if it is on the command line, sets `action`.
 void add_view(CLI::App& app, Action& action);
 void add_decode(CLI::App& app, Action& action);
+void add_encode(CLI::App& app, Action& action);
 void add_info(CLI::App& app, Action& action);
 void add_families(CLI::App& app, Action& action);
 void add_weights(CLI::App& app, Action& action);

@@ -9,6 +9,7 @@ void add_commands(CLI::App& app, Action& action, const std::string& command_line
     app.get_formatter()->column_width(34);
     add_view(app, action);
     add_decode(app, action);
+    add_encode(app, action);
     add_info(app, action);
     add_families(app, action);
     add_weights(app, action);

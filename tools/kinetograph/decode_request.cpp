@@ -83,7 +83,7 @@ void add_latent_frames_option(CLI::App& command, std::int64_t& latent_frames) {
         ->type_name("N");
 }
 
-void add_decode_options(CLI::App& command, DecodeRequest& request) {
+void add_model_options(CLI::App& command, DecodeRequest& request) {
     command.add_option("--weights", request.weights, "Checkpoint: " + weights_help())
         ->required()
         ->check(check_name)
@@ -99,12 +99,6 @@ void add_decode_options(CLI::App& command, DecodeRequest& request) {
     add_precision_option(command, request.model.precision);
     add_sums_option(command, request.model.sums);
     add_preferred_backend_option(command, request.model.preferred_backend);
-    add_choice(
-        command, "--latents", request.model.latents, kScales,
-        "normalized: apply z * std + mean; raw: it is applied already; auto: normalized, unless the file says raw "
-        "(default)");
-    command.add_flag_callback(
-        "--no-clamp", [&request] { request.model.clamp = false; }, "Leave values outside [-1, 1] as they are");
     command
         .add_option_function<std::string>(
             "--memory-budget", [&request](const std::string& text) { request.memory_budget = *parse_bytes(text); },
@@ -114,6 +108,16 @@ void add_decode_options(CLI::App& command, DecodeRequest& request) {
             return text + " is no size; wanted a whole number above 0, of bytes or with K, M, G or T";
         })
         ->type_name("BYTES");
+}
+
+void add_decode_options(CLI::App& command, DecodeRequest& request) {
+    add_model_options(command, request);
+    add_choice(
+        command, "--latents", request.model.latents, kScales,
+        "normalized: apply z * std + mean; raw: it is applied already; auto: normalized, unless the file says raw "
+        "(default)");
+    command.add_flag_callback(
+        "--no-clamp", [&request] { request.model.clamp = false; }, "Leave values outside [-1, 1] as they are");
 }
 
 void add_latents_options(CLI::App& command, vae::LatentsChoices& choices) {
@@ -133,11 +137,15 @@ void add_latents_options(CLI::App& command, vae::LatentsChoices& choices) {
                     "Their order in the tensor: BTChw (default: that which has the checkpoint's channels)")
         ->check(check_name)
         ->type_name("ORDER");
-    command.add_option("--fps", choices.fps, "Frames a second (default: the file's, else that of the family's videos)")
+    add_fps_option(command, choices.fps, "Frames a second (default: the file's, else that of the family's videos)");
+}
+
+void add_fps_option(CLI::App& command, double& fps, const std::string& description) {
+    command.add_option("--fps", fps, description)
         ->check([](const std::string& text) -> std::string {
-            double fps = 0;
-            const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), fps);
-            if (error == std::errc{} && end == text.data() + text.size() && fps >= 0.01 && fps <= 1000) return "";
+            double given = 0;
+            const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), given);
+            if (error == std::errc{} && end == text.data() + text.size() && given >= 0.01 && given <= 1000) return "";
             return text + " is no number from 0.01 to 1000";  // a NaN fails both comparisons
         })
         ->type_name("FPS");
@@ -177,14 +185,14 @@ std::string count_units(const accel::DeviceInfo& device) {
     return fmt::format("{} {}", device.compute_units, device.is_host() ? "threads" : "compute units");
 }
 
-void state_memory(const vae::StackMemory& memory, const accel::Device& on) {
+void state_memory(const vae::StackMemory& memory, const accel::Device& on, std::string_view work) {
     const accel::DeviceInfo& device = on.info();
     constexpr double kMiB = 1024.0 * 1024.0;
     const auto mib = [](std::uint64_t bytes) { return static_cast<double>(bytes) / kMiB; };
     spdlog::info(
-        "decoding takes {:.1f} MiB of {} on {}: parameters {:.1f}, once for all clips of the model; "
+        "{} takes {:.1f} MiB of {} on {}: parameters {:.1f}, once for all clips of the model; "
         "transients {:.1f}, histories {:.1f} and frames {:.1f} of each clip{}{}",
-        mib(device_bytes(memory, device)),
+        work, mib(device_bytes(memory, device)),
         on.budget_bytes() == 0 ? fmt::format("{:.0f}", mib(device.memory_bytes))
                                : fmt::format("a budget of {:.0f} MiB", mib(on.budget_bytes())),
         device.name, mib(memory.parameters), mib(memory.transients), mib(memory.histories), mib(memory.stream),

@@ -1,4 +1,4 @@
-// What the subcommands that decode share: their options, and the way from options to a ready decoder.
+// What the subcommands that decode or encode share: their options, and the way from options to a ready decoder.
 #pragma once
 
 #include <kinetograph/compute/vae/latents.hpp>
@@ -27,10 +27,14 @@ CLI::Option* add_sums_option(CLI::App& command, conv::Sums& sums);
 /// Adds --latent-frames, 1 to 16. `latent_frames` must outlive the parse.
 void add_latent_frames_option(CLI::App& command, std::int64_t& latent_frames);
 
-/// Adds --weights, --family, --statistics, --lane, --precision, --sums, --backend, --latents, --no-clamp and
-/// --memory-budget. `request` must outlive the parse.
+/// Adds --weights, --family, --statistics, --lane, --precision, --sums, --backend and --memory-budget. `request` must
+/// outlive the parse.
+void add_model_options(CLI::App& command, DecodeRequest& request);
+/// Adds these, --latents and --no-clamp.
 void add_decode_options(CLI::App& command, DecodeRequest& request);
-/// Adds --tensor, --batch-item and --fps. `choices` must outlive the parse.
+/// Adds --fps, 0.01 to 1000. `fps` must outlive the parse.
+void add_fps_option(CLI::App& command, double& fps, const std::string& description);
+/// Adds --tensor, --batch-item, --axes and --fps. `choices` must outlive the parse.
 void add_latents_options(CLI::App& command, vae::LatentsChoices& choices);
 
 void log_notes(std::span<const vae::Note> notes);
@@ -53,8 +57,9 @@ Result<std::unique_ptr<accel::Device>> open_lane(const std::string& lane, std::u
 
 /// The part of a decoder's memory that is on a device of that kind.
 std::uint64_t device_bytes(const vae::StackMemory& memory, const accel::DeviceInfo& device);
-/// Logs, in one message, the memory that decoding takes and the device's, or its budget; before the first step.
-void state_memory(const vae::StackMemory& memory, const accel::Device& device);
+/// Logs, in one message, the memory that decoding (`work`) takes and the device's, or its budget; before the first
+/// step.
+void state_memory(const vae::StackMemory& memory, const accel::Device& device, std::string_view work = "decoding");
 
 /// "1 frame", "61 frames".
 std::string count_frames(std::int64_t frames);

@@ -1,4 +1,4 @@
-// kinetograph families: the kinds of VAE that this build decodes.
+// kinetograph families: the kinds of VAE that this build decodes, and which of them it encodes.
 #include <kinetograph/compute/families/family.hpp>
 #include <kinetograph/tools/kinetograph/command.hpp>
 #include <kinetograph/tools/kinetograph/table.hpp>
@@ -10,12 +10,13 @@ namespace kinetograph::cli {
 namespace {
 
 std::string to_text() {
-    Table table({"family", "title", "latents", ">channels", ">width", ">space", ">time", "clip"});
+    Table table({"family", "title", "latents", ">channels", ">width", ">space", ">time", "clip", "encodes"});
     for (const families::Family& family : families::all())
         table.add({family.name, family.title, family.latents, fmt::format("{}", family.published.z_dim),
                    fmt::format("{}", family.published.dim), fmt::format("{}x", family.rates.space.out),
                    fmt::format("{}x", family.rates.time.out),
-                   family.one_latent_frame ? "one picture" : "1 frame, then more"});
+                   family.one_latent_frame ? "one picture" : "1 frame, then more",
+                   family.encoder == nullptr ? "no" : "yes"});
     return table.to_string();
 }
 
@@ -30,7 +31,8 @@ nlohmann::ordered_json to_json() {
                         {"dim", family.published.dim},
                         {"space", family.rates.space.out},
                         {"time", family.rates.time.out},
-                        {"one_latent_frame", family.one_latent_frame}});
+                        {"one_latent_frame", family.one_latent_frame},
+                        {"encodes", family.encoder != nullptr}});
     return json;
 }
 

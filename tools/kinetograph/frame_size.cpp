@@ -1,12 +1,10 @@
 #include <kinetograph/tools/kinetograph/frame_size.hpp>
 
 #include <charconv>
-#include <optional>
 
 namespace kinetograph::cli {
-namespace {
 
-std::optional<FrameSize> parse(std::string_view word) {
+std::optional<FrameSize> parse_frame_size(std::string_view word) {
     FrameSize size;
     const char* end = word.data() + word.size();
     const auto width = std::from_chars(word.data(), end, size.width);
@@ -20,8 +18,6 @@ std::optional<FrameSize> parse(std::string_view word) {
     return size;
 }
 
-}  // namespace
-
 Result<vae::LatentSize> FrameSize::latents(const families::Family& family) const {
     const std::int64_t space = family.rates.space.out;
     if (width % space != 0 || height % space != 0)
@@ -34,10 +30,10 @@ Result<vae::LatentSize> FrameSize::latents(const families::Family& family) const
 CLI::Option* add_frame_size(CLI::App& command, FrameSize& size, const std::string& description) {
     return command
         .add_option_function<std::string>(
-            "--size", [&size](const std::string& word) { size = *parse(word); },
+            "--size", [&size](const std::string& word) { size = *parse_frame_size(word); },
             fmt::format("{} (default {}x{})", description, size.width, size.height))
         ->check([](const std::string& word) {
-            return parse(word) ? "" : word + " is no WIDTHxHEIGHT of even numbers from 2 to 8192";
+            return parse_frame_size(word) ? "" : word + " is no WIDTHxHEIGHT of even numbers from 2 to 8192";
         })
         ->type_name("WIDTHxHEIGHT");
 }

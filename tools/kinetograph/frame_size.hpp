@@ -5,7 +5,9 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 
 namespace kinetograph::cli {
 
@@ -14,6 +16,9 @@ struct FrameSize {
     /// Errors: InvalidArgument for a size that the family's frames cannot have.
     Result<vae::LatentSize> latents(const families::Family& family) const;
 };
+
+/// "832x480"; none for any other text, and for sides that are odd, below 2 or above 8192.
+std::optional<FrameSize> parse_frame_size(std::string_view word);
 
 /// Adds --size; anything other than WIDTHxHEIGHT, and sides that are odd, below 2 or above 8192, are bad usage.
 CLI::Option* add_frame_size(CLI::App& command, FrameSize& size,

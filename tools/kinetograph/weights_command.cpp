@@ -76,6 +76,7 @@ nlohmann::ordered_json to_json(const std::vector<TensorRow>& rows, const Unreada
         json["architecture"] = checkpoint->family().name;
         json["dim"] = checkpoint->dim();
         json["z_dim"] = checkpoint->z_dim();
+        json["encoder"] = checkpoint->has_encoder();
         json["naming"] = to_string(checkpoint->naming());
         json["dtype"] = tensor::to_string(checkpoint->dtype());
         json["parameters"] = checkpoint->parameters();
@@ -112,6 +113,9 @@ std::string to_text(const std::vector<TensorRow>& rows, const Unreadable& unread
     text += fmt::format("\n{}\n", checkpoint->name());
     text += fmt::format("  decoder     {}, dim {}, z_dim {}\n", checkpoint->family().name, checkpoint->dim(),
                         checkpoint->z_dim());
+    text += fmt::format("  encoder     {}\n", checkpoint->has_encoder()                 ? "yes"
+                                              : checkpoint->family().encoder == nullptr ? "not built for this family"
+                                                                                        : "not in the file");
     text += fmt::format("  names       {}\n", to_string(checkpoint->naming()));
     text += fmt::format("  parameters  {} in the decoder, conv weights {}\n", checkpoint->parameters(),
                         tensor::to_string(checkpoint->dtype()));

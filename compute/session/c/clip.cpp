@@ -1,6 +1,7 @@
 #include "clip.hpp"
 
 #include "choices.hpp"
+#include "one_at_a_time.hpp"
 #include "tensors.hpp"
 
 #include <kinetograph/engine/graph/patience.hpp>
@@ -61,22 +62,6 @@ template <class Handle>
 std::uint64_t number_of(Handle handle) {
     return reinterpret_cast<std::uint64_t>(handle);
 }
-
-/// Entered by one thread at a time; false for a second one.
-class OneAtATime {
-  public:
-    explicit OneAtATime(std::atomic<bool>& busy) : busy_(busy), entered_(!busy.exchange(true)) {}
-    OneAtATime(const OneAtATime&) = delete;
-    OneAtATime& operator=(const OneAtATime&) = delete;
-    ~OneAtATime() {
-        if (entered_) busy_ = false;
-    }
-    explicit operator bool() const { return entered_; }
-
-  private:
-    std::atomic<bool>& busy_;
-    const bool entered_;
-};
 
 }  // namespace
 

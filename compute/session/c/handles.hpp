@@ -32,6 +32,7 @@ struct Model {
 };
 
 class Clip;
+class Encoder;
 
 /// The limits that a stop sets to a call; null: none. Errors: those of find().
 Result<CallLimits> limits_of(const kg_stop* stop);
@@ -86,6 +87,13 @@ struct Made<kg_clip> {
     static constexpr std::string_view kName = "kg_clip";
     std::shared_ptr<const Root> root;
     std::shared_ptr<Clip> clip;  ///< tensors of its frames share it
+};
+
+template <>
+struct Made<kg_encoder> {
+    static constexpr std::string_view kName = "kg_encoder";
+    std::shared_ptr<const Root> root;
+    std::shared_ptr<Encoder> encoder;
 };
 
 template <>

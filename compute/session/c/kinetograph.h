@@ -1,4 +1,5 @@
-/* kinetograph.h: decoding of video-VAE latents, for C and every language that can call C. docs/c.md shows it in use. */
+/* kinetograph.h: decoding of video-VAE latents, and encoding of pictures to them, for C and every language that can
+ * call C. docs/c.md shows it in use. */
 
 /* Structures: the first member is `size`, which the caller sets to the sizeof of the type. Members that a shorter
  * structure (of an older header) lacks count as zero, and zero is always the default. A longer structure is accepted if
@@ -21,10 +22,10 @@
  * that are invalid or destroyed; kg_vulkan_unlock without kg_vulkan_lock. */
 
 /* Threads: every call may be made by any thread, and by several at a time, with two exceptions. One thread at a time
- * pushes latents to a clip (a second one gets KG_ERROR_BUSY), and a handle is destroyed after all other calls with it
- * have returned. A call that has not is neither detected nor ended: it keeps what it uses, which is released when it
- * returns. Callbacks run on any thread, several at a time; they must return soon and call no function of this
- * header. */
+ * pushes latents to a clip or pictures to an encoder (a second one gets KG_ERROR_BUSY), and a handle is destroyed after
+ * all other calls with it have returned. A call that has not is neither detected nor ended: it keeps what it uses,
+ * which is released when it returns. Callbacks run on any thread, several at a time; they must return soon and call no
+ * function of this header. */
 
 /* Lifetimes: a handle keeps what it was made from, so an instance, a model, its weights and its Vulkan device may be
  * destroyed in any order. Returned strings and arrays live as long as the handle that was passed to the call. In a
@@ -76,6 +77,7 @@ typedef struct kg_model kg_model;     /* weights on a device */
 typedef struct kg_memory kg_memory;   /* memory of another API that a model's device can address */
 typedef struct kg_clip kg_clip;       /* latents go in, frames come out */
 typedef struct kg_state kg_state;     /* what a clip remembers between two latent frames */
+typedef struct kg_encoder kg_encoder; /* pictures go in, latents come out */
 typedef struct kg_stop kg_stop;       /* ends long calls */
 
 #define KG_FOREVER UINT64_MAX
@@ -274,10 +276,10 @@ typedef struct kg_model_desc {
 typedef struct kg_model_info {
     uint32_t size;
     uint32_t device_ordinal;
-    uint32_t channels;         /* of latents */
-    uint32_t spatial_scale;    /* pixels of a frame for one pixel of a latent, in each direction */
-    uint32_t frames_of_a_step; /* the most frames that one latent frame becomes; a clip's first becomes one frame */
-    uint32_t unused;
+    uint32_t channels;          /* of latents */
+    uint32_t spatial_scale;     /* pixels of a frame for one pixel of a latent, in each direction */
+    uint32_t frames_of_a_step;  /* the most frames that one latent frame becomes; a clip's first becomes one frame */
+    uint32_t encodes;           /* 1: the checkpoint has an encoder that the device can run, for kg_encoder_create */
     const char* device_kind;    /* kg_device_info.kind */
     const char* description;    /* "vae.safetensors · bf16 · NVIDIA H200" */
     const char* device_product; /* "NVIDIA H200" */
@@ -558,6 +560,90 @@ KG_API kg_result kg_state_write(kg_state* state, const char* path);
  * UNSUPPORTED (a later version of the format): the sentence names the file. */
 KG_API kg_result kg_state_read(kg_instance* instance, const char* path, kg_state** state);
 KG_API kg_result kg_state_destroy(kg_state* state);
+
+/* ---- Encoding ---------------------------------------------------------------------------------------------------- */
+
+typedef enum kg_encoded {
+    KG_ENCODED_MEAN = 0,
+    KG_ENCODED_SAMPLE = 1, /* mean + deviation * noise of a normal distribution, by kg_encoder_desc.seed */
+    KG_ENCODED_MOMENTS = 2 /* means, then logarithms of variances, of raw latents: twice the channels */
+} kg_encoded;
+
+typedef struct kg_encoder_desc {
+    uint32_t size;
+    uint32_t encoded;     /* a kg_encoded */
+    uint32_t one_picture; /* 1: a clip is one picture, as for image to video: it takes no state, and less memory */
+    uint32_t ahead;       /* latent frames that are encoded ahead of their reader, 2 to 64; 0: 4 */
+    uint64_t seed;
+    kg_stop* stop; /* of kg_encoder_create; NULL: none */
+} kg_encoder_desc;
+
+/* The encoder of the model's checkpoint, for pictures of width x height pixels, multiples of
+ * kg_model_info.spatial_scale. Its latents are those that the model's clips take: normalised, unless the model's
+ * latent_scale is KG_LATENTS_RAW. A clip's first picture becomes one latent frame, each later one is made of
+ * kg_encoder_info.pictures_of_a_latent. Errors: NOT_FOUND (a checkpoint without an encoder), UNSUPPORTED (a family of
+ * which the decoder alone is built, a device without the convolutions), INVALID_ARGUMENT (the size), OUT_OF_MEMORY,
+ * CANCELLED. */
+KG_API kg_result kg_encoder_create(kg_model* model, uint32_t height, uint32_t width, const kg_encoder_desc* desc,
+                                   kg_encoder** encoder);
+/* Cancels the encoder, and waits for what is being encoded. */
+KG_API kg_result kg_encoder_destroy(kg_encoder* encoder);
+
+typedef enum kg_picture_type {
+    KG_PICTURE_UINT8 = 0,   /* 0 to 255: value / 127.5 - 1 */
+    KG_PICTURE_FLOAT32 = 1, /* in [-1, 1], as the next two */
+    KG_PICTURE_FLOAT16 = 2,
+    KG_PICTURE_BFLOAT16 = 3
+} kg_picture_type;
+
+/* Red, green and blue in the host's memory, [pictures, height, width, 3] by any strides. */
+typedef struct kg_pictures {
+    uint32_t size;
+    uint32_t type; /* a kg_picture_type */
+    const void* data;
+    int64_t shape[4];
+    int64_t strides[4]; /* in elements; all 0: the pictures are contiguous */
+} kg_pictures;
+
+/* Takes the pictures, one after the other, copies them, and returns before they are encoded. Waits up to `timeout_ns`
+ * for room, which kg_encoder_take makes. `pushed` (may be NULL) is how many were taken; fewer than given unless KG_OK
+ * is returned. Errors: INVALID_ARGUMENT (shape, type, a value that is not finite, a second picture of a clip that is
+ * one), which leaves the clip as it was before that picture; CANCELLED; BUSY; those of the encoder, which end the clip
+ * until kg_encoder_reset. */
+KG_API kg_result kg_encoder_push(kg_encoder* encoder, const kg_pictures* pictures, uint64_t timeout_ns,
+                                 uint32_t* pushed);
+/* No more pictures come: kg_encoder_take returns KG_END after the last latent frame. `left_over` (may be NULL) is how
+ * many of the last pictures make no latent frame. Errors: BUSY. */
+KG_API kg_result kg_encoder_finish(kg_encoder* encoder, uint32_t* left_over);
+
+typedef struct kg_encoded_frame {
+    uint32_t size;
+    uint32_t finite; /* a kg_finite, never KG_FINITE_UNKNOWN */
+    int64_t index;   /* of the latent frame in the clip, from 0 */
+} kg_encoded_frame;
+
+/* Writes the next latent frame, [channels, height, width] of kg_encoder_info, to `latents`, which has room for `count`
+ * values; `frame` may be NULL. KG_TIMEOUT after `timeout_ns` without one, KG_END at the end. Errors: INVALID_ARGUMENT
+ * (too little room), CANCELLED; those of the encoder, once all latent frames before the error are taken. */
+KG_API kg_result kg_encoder_take(kg_encoder* encoder, uint64_t timeout_ns, float* latents, uint64_t count,
+                                 kg_encoded_frame* frame);
+/* Starts over with a clip's first picture: drops pictures and latent frames. Errors: BUSY (another thread pushes). */
+KG_API kg_result kg_encoder_reset(kg_encoder* encoder);
+/* Ends the waits of other threads within 50 ms. Pushing and taking fail with KG_ERROR_CANCELLED until
+ * kg_encoder_reset. */
+KG_API kg_result kg_encoder_cancel(kg_encoder* encoder);
+
+typedef struct kg_encoder_info {
+    uint32_t size;
+    uint32_t channels, height, width; /* of what kg_encoder_take gives */
+    uint32_t pictures_of_a_latent;    /* after a clip's first picture */
+    uint32_t unused;
+    uint64_t state_bytes;   /* what the encoder remembers from step to step */
+    uint64_t encoder_bytes; /* state_bytes, working memory, pictures and latents */
+    uint64_t weights_bytes; /* of the encoder's, shared by all encoders of the model */
+} kg_encoder_info;
+
+KG_API kg_result kg_encoder_describe(kg_encoder* encoder, kg_encoder_info* info);
 
 #ifdef __cplusplus
 }

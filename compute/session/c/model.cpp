@@ -113,6 +113,7 @@ kg_model_info info_of(const Model& model) {
     info.channels = static_cast<std::uint32_t>(model.session->model()->channels());
     info.spatial_scale = static_cast<std::uint32_t>(of_a_pixel.height);
     info.frames_of_a_step = static_cast<std::uint32_t>(of_a_pixel.most);
+    info.encodes = model.session->can_encode() ? 1 : 0;
     info.device_kind = model.session->device().info().kind.data();
     info.description = model.session->description().c_str();
     info.device_product = model.session->device().info().name.c_str();

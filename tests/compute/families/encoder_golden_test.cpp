@@ -1,41 +1,16 @@
 // Encoders: moments of diffusers' on a small clip, and steps of any length.
-#include <kinetograph/compute/families/family.hpp>
-#include <kinetograph/tests/compute/vae/decoder_golden.hpp>
-
-#include <map>
+#include <kinetograph/tests/compute/vae/encoder_golden.hpp>
 
 namespace kinetograph::families {
 namespace {
 
-using Cut = std::vector<std::int64_t>;
+using test::Cut;
 
 /// Encoders of width 8 on parameters by rule.
 class Encoder : public testing::TestWithParam<std::string> {
   protected:
-    /// Latents of the clip, cut into steps of so many frames: [t, h, w, 2 z_dim].
     std::vector<float> encode(const golden::Tensor& pictures, vae::Precision precision, const Cut& cut) {
-        const Family& family = *find(GetParam());
-        const nn::Network network = family.encoder({.dim = 8, .z_dim = family.published.z_dim});
-        std::map<std::string, tensor::Shape> shapes;
-        for (const nn::Parameter& parameter : nn::parameters(network)) shapes[parameter.name] = parameter.shape;
-        const bool exact = precision == vae::Precision::Fp32;
-        const auto model = vae::Model::create(
-            *device_, "an encoder", {.network = network, .dtype = exact ? tensor::DType::F32 : tensor::DType::BF16},
-            [&](const std::string& name) { return vae::synthetic_tensor(name, shapes.at(name)).value(); });
-        EXPECT_TRUE(model) << model.error().message;
-        const auto stepper = stream::Decoder::create(*model, {pictures.shape[2], pictures.shape[3]},
-                                                     {.latent_frames = *std::ranges::max_element(cut)});
-        EXPECT_TRUE(stepper) << stepper.error().message;
-        std::vector<float> made;
-        std::int64_t next = 0;
-        for (const std::int64_t count : cut) {
-            const auto step = (*stepper)->step(golden::tchw(pictures, next, count), count);
-            EXPECT_TRUE(step) << step.error().message;
-            if (!step) return {};
-            step->append_to(made);
-            next += count;
-        }
-        return made;
+        return test::encode_in_steps(*device_, GetParam(), pictures, precision, cut);
     }
 
     const golden::File file_{"encoders.safetensors"};
@@ -43,7 +18,10 @@ class Encoder : public testing::TestWithParam<std::string> {
     std::unique_ptr<accel::Device> device_ = accel::cpu::create_device();
 };
 
-TEST_P(Encoder, MatchesDiffusers) {
+/// Of families whose clips are more than one picture.
+class ClipEncoder : public Encoder {};
+
+TEST_P(ClipEncoder, MatchesDiffusers) {
     const auto wanted = golden::thwc(moments_, 0, moments_.shape[1]);
     EXPECT_TRUE(golden::within(encode(pictures_, vae::Precision::Fp32, {1, 4, 4}), wanted, test::kFp32Decode));
     EXPECT_TRUE(golden::within(encode(pictures_, vae::Precision::Bf16, {1, 4, 4}), wanted, test::kBf16AgainstFp32));
@@ -52,9 +30,10 @@ TEST_P(Encoder, MatchesDiffusers) {
 TEST_P(Encoder, EncodesTheFirstFrameAlone) {
     const auto wanted = golden::thwc(moments_, 0, 1);
     EXPECT_TRUE(golden::within(encode(pictures_, vae::Precision::Fp32, {1}), wanted, test::kFp32Decode));
+    EXPECT_TRUE(golden::within(encode(pictures_, vae::Precision::Bf16, {1}), wanted, test::kBf16AgainstFp32));
 }
 
-TEST_P(Encoder, MakesTheSameLatentsInStepsOfAnyLength) {
+TEST_P(ClipEncoder, MakesTheSameLatentsInStepsOfAnyLength) {
     constexpr std::int64_t kFrames = 13;
     const tensor::Shape shape{3, kFrames, pictures_.shape[2], pictures_.shape[3]};
     const golden::Tensor pictures{shape, vae::synthetic_tensor("latents", shape).value()};
@@ -66,14 +45,13 @@ TEST_P(Encoder, MakesTheSameLatentsInStepsOfAnyLength) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, Encoder, testing::Values("wan2.1", "qwen-image"),
-                         [](const auto& each) { return each.param == "wan2.1" ? "Wan21" : "QwenImage"; });
-
-/// Of the families on Wan 2.1's network, LightVAE's encoder has been compared with no reference.
-TEST(Encoders, AreOfNetworksThatAReferenceHasProven) {
-    for (const Family& family : all())
-        EXPECT_EQ(family.encoder != nullptr, family.name == "wan2.1" || family.name == "qwen-image") << family.name;
+std::string name_of(const testing::TestParamInfo<std::string>& each) {
+    std::string name = each.param;
+    std::erase_if(name, [](char c) { return c == '.' || c == '-'; });
+    return name;
 }
+INSTANTIATE_TEST_SUITE_P(Families, Encoder, testing::Values("wan2.1", "qwen-image", "lightvae"), name_of);
+INSTANTIATE_TEST_SUITE_P(Families, ClipEncoder, testing::Values("wan2.1", "lightvae"), name_of);
 
 }  // namespace
 }  // namespace kinetograph::families

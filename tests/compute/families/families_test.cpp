@@ -24,6 +24,31 @@ TEST(Families, SayOfTheirNetworksWhatIsTrue) {
     }
 }
 
+TEST(Families, SayOfTheirEncodersWhatIsTrue) {
+    std::set<std::string> encode;
+    for (const Family& family : all()) {
+        if (family.encoder == nullptr) continue;
+        encode.insert(family.name);
+        const nn::Network network = family.encoder(family.published);
+        const nn::Rates there = nn::rates(network), back = family.rates;
+        EXPECT_EQ(there.time, (nn::Rate{back.time.out, back.time.in})) << family.name;
+        EXPECT_EQ(there.space, (nn::Rate{back.space.out, back.space.in})) << family.name;
+        EXPECT_EQ(network.ends().input, nn::End::Pictures) << family.name;
+        const nn::Extent picture{1, 32, 32, 3};
+        EXPECT_EQ(nn::extents(network, picture, true).back().channels, 2 * family.published.z_dim) << family.name;
+        std::set<std::string> names, diffusers;
+        for (const nn::Parameter& parameter : nn::parameters(network)) {
+            names.insert(parameter.name);
+            diffusers.insert(family.diffusers_name(parameter.name));
+        }
+        for (const nn::Parameter& parameter : nn::parameters(family.decoder(family.published)))
+            EXPECT_FALSE(names.contains(parameter.name)) << family.name << ": " << parameter.name;
+        EXPECT_EQ(names.size(), diffusers.size()) << family.name;
+        EXPECT_TRUE(names.contains(family.encoder_dim.tensor)) << family.name;
+    }
+    EXPECT_EQ(encode, (std::set<std::string>{"lightvae", "qwen-image", "wan2.1"}));
+}
+
 TEST(Families, AreToldApartByKeysByClassByNameOrByWidth) {
     std::set<std::string> names;
     std::set<std::vector<std::string>> marks;

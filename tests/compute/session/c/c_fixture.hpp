@@ -45,6 +45,7 @@ struct Destroy {
     void operator()(kg_stop* handle) const { kg_stop_destroy(handle); }
     void operator()(kg_memory* handle) const { kg_memory_destroy(handle); }
     void operator()(kg_state* handle) const { kg_state_destroy(handle); }
+    void operator()(kg_encoder* handle) const { EXPECT_EQ(kg_encoder_destroy(handle), KG_OK) << kg_last_error(); }
     void operator()(kg_clip* handle) const { EXPECT_EQ(kg_clip_destroy(handle), KG_OK) << kg_last_error(); }
 };
 template <class Handle>

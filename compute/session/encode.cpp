@@ -1,0 +1,49 @@
+#include <kinetograph/compute/session/encoders.hpp>
+#include <kinetograph/engine/interop/bridge.hpp>
+
+namespace kinetograph::session {
+
+/// With 8-bit sums the decoder's recipe is of no use to the encoder, which has exact ones.
+vae::ModelOptions Session::Encoders::own_options() const {
+    vae::ModelOptions options = options_;
+    if (options.sums == conv::Sums::Int8) options.sums = conv::Sums::Exact;
+    return options;
+}
+
+bool Session::Encoders::can_run(const accel::Device& device) const {
+    return vae::can_encode(device.info(), checkpoint_, own_options());
+}
+
+Result<std::shared_ptr<vae::Model>> Session::Encoders::get(accel::Device& device, vae::Pictures pictures,
+                                                           const CallLimits& limits) {
+    const Lock lock(mutex_);
+    std::shared_ptr<vae::Model>& model = models_.at(static_cast<std::size_t>(pictures));
+    if (model) return model;
+    if (options_.sums == conv::Sums::Int8)
+        device.log().info("{}: its encoder has exact sums: there are 8-bit ones for decoders", checkpoint_.name());
+    KG_TRY(model, vae::create_encoder(device, checkpoint_, own_options(), pictures, limits));
+    return model;
+}
+
+families::LatentStatistics Session::Encoders::statistics() const {
+    if (options_.latents == vae::LatentScale::Raw) return {};
+    return {.mean = checkpoint_.latents_mean(), .std = checkpoint_.latents_std()};
+}
+
+bool Session::can_encode() const { return encoders_->can_run(*device_); }
+
+Result<std::shared_ptr<vae::Model>> Session::encoder(vae::Pictures pictures, const CallLimits& limits) const {
+    return encoders_->get(*device_, pictures, limits);
+}
+
+Result<std::unique_ptr<stream::Encoder>> Session::encode(stream::PictureSize size,
+                                                         const stream::EncoderOptions& options) const {
+    KG_TRY(const auto model,
+           encoder(options.one_picture ? vae::Pictures::One : vae::Pictures::Clip, options.steps.limits));
+    stream::EncoderOptions own = options;
+    own.steps = complete(options.steps);
+    KG_TRY(auto bridge, connect(interop::FrameStorage::Host));
+    return stream::Encoder::create(std::move(bridge), model, size, encoders_->statistics(), own);
+}
+
+}  // namespace kinetograph::session

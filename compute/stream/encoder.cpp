@@ -1,0 +1,208 @@
+#include <kinetograph/compute/stream/encoder.hpp>
+#include <kinetograph/compute/stream/step_loop.hpp>
+#include <kinetograph/compute/tensor/float_formats.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <numbers>
+#include <utility>
+
+namespace kinetograph::stream {
+namespace {
+
+constexpr std::int64_t kColours = 3;
+
+template <class Element>
+Element element_at(const std::byte* data, std::int64_t index) {
+    Element value;
+    std::memcpy(&value, data + index * static_cast<std::int64_t>(sizeof(Element)), sizeof(Element));
+    return value;
+}
+
+/// As float32 in [-1, 1].
+template <tensor::DType kDtype>
+float value_at(const std::byte* data, std::int64_t index) {
+    if constexpr (kDtype == tensor::DType::U8)
+        return static_cast<float>(element_at<std::uint8_t>(data, index)) / 127.5F - 1.0F;
+    else if constexpr (kDtype == tensor::DType::F32)
+        return element_at<float>(data, index);
+    else if constexpr (kDtype == tensor::DType::F16)
+        return tensor::from_f16(element_at<std::uint16_t>(data, index));
+    else
+        return tensor::from_bf16(element_at<std::uint16_t>(data, index));
+}
+
+/// Stores the picture as planes of float32. False if a value is not finite.
+template <tensor::DType kDtype>
+bool store_planes(const PictureView& picture, PictureSize size, float* planes) {
+    const auto [of_row, of_column, of_colour] = picture.strides;
+    int is_finite = 1;
+#pragma omp parallel for reduction(& : is_finite)
+    for (std::int64_t y = 0; y < size.height; ++y)
+        for (std::int64_t c = 0; c < kColours; ++c) {
+            float* const row = planes + (c * size.height + y) * size.width;
+            for (std::int64_t x = 0; x < size.width; ++x)
+                row[x] = value_at<kDtype>(picture.data, y * of_row + x * of_column + c * of_colour);
+            if (kDtype == tensor::DType::U8) continue;
+            for (std::int64_t x = 0; x < size.width; ++x)
+                if (!std::isfinite(row[x])) is_finite = 0;
+        }
+    return is_finite != 0;
+}
+
+bool store_planes(const PictureView& picture, PictureSize size, float* planes) {
+    using tensor::DType;
+    switch (picture.dtype) {
+        case DType::U8:
+            return store_planes<DType::U8>(picture, size, planes);
+        case DType::F16:
+            return store_planes<DType::F16>(picture, size, planes);
+        case DType::BF16:
+            return store_planes<DType::BF16>(picture, size, planes);
+        default:
+            return store_planes<DType::F32>(picture, size, planes);
+    }
+}
+
+Error not_finite(std::span<const float> planes, PictureSize size, std::int64_t index) {
+    const auto bad = std::ranges::find_if(planes, [](float value) { return !std::isfinite(value); });
+    const std::int64_t at = bad - planes.begin(), pixels = size.height * size.width;
+    return {ErrorCode::InvalidArgument,
+            fmt::format("picture {}: value {} at row {}, column {}, colour {} is not finite", index, *bad,
+                        at % pixels / size.width, at % size.width, at / pixels)};
+}
+
+/// splitmix64's output number `index` (from 0) from the state `seed`.
+std::uint64_t splitmix(std::uint64_t seed, std::uint64_t index) {
+    std::uint64_t z = seed + (index + 1) * 0x9E3779B97F4A7C15U;
+    z = (z ^ (z >> 30U)) * 0xBF58476D1CE4E5B9U;
+    z = (z ^ (z >> 27U)) * 0x94D049BB133111EBU;
+    return z ^ (z >> 31U);
+}
+
+}  // namespace
+
+double noise(std::uint64_t seed, std::uint64_t index) {
+    constexpr double kUnit = 0x1p-53;
+    const double u = static_cast<double>((splitmix(seed, 2 * index) >> 11U) + 1) * kUnit;
+    const double v = static_cast<double>(splitmix(seed, 2 * index + 1) >> 11U) * kUnit;
+    return std::sqrt(-2.0 * std::log(u)) * std::cos(2.0 * std::numbers::pi * v);
+}
+
+Result<std::unique_ptr<Encoder>> Encoder::create(std::shared_ptr<interop::Bridge> bridge,
+                                                 const std::shared_ptr<vae::Model>& model, PictureSize size,
+                                                 families::LatentStatistics statistics, const EncoderOptions& options) {
+    constexpr std::uint32_t kFewest = 2, kMost = 64;
+    if (options.ahead < kFewest || options.ahead > kMost)
+        return fail(ErrorCode::InvalidArgument, "{} latent frames ahead: wanted {} to {}", options.ahead, kFewest,
+                    kMost);
+    std::unique_ptr<Encoder> made(new Encoder(size, std::move(statistics), options));
+    vae::StepOptions steps = options.steps;
+    steps.storage = interop::FrameStorage::Host;
+    steps.format = vae::FrameFormat::Float32;
+    steps.slots = options.ahead;
+    steps.rewind_steps = 0;
+    steps.share.reset();
+    steps.bands = {};
+    KG_TRY(made->source_, StepLoop::of_pushed(std::move(bridge), model, {size.height, size.width}, steps));
+    made->one_picture_ = model->network().one_step;
+    made->group_.resize(static_cast<std::size_t>(model->pushed_frames() * kColours * size.height * size.width));
+    made->state_facts(*model);
+    return made;
+}
+
+void Encoder::state_facts(const vae::Model& model) {
+    const vae::StepFrames made = model.step_frames({size_.height, size_.width});
+    facts_ = {.channels = latents_ == Encoded::Moments ? made.channels : made.channels / 2,
+              .height = made.height,
+              .width = made.width,
+              .pictures_of_a_latent = model.pushed_frames(),
+              .memory = source_.frames->facts().memory};
+}
+
+template <class Element>
+Result<bool> Encoder::push_contiguous(std::span<const Element> rgb, tensor::DType dtype, Nanoseconds timeout) {
+    if (std::ssize(rgb) != kColours * size_.height * size_.width)
+        return fail(ErrorCode::InvalidArgument, "picture {}: {} values were given, {}x{} pixels have {}", pushed_,
+                    rgb.size(), size_.width, size_.height, kColours * size_.height * size_.width);
+    return push(PictureView{.data = reinterpret_cast<const std::byte*>(rgb.data()), .dtype = dtype}, timeout);
+}
+
+Result<bool> Encoder::push(std::span<const std::uint8_t> rgb, Nanoseconds timeout) {
+    return push_contiguous(rgb, tensor::DType::U8, timeout);
+}
+
+Result<bool> Encoder::push(std::span<const float> rgb, Nanoseconds timeout) {
+    return push_contiguous(rgb, tensor::DType::F32, timeout);
+}
+
+/// A picture that completes a latent frame counts once that is in the queue.
+Result<bool> Encoder::push(const PictureView& picture, Nanoseconds timeout) {
+    if (one_picture_ && pushed_ > 0)
+        return fail(ErrorCode::InvalidArgument, "a clip of this encoder is one picture: restart() begins the next one");
+    KG_CHECK(source_.latents->status());
+    PictureView view = picture;
+    if (view.strides == std::array<std::int64_t, 3>{}) view.strides = {kColours * size_.width, kColours, 1};
+    const std::size_t values = static_cast<std::size_t>(kColours * size_.height * size_.width);
+    const std::span<float> planes = std::span(group_).subspan(static_cast<std::size_t>(gathered_) * values, values);
+    if (!store_planes(view, size_, planes.data())) return fail(not_finite(planes, size_, pushed_));
+    const std::int64_t wanted = source_.latents->next_count();
+    if (gathered_ + 1 == wanted) {
+        KG_TRY(const bool pushed, source_.latents->push_finite(
+                                      std::span(group_).first(static_cast<std::size_t>(wanted) * values), timeout));
+        if (!pushed) return false;
+        gathered_ = -1;
+    }
+    ++gathered_;
+    ++pushed_;
+    return true;
+}
+
+std::int64_t Encoder::finish() {
+    source_.latents->finish();
+    return std::exchange(gathered_, 0);
+}
+
+void Encoder::restart() {
+    gathered_ = pushed_ = 0;
+    source_.latents->begin_anew();
+}
+
+Result<std::optional<EncodedLatents>> Encoder::take(Nanoseconds timeout) {
+    KG_TRY(const auto record, source_.frames->take(timeout));
+    if (!record) return std::nullopt;
+    const std::span moments(reinterpret_cast<const float*>(record->host.data()), record->host.size() / sizeof(float));
+    EncodedLatents latents{
+        .index = record->label.index, .is_finite = record->is_finite, .values = made_of(moments, record->label.index)};
+    KG_CHECK(source_.frames->release(*record));
+    return latents;
+}
+
+/// `moments` are [height, width, 2 channels], means first.
+std::vector<float> Encoder::made_of(std::span<const float> moments, std::int64_t index) const {
+    const bool keeps_moments = latents_ == Encoded::Moments;
+    const std::int64_t pixels = facts_.height * facts_.width, channels = facts_.channels;
+    const std::int64_t stored = keeps_moments ? channels : 2 * channels;
+    std::vector<float> values(static_cast<std::size_t>(channels * pixels));
+    for (std::int64_t c = 0; c < channels; ++c)
+        for (std::int64_t i = 0; i < pixels; ++i) {
+            const std::int64_t at = c * pixels + i;
+            float value = moments[static_cast<std::size_t>(i * stored + c)];
+            if (latents_ == Encoded::Sample) {
+                constexpr float kLowest = -30, kHighest = 20;
+                const float log_variance =
+                    std::clamp(moments[static_cast<std::size_t>(i * stored + channels + c)], kLowest, kHighest);
+                const auto number = static_cast<std::uint64_t>(index * channels * pixels + at);
+                value += std::exp(0.5F * log_variance) * static_cast<float>(noise(seed_, number));
+            }
+            if (!keeps_moments && !statistics_.std.empty())
+                value = (value - statistics_.mean[static_cast<std::size_t>(c)]) /
+                        statistics_.std[static_cast<std::size_t>(c)];
+            values[static_cast<std::size_t>(at)] = value;
+        }
+    return values;
+}
+
+}  // namespace kinetograph::stream

@@ -1,0 +1,294 @@
+// kinetograph encode: a video, pictures or raw bytes to a latents file.
+#include <spdlog/spdlog.h>
+#include <kinetograph/compute/session/session.hpp>
+#include <kinetograph/compute/tensor/safetensors.hpp>
+#include <kinetograph/compute/vae/encoder_model.hpp>
+#include <kinetograph/engine/base/replacing_file.hpp>
+#include <kinetograph/tools/kinetograph/build_commit.hpp>
+#include <kinetograph/tools/kinetograph/command.hpp>
+#include <kinetograph/tools/kinetograph/decode_request.hpp>
+#include <kinetograph/tools/kinetograph/frame_size.hpp>
+#include <kinetograph/tools/kinetograph/guarded_outputs.hpp>
+#include <kinetograph/tools/kinetograph/named_files.hpp>
+#include <kinetograph/tools/kinetograph/option_kinds.hpp>
+#include <kinetograph/tools/kinetograph/progress.hpp>
+#include <kinetograph/tools/media/frame_reader.hpp>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+namespace kinetograph::cli {
+namespace {
+
+const std::map<std::string, vae::LatentScale> kMadeScales{{"normalized", vae::LatentScale::Normalized},
+                                                          {"raw", vae::LatentScale::Raw}};
+
+struct EncodeArguments {
+    std::string pictures, out;
+    std::string json;               ///< empty: no statistics wanted
+    std::optional<FrameSize> size;  ///< nothing: the pictures' own, cut
+    std::int64_t frames = 0;        ///< most pictures to encode; 0: all
+    double fps = 0;                 ///< 0: the file's, else that of the family's videos
+    stream::EncoderOptions encoder;
+    DecodeRequest model;
+};
+
+/// What was encoded so far; times count from the start of the command.
+struct EncodedClip {
+    Nanoseconds start = host_now();
+    Nanoseconds first_latent{};
+    std::int64_t pictures = 0, left_over = 0;
+    std::vector<std::vector<float>> latents{};  ///< [frame] -> [channels, height, width]
+};
+
+Result<void> keep(const std::string& name, std::optional<stream::EncodedLatents> latents, EncodedClip& clip) {
+    if (!latents) return {};
+    if (!latents->is_finite)
+        return fail(ErrorCode::OutOfRange,
+                    "{}: latent frame {} has values that are not finite: another --precision has a wider range", name,
+                    latents->index);
+    if (clip.latents.empty()) clip.first_latent = host_now() - clip.start;
+    clip.latents.push_back(std::move(latents->values));
+    return {};
+}
+
+/// Pushes one picture, and keeps latents as they come.
+Result<void> push(stream::Encoder& encoder, std::span<const std::uint8_t> rgb, const std::string& name,
+                  EncodedClip& clip) {
+    constexpr Nanoseconds kPoll = std::chrono::milliseconds(20);
+    for (bool pushed = false; !pushed;) {
+        KG_TRY(pushed, encoder.push(rgb, kPoll));
+        KG_TRY(auto latents, encoder.take({}));
+        KG_CHECK(keep(name, std::move(latents), clip));
+    }
+    ++clip.pictures;
+    return {};
+}
+
+Result<void> encode_all(media::FrameReader& reader, stream::Encoder& encoder, std::int64_t most, EncodedClip& clip) {
+    const std::int64_t stated = reader.facts().frames;
+    Progress progress(stated > 0 ? std::min(stated, most) : 0, "frames");
+    std::vector<std::uint8_t> rgb;
+    while (clip.pictures < most) {
+        KG_TRY(const bool there, reader.next(rgb));
+        if (!there) break;
+        KG_CHECK(push(encoder, rgb, reader.name(), clip));
+        progress.show(clip.pictures);
+    }
+    if (clip.pictures == 0) return fail(ErrorCode::NotFound, "{}: it holds no pictures", reader.name());
+    clip.left_over = encoder.finish();
+    while (!encoder.finished()) {
+        KG_TRY(auto latents, encoder.take(std::chrono::seconds(1)));
+        KG_CHECK(keep(reader.name(), std::move(latents), clip));
+    }
+    return {};
+}
+
+/// A family for pictures takes one; a video is not cut to its first picture in silence.
+Result<void> check_one_picture(media::FrameReader& reader, const EncodeArguments& arguments,
+                               const vae::Checkpoint& checkpoint) {
+    std::vector<std::uint8_t> rgb;
+    if (!checkpoint.one_latent_frame() || arguments.frames == 1) return {};
+    KG_TRY(const bool more, reader.next(rgb));
+    if (!more) return {};
+    return fail(ErrorCode::InvalidArgument,
+                "{}: it has more than one picture, a clip of {} is one: --frames 1 takes the "
+                "first",
+                reader.name(), checkpoint.family().title);
+}
+
+/// [1, channels, frames, height, width], as diffusers has latents.
+Result<void> write_latents(const EncodeArguments& arguments, const stream::EncoderFacts& facts, double fps,
+                           const EncodedClip& clip) {
+    const std::int64_t frames = std::ssize(clip.latents), pixels = facts.height * facts.width;
+    std::vector<float> values;
+    values.reserve(static_cast<std::size_t>(facts.channels * frames * pixels));
+    for (std::int64_t c = 0; c < facts.channels; ++c)
+        for (const std::vector<float>& frame : clip.latents)
+            values.insert(values.end(), frame.begin() + c * pixels, frame.begin() + (c + 1) * pixels);
+    const bool moments = arguments.encoder.latents == stream::Encoded::Moments;
+    std::vector<tensor::NamedTensor> tensors{{moments ? "moments" : "latents",
+                                              {tensor::DType::F32,
+                                               {1, facts.channels, frames, facts.height, facts.width},
+                                               reinterpret_cast<const std::byte*>(values.data()),
+                                               values.size() * sizeof(float)}}};
+    // ComfyUI's mark of raw latents, by which readers know them.
+    if (!moments && arguments.model.model.latents == vae::LatentScale::Raw)
+        tensors.push_back({"latent_format_version_0", {tensor::DType::F32, {0}, nullptr, 0}});
+    return tensor::write_safetensors(arguments.out, tensors, {{"fps", fmt::format("{}", fps)}});
+}
+
+std::string stats_json(const EncodeArguments& arguments, const media::FrameReader& reader,
+                       const session::Session& session, const stream::Encoder& encoder, const EncodedClip& clip) {
+    const accel::Device& device = session.device();
+    const stream::EncoderFacts& facts = encoder.facts();
+    nlohmann::ordered_json stats{
+        {"pictures", reader.name()},
+        {"weights", arguments.model.weights},
+        {"output", arguments.out},
+        {"lane", device.info().kind},
+        {"precision", vae::to_string(arguments.model.model.precision)},
+        {"sums", to_string(arguments.model.model.sums)},
+        {"device", device.info().name},
+        {"compute_units", device.info().compute_units},
+        {"frames", clip.pictures},
+        {"width", encoder.size().width},
+        {"height", encoder.size().height},
+        {"latent_frames", std::ssize(clip.latents)},
+        {"seconds_total", to_seconds(host_now() - clip.start)},
+        {"seconds_first_latent", to_seconds(clip.first_latent)},
+        {"seconds_of_a_step", to_seconds(encoder.stats().times.average_step)},
+        {"peak_device_bytes", device.peak_bytes()},
+        {"stated_device_bytes", device_bytes(facts.memory, device.info())},
+        {"commit", kBuildCommit},
+    };
+    return json_text(stats);
+}
+
+/// Logs what was encoded and writes the statistics.
+Result<void> report(const EncodeArguments& arguments, const media::FrameReader& reader, const session::Session& session,
+                    const stream::Encoder& encoder, const EncodedClip& clip, GuardedOutputs& outputs) {
+    if (outputs.has_text()) KG_CHECK(outputs.write_text(stats_json(arguments, reader, session, encoder, clip)));
+    const stream::EncoderFacts& facts = encoder.facts();
+    const double step = to_seconds(encoder.stats().times.average_step);
+    const std::int64_t encoded = clip.pictures - clip.left_over;
+    if (clip.left_over > 0)
+        spdlog::warn("{}: its last {} left out: after the first, {} frames become one latent frame", reader.name(),
+                     clip.left_over == 1 ? "frame is" : fmt::format("{} frames are", clip.left_over),
+                     facts.pictures_of_a_latent);
+    spdlog::info(
+        "{}: {} of {}x{} as {} latent frame{} of {}x{} in {:.1f} s{}; lane {}, {}", arguments.out,
+        count_frames(encoded), encoder.size().width, encoder.size().height, clip.latents.size(),
+        clip.latents.size() == 1 ? "" : "s", facts.width, facts.height, to_seconds(host_now() - clip.start),
+        step > 0 ? fmt::format(", {:.1f} frames/s", static_cast<double>(facts.pictures_of_a_latent) / step) : "",
+        session.device().info().kind, vae::to_string(arguments.model.model.precision));
+    return {};
+}
+
+Result<void> check_files(const EncodeArguments& arguments) {
+    using Use = NamedFile::Use;
+    std::vector<NamedFile> named{{"--weights", arguments.model.weights, Use::Read},
+                                 {"-o", arguments.out, Use::Written},
+                                 {"--json", arguments.json, Use::Written}};
+    if (arguments.pictures == "-") named.push_back({"PICTURES", "-", Use::Read});
+    KG_TRY(const auto files, media::files_of(arguments.pictures));
+    for (const std::filesystem::path& file : files) named.push_back({"PICTURES", file.string(), Use::Read});
+    return check_distinct(named);
+}
+
+Result<std::unique_ptr<media::FrameReader>> open_pictures(const EncodeArguments& arguments) {
+    if (!arguments.size) return media::open_reader(arguments.pictures, std::nullopt);
+    return media::open_reader(arguments.pictures, media::PixelSize{arguments.size->width, arguments.size->height});
+}
+
+/// Returns the size of the pictures that the reader then gives.
+Result<media::PixelSize> set_framing(media::FrameReader& reader, const EncodeArguments& arguments,
+                                     std::int64_t multiple) {
+    std::optional<media::PixelSize> wanted;
+    if (arguments.size && arguments.pictures != "-") wanted = {arguments.size->width, arguments.size->height};
+    const media::PixelSize source = reader.facts().size;
+    KG_TRY_IN(reader.name(), const auto framing, media::framing_of(source, wanted, multiple));
+    if (framing.scaled != source || framing.cut != source)
+        spdlog::info(
+            "{}: {}x{} pixels are {}cut to {}x{} around the middle", reader.name(), source.width, source.height,
+            framing.scaled == source ? ""
+                                     : fmt::format("scaled to {}x{} and ", framing.scaled.width, framing.scaled.height),
+            framing.cut.width, framing.cut.height);
+    KG_CHECK(reader.set_framing(framing));
+    return framing.cut;
+}
+
+Result<void> run(const EncodeArguments& arguments) {
+    EncodedClip clip;
+    if (arguments.model.model.sums == conv::Sums::Int8)
+        return fail(ErrorCode::Unsupported, "--sums int8: encoders are not computed in 8-bit integers: exact or fast");
+    KG_CHECK(check_files(arguments));
+    GuardedOutputs outputs;
+    {
+        KG_TRY(const auto writable, ReplacingFile::create(arguments.out));  // fails now, not at the end
+    }
+    KG_TRY(const auto reader, open_pictures(arguments));
+    KG_TRY(auto device, open_lane(arguments.model.lane, arguments.model.memory_budget));
+    KG_TRY(const auto checkpoint, open_checkpoint(arguments.model));
+    KG_TRY(const media::PixelSize size, set_framing(*reader, arguments, checkpoint.family().rates.space.out));
+    KG_CHECK(outputs.open_text(arguments.json));
+    KG_TRY(const auto session,
+           session::Session::open(checkpoint, {.accelerator = std::move(device), .model = arguments.model.model}));
+    stream::EncoderOptions options = arguments.encoder;
+    const std::int64_t most = arguments.frames > 0 ? arguments.frames : std::numeric_limits<std::int64_t>::max();
+    options.one_picture = reader->facts().frames == 1 || most == 1 || checkpoint.one_latent_frame();
+    KG_TRY(const auto encoder, session->encode({size.height, size.width}, options));
+    state_memory(encoder->facts().memory, session->device(), "encoding");
+    KG_CHECK(encode_all(*reader, *encoder, options.one_picture ? 1 : most, clip));
+    KG_CHECK(check_one_picture(*reader, arguments, checkpoint));
+    double fps = arguments.fps > 0 ? arguments.fps : reader->facts().fps;
+    if (!(fps > 0)) fps = checkpoint.family().fps;
+    KG_CHECK(outputs.write_file(arguments.out, [&] { return write_latents(arguments, encoder->facts(), fps, clip); }));
+    return report(arguments, *reader, *session, *encoder, clip, outputs);
+}
+
+}  // namespace
+
+void add_encode(CLI::App& app, Action& action) {
+    auto arguments = std::make_shared<EncodeArguments>();
+    CLI::App* command = app.add_subcommand("encode", "Encode a video, pictures or raw rgb24 to a latents file");
+    command
+        ->add_option("pictures", arguments->pictures,
+                     "Any file that libav reads; frames/%05d.png; -: raw rgb24 from standard input, of --size")
+        ->required()
+        ->check(check_name)
+        ->type_name("PICTURES");
+    command
+        ->add_option("-o,--output", arguments->out,
+                     "`latents` F32 [1,C,T,h,w] as decode reads them, with the frame rate in the metadata")
+        ->required()
+        ->type_name("OUT.safetensors")
+        ->check([](const std::string& out) {
+            return out.ends_with(".safetensors") && out != ".safetensors"
+                       ? ""
+                       : "must be a name that ends in .safetensors: " + out;
+        });
+    add_model_options(*command, arguments->model);
+    add_choice(
+        *command, "--latents", arguments->model.model.latents, kMadeScales,
+        "normalized: as a diffusion model takes them, (z - mean) / std (default); raw: as the encoder makes them, "
+        "which the file says");
+    CLI::Option* sample = command
+                              ->add_option_function<std::uint64_t>(
+                                  "--sample",
+                                  [arguments](const std::uint64_t& seed) {
+                                      arguments->encoder.latents = stream::Encoded::Sample;
+                                      arguments->encoder.seed = seed;
+                                  },
+                                  "Draw the latents from their distribution, by this seed (default: its mean)")
+                              ->type_name("SEED");
+    command
+        ->add_flag_callback(
+            "--moments", [arguments] { arguments->encoder.latents = stream::Encoded::Moments; },
+            "`moments` instead: means, then logarithms of variances, of raw latents")
+        ->excludes(sample);
+    command
+        ->add_option_function<std::string>(
+            "--size", [arguments](const std::string& word) { arguments->size = *parse_frame_size(word); },
+            "Scale the pictures to cover this size, and cut the rest off around the middle (default: not scaled, and "
+            "cut "
+            "to a multiple of the family's factor); of raw pictures, their own size")
+        ->check([](const std::string& word) {
+            return parse_frame_size(word) ? "" : word + " is no WIDTHxHEIGHT of even numbers from 2 to 8192";
+        })
+        ->type_name("WIDTHxHEIGHT");
+    command
+        ->add_option("--frames", arguments->frames,
+                     "Encode so many from the first on; 1: without what later ones would need (default: all)")
+        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}).description(""))
+        ->type_name("N");
+    add_fps_option(*command, arguments->fps,
+                   "Frames a second, for the metadata (default: the file's, else that of the family's videos)");
+    command->add_option("--json", arguments->json, "Write statistics here; -: to standard output")->type_name("STATS");
+    command->final_callback([arguments, &action] { action = [arguments] { return run(*arguments); }; });
+}
+
+}  // namespace kinetograph::cli
