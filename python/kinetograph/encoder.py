@@ -9,7 +9,7 @@ from typing import Any, Iterator
 
 from . import _dlpack, _library
 from ._deadline import Deadline
-from ._latents import device_of, is_cupy, is_jax, is_torch
+from ._latents import device_of, is_cupy, is_jax, is_torch, packed
 from ._library import InvalidArgument, check, library
 from .decoder import Decoder
 from .frame import Handle
@@ -260,6 +260,9 @@ class _View:
     def __init__(self, pictures: Any, layout: str | None) -> None:
         array = _on_host(pictures)
         self._view = _dlpack.take(array, None)
+        if any(stride == 0 and extent > 1 for extent, stride in zip(self._view.shape, self._view.strides)):
+            self._view.close()  # broadcast: strides of 0 say that an array has no gaps
+            self._view = _dlpack.take(packed(array), None)
         try:
             if self._view.dtype not in _TYPES:
                 raise InvalidArgument(f"pictures are {_dlpack.name_of(self._view.dtype)}: they come as uint8, or as "

@@ -33,6 +33,8 @@ def test_encodes_pictures_of_every_type_and_layout(encoder, decoder):
     assert (encoder.encode(planes[None]) == latents).all()
     assert (encoder.encode(planes.transpose(1, 0, 2, 3), layout="TCHW") == latents).all(), "strides, not copies"
     assert (encoder.encode(pictures[:, ::-1][:, ::-1]) == latents).all()
+    one = numpy.broadcast_to(numpy.uint8([9, 80, 200]), (5, 16, 24, 3))
+    assert (encoder.encode(one) == encoder.encode(one.copy())).all()
     pictures.flags.writeable = False
     assert (encoder.encode(pictures) == latents).all()
     assert decoder.encodes and decoder.decode(latents).shape == (9, 16, 24, 3)

@@ -61,8 +61,12 @@ Result<stream::PictureView> Encoder::view_of(const kg_pictures& pictures) const 
     stream::PictureView view{.data = static_cast<const std::byte*>(pictures.data)};
     KG_TRY(view.dtype, choice(kTypes, pictures.type, "kg_picture_type"));
     const auto& strides = pictures.strides;
-    if (std::ranges::any_of(strides, [](std::int64_t stride) { return stride != 0; }))
-        view.strides = {strides[1], strides[2], strides[3]};
+    if (std::ranges::all_of(strides, [](std::int64_t stride) { return stride == 0; })) return view;
+    view.strides = {strides[1], strides[2], strides[3]};
+    if (view.strides == std::array<std::int64_t, 3>{})
+        return fail(ErrorCode::InvalidArgument,
+                    "pictures [{}] have the strides [{}], one value each: copy them to an array without gaps first",
+                    fmt::join(shape, ", "), fmt::join(strides, ", "));
     return view;
 }
 

@@ -3,7 +3,7 @@
 #include <kinetograph/engine/accel/cpu/device.hpp>
 #include <kinetograph/engine/accel/cuda/entry_points.hpp>
 #include <kinetograph/tests/compute/cuda/cuda_lane.hpp>
-#include <kinetograph/tests/compute/vae/decoder_golden.hpp>
+#include <kinetograph/tests/compute/vae/encoder_golden.hpp>
 #include <kinetograph/tests/compute/vae/taehv_cases.hpp>
 
 #include <algorithm>
@@ -44,6 +44,11 @@ TEST_F(CudaDecoder, OfDim32InBf16MatchesTheReferenceFromTheFirstStepOn) {
     const auto decoder = create_decoder(*device_, "synthetic:wan2.1,dim=32", latents, Precision::Bf16);
     ASSERT_NE(decoder, nullptr);
     expect_decodes_to(*decoder, latents, file.tensor("frames"), kBf16AgainstFp32, on_gpu() ? 2 : 1);
+}
+
+TEST_F(CudaDecoder, IsBesideAnEncoderThatMatchesDiffusers) {
+    test::expect_encodes(*device_, Precision::Bf16, kBf16AgainstFp32, on_gpu() ? 3 : 2);
+    test::expect_encodes(*device_, Precision::Fp16, kFp16AgainstFp32, 1);
 }
 
 TEST_F(CudaGpuDecoder, OfDim32InBf16MatchesTheReferenceInEveryStep) {

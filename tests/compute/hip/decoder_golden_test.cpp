@@ -1,7 +1,7 @@
 // Whole small decoders on the HIP lane, against the reference decoder's outputs.
 #include <kinetograph/compute/stream/decoder.hpp>
 #include <kinetograph/tests/compute/hip/hip_lane.hpp>
-#include <kinetograph/tests/compute/vae/decoder_golden.hpp>
+#include <kinetograph/tests/compute/vae/encoder_golden.hpp>
 #include <kinetograph/tests/compute/vae/taehv_cases.hpp>
 #include <kinetograph/tests/sanitizers.hpp>
 
@@ -38,6 +38,11 @@ class HipDecoder : public test::HipLane {
         return all;
     }
 };
+
+TEST_F(HipDecoder, IsBesideAnEncoderThatMatchesDiffusers) {
+    test::expect_encodes(*device_, Precision::Bf16, kBf16AgainstFp32, 2);
+    test::expect_encodes(*device_, Precision::Fp16, kFp16AgainstFp32, 1);
+}
 
 TEST_F(HipDecoder, OfDim32InBf16MatchesTheReference) {
     if (test::kAddressSanitized) GTEST_SKIP() << "the fp16 decoder below walks the same code";

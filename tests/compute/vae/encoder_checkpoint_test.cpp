@@ -1,6 +1,6 @@
 // Encoders of checkpoints: found beside the decoder, under the names that it has.
 #include <kinetograph/compute/families/wan21.hpp>
-#include <kinetograph/compute/vae/checkpoint.hpp>
+#include <kinetograph/compute/vae/encoder_model.hpp>
 #include <kinetograph/tests/compute/tensor/temporary_folder.hpp>
 #include <kinetograph/tests/compute/vae/checkpoint_file.hpp>
 #include <kinetograph/tests/golden/golden.hpp>
@@ -109,6 +109,18 @@ TEST_F(EncoderCheckpoint, IsCheckedWhenItIsWanted) {
     EXPECT_EQ(refusal(file, ErrorCode::InvalidArgument),
               "tensors of the wrong shape for dim 2, z_dim 16: \"encoder.head.2.bias\" [4, 8], wanted [32]");
     EXPECT_TRUE(Checkpoint::open(path_));
+}
+
+TEST(CanEncode, WhereThereIsAnEncoderAndAMethodOfStride2) {
+    const auto decoder = Checkpoint::open("synthetic:wan2.1,dim=8").value(),
+               tiny = Checkpoint::open("synthetic:taew2.1,dim=8").value();
+    const accel::DeviceInfo host;
+    accel::DeviceInfo old;
+    old.kind = "cuda";
+    old.architecture = old.features = "sm_75";
+    EXPECT_TRUE(can_encode(host, decoder, {}));
+    EXPECT_FALSE(can_encode(host, tiny, {}));
+    EXPECT_FALSE(can_encode(old, decoder, {}));
 }
 
 }  // namespace

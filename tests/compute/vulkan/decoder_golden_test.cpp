@@ -1,5 +1,5 @@
 // Whole small decoders on a Vulkan device, against the reference decoders' outputs.
-#include <kinetograph/tests/compute/vae/decoder_golden.hpp>
+#include <kinetograph/tests/compute/vae/encoder_golden.hpp>
 #include <kinetograph/tests/compute/vae/taehv_cases.hpp>
 #include <kinetograph/tests/compute/vulkan/vulkan_device.hpp>
 
@@ -67,6 +67,11 @@ TEST_F(VulkanDecoder, OfEveryFamilyMatchesDiffusers) {
         ASSERT_NE(bf16, nullptr);
         test::expect_decodes_to(*bf16, latents, frames, test::kBf16AgainstFp32, steps);
     }
+}
+
+TEST_F(VulkanDecoder, IsBesideAnEncoderThatMatchesDiffusers) {
+    test::expect_encodes(*device_, Precision::Fp32, test::kFp32Decode, on_gpu() ? 3 : 2);
+    test::expect_encodes(*device_, Precision::Bf16, test::kBf16AgainstFp32, on_gpu() ? 3 : 1);
 }
 
 TEST_F(VulkanDecoder, OfEveryFamilyMakesTheSameFramesInStepsOfOneAndOfFiveLatentFrames) {

@@ -153,6 +153,9 @@ TEST_F(CEncoders, RefuseWhatTheyCannotTakeInASentence) {
     EXPECT_SENTENCE(kg_encoder_push(made.get(), &pictures, 0, nullptr), KG_ERROR_INVALID_ARGUMENT,
                     "4 is no kg_picture_type");
     pictures.type = KG_PICTURE_FLOAT32;
+    pictures.strides[0] = 5;
+    EXPECT_SENTENCE(kg_encoder_push(made.get(), &pictures, 0, nullptr), KG_ERROR_INVALID_ARGUMENT,
+                    "pictures [1, 16, 24, 3] have the strides [5, 0, 0, 0], one value each: copy them");
     pictures.data = nullptr;
     EXPECT_SENTENCE(kg_encoder_push(made.get(), &pictures, 0, nullptr), KG_ERROR_INVALID_ARGUMENT,
                     "kg_pictures.data is NULL");
