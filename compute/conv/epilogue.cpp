@@ -14,6 +14,13 @@ namespace {
 [[gnu::always_inline]] inline void store(float& to, float value) { to = value; }
 [[gnu::always_inline]] inline void store(std::uint16_t& to, float value) { to = tensor::to_bf16(value); }
 
+/// By the sign as a mask: a comparison would become a branch, as the product may trap, and keep the loop scalar.
+[[gnu::always_inline]] inline float relu(float value, float negative_slope) {
+    const auto bits = std::bit_cast<std::int32_t>(value), below = std::bit_cast<std::int32_t>(value * negative_slope);
+    const std::int32_t negative = bits >> 31;
+    return std::bit_cast<float>((below & negative) | (bits & ~negative));
+}
+
 /// The sum of channel `c` before the bias.
 template <bool kIntegers>
 [[gnu::always_inline]] inline float sum_of(const EpilogueSpan& span, const float* sums, std::int64_t c) {
@@ -37,7 +44,7 @@ template <class T, Activation kActivation, bool kResidual, bool kIntegers>
         float value = sum_of<kIntegers>(span, sums, c) + bias[c];
         if constexpr (kActivation == Activation::Silu) value = fast_silu(value);
         if constexpr (kResidual) value += beta * widen(residual[c]);
-        if constexpr (kActivation == Activation::Relu) value = value < 0.0F ? value * negative_slope : value;
+        if constexpr (kActivation == Activation::Relu) value = relu(value, negative_slope);
         store(output[c], value);
     }
 }
