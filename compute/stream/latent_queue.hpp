@@ -39,6 +39,9 @@ class LatentQueue : public LatentFeed {
     /// The same for [z_dim, h, w] in the host's memory, which is copied. Errors also: InvalidArgument (element count,
     /// values that are not finite), which leaves the clip as it was.
     Result<bool> push(std::span<const float> latent, Nanoseconds timeout);
+    /// Waits until push() finds room: the memory of a push capacity() + 3 calls earlier is not read any more. False
+    /// after `timeout`. Errors: what has ended the clip.
+    Result<bool> wait_for_room(Nanoseconds timeout);
     std::size_t capacity() const { return capacity_; }
     std::size_t queued() const;  ///< latent frames that wait
 
