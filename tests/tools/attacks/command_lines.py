@@ -156,7 +156,8 @@ def main():
         seed += 1
         if time.monotonic() >= end:
             break
-    print(f'{seed - arguments.seed} command lines from seed {arguments.seed}, exit codes {codes}: {wrong} broke a promise')
+    print(f'{seed - arguments.seed} command lines from seed {arguments.seed}, exit codes {codes}: '
+          f'{wrong} broke a promise')
     return 1 if wrong else 0
 
 
