@@ -5,10 +5,7 @@
 #define GLFW_INCLUDE_NONE
 #include <GLFW/glfw3.h>
 
-#include <dlfcn.h>
-
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 
 namespace kinetograph::present {
@@ -16,28 +13,6 @@ namespace {
 
 /// GLFW has global state: the last window to close terminates it.
 int open_windows = 0;
-std::atomic<bool> display_is_gone = false;  ///< of the windows that are open
-
-/// Xlib ends the process once its server is gone, unless two handlers return: its calls then do nothing. Source:
-/// XSetIOErrorHandler(3), XSetIOErrorExitHandler(3), libX11 1.7. Without X11 there is nothing to do.
-void outlive_display() {
-    display_is_gone = false;
-    using Handler = int (*)(void* display);
-    using ExitHandler = void (*)(void* display, void* gone);
-    void* const xlib = ::dlopen("libX11.so.6", RTLD_LAZY | RTLD_NOLOAD);
-    if (xlib == nullptr) return;
-    const auto display = reinterpret_cast<void* (*)()>(::dlsym(RTLD_DEFAULT, "glfwGetX11Display"));
-    const auto set = reinterpret_cast<void (*)(Handler)>(::dlsym(xlib, "XSetIOErrorHandler"));
-    const auto set_exit =
-        reinterpret_cast<void (*)(void*, ExitHandler, void*)>(::dlsym(xlib, "XSetIOErrorExitHandler"));
-    void* const opened = display != nullptr ? display() : nullptr;
-    if (set != nullptr && set_exit != nullptr && opened != nullptr) {
-        set([](void*) { return 0; });
-        set_exit(
-            opened, [](void*, void* gone) { *static_cast<std::atomic<bool>*>(gone) = true; }, &display_is_gone);
-    }
-    ::dlclose(xlib);
-}
 
 std::string last_error() {
     const char* description = nullptr;
@@ -93,7 +68,7 @@ Result<std::unique_ptr<Window>> Window::create(const WindowOptions& options) {
     if (glfwInit() != GLFW_TRUE)
         return fail(ErrorCode::NotFound, "no display: {} (use --headless to run without one)", last_error());
     std::unique_ptr<Window> window(new Window);
-    if (open_windows++ == 0) outlive_display();
+    ++open_windows;
     if (glfwVulkanSupported() != GLFW_TRUE)
         return fail(ErrorCode::Unsupported,
                     "this display cannot show Vulkan pictures: {} (use --headless to run without a window)",
@@ -121,8 +96,6 @@ Window::~Window() {
     if (window_ != nullptr) glfwDestroyWindow(window_);
     if (--open_windows == 0) glfwTerminate();
 }
-
-bool Window::is_gone() const { return display_is_gone; }
 
 void Window::install_callbacks() {
     glfwSetWindowUserPointer(window_, this);

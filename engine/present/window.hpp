@@ -46,9 +46,6 @@ class Window {
     /// The same, but sleeps for up to `timeout` until something happens.
     std::vector<Event> wait(Nanoseconds timeout);
 
-    /// The X server has ended or closed the connection: nothing is shown any more, and no event comes.
-    bool is_gone() const;
-
     std::uint32_t width() const;  ///< of the framebuffer, in pixels; 0 while minimised
     std::uint32_t height() const;
     /// Bits of a pixel's red, green and blue on the display; 0: not known.

@@ -18,7 +18,6 @@
 #include <array>
 #include <deque>
 #include <thread>
-#include <tuple>
 #include <utility>
 
 namespace kinetograph::viewer {
@@ -27,8 +26,7 @@ namespace {
 constexpr Nanoseconds kNap = std::chrono::milliseconds(2);  // headless, until the decoder has a frame
 constexpr Nanoseconds kMinimisedNap = std::chrono::milliseconds(50);
 constexpr Nanoseconds kMemoryRefresh = std::chrono::milliseconds(250);  // querying the driver is slow
-constexpr Nanoseconds kReadBack = std::chrono::seconds(1);  // of a window, which may go at any time, for a screenshot
-constexpr Nanoseconds kIdleRefresh = std::chrono::milliseconds(66);  // of unchanged pictures that the CPU draws
+constexpr Nanoseconds kIdleRefresh = std::chrono::milliseconds(66);     // of unchanged pictures that the CPU draws
 
 class Viewer {
   public:
@@ -48,7 +46,7 @@ class Viewer {
     Result<void> replace_display(const Error& loss, Nanoseconds now);
     Result<void> show(Nanoseconds now, bool is_new_frame);
     Result<void> hand_out(const Stage::Shown& shown, bool is_new_frame, Nanoseconds now);
-    Error keep_files(Error error) const;
+    Error keep_picture(Error error) const;
     void save_screenshot(const present::Picture& picture, Nanoseconds now);
     void pace(Nanoseconds turn_began);
     bool may_idle(Nanoseconds now) const;
@@ -92,7 +90,6 @@ class Viewer {
     std::uint64_t frames_not_finite_ = 0;
     std::string title_;
     bool screenshot_wanted_ = false;
-    Nanoseconds read_back_{};  // when last_picture_ was
     bool had_events_ = false;
     bool display_has_shown_ = false;  ///< since it was opened
     std::optional<present::Picture> last_picture_;
@@ -110,24 +107,18 @@ Result<ViewerSummary> Viewer::run() {
     }
     player_.open(options_.latents, started_);
     for (;;) {
-        auto goes_on = turn();
-        if (stage_->window() != nullptr && stage_->window()->is_gone())
-            goes_on = fail(ErrorCode::Io, "the display is gone: its server has closed the connection");
-        if (!goes_on) return fail(keep_files(goes_on.error()));
+        const auto goes_on = turn();
+        if (!goes_on) return fail(keep_picture(goes_on.error()));
         if (!*goes_on) return finish();
     }
 }
 
-/// The Error that ends a run, after the screenshot and the trace that were asked for are written.
-Error Viewer::keep_files(Error error) const {
-    const auto note = [&](const std::filesystem::path& path, const Result<void>& written, std::string_view what) {
-        error.message +=
-            written ? fmt::format("; {} is {} before that", path.string(), what) : "; " + written.error().message;
-    };
-    const auto& [screenshot, trace] = std::tie(options_.screenshot, options_.trace);
-    if (!screenshot.empty() && last_picture_)
-        note(screenshot, present::write_png(screenshot, last_picture_->view()), "the last picture");
-    if (!trace.empty()) note(trace, profile::write_chrome_trace(trace, recorder_, facts()), "the trace");
+/// The Error that ends a run, after the screenshot that was asked for is written.
+Error Viewer::keep_picture(Error error) const {
+    if (options_.screenshot.empty() || !last_picture_) return error;
+    const auto written = present::write_png(options_.screenshot, last_picture_->view());
+    error.message += written ? fmt::format("; {} is the last picture before that", options_.screenshot.string())
+                             : "; " + written.error().message;
     return error;
 }
 
@@ -211,8 +202,7 @@ Result<void> Viewer::show(Nanoseconds now, bool is_new_frame) {
     update_title(now);
     const bool is_last = options_.frames > 0 && player_.counters().shown >= options_.frames;
     const bool for_caller = is_new_frame && options_.on_frame;
-    const bool is_due = is_new_frame && now - read_back_ >= kReadBack;
-    const bool for_file = !options_.screenshot.empty() && (options_.headless || is_last || is_due);
+    const bool for_file = !options_.screenshot.empty() && (options_.headless || is_last);
     Stage::Picture picture;
     picture.subject = {frame, position_under_cursor()};
     const bool is_kept = for_file || screenshot_wanted_;
@@ -258,7 +248,6 @@ Result<void> Viewer::hand_out(const Stage::Shown& shown, bool is_new_frame, Nano
             return taken;
     }
     last_picture_ = *shown.picture;
-    read_back_ = now;
     return {};
 }
 

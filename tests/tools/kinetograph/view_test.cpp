@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <kinetograph/engine/present/png.hpp>
-#include <kinetograph/tests/engine/present/virtual_display.hpp>
 
 #include "../media/read_video.hpp"
 #include "latent_files.hpp"
@@ -36,30 +35,6 @@ TEST(ViewProgram, HeadlessLeavesAScreenshotAndARecordingOfEveryFrame) {
     EXPECT_EQ(recorded.width, 320);
     EXPECT_NEAR(recorded.fps, 12.0, 1e-9);
     EXPECT_EQ(folder.count_entries(), 3U);
-}
-
-TEST(ViewProgram, WritesItsScreenshotAndItsTraceWhenTheDisplayIsGone) {
-    auto display = present::testing::VirtualDisplay::start();
-    if (!display) GTEST_SKIP() << "Xvfb is not installed (Debian package xvfb)";
-    const TemporaryFolder folder;
-    const auto shot = folder.path() / "shot.png", trace = folder.path() / "trace.json", lines = folder.path() / "lines";
-    const auto result =
-        run_program(view(write_latents(folder, "clip.safetensors"),
-                         {"--loop", "--screenshot", shot, "--trace", trace, "--stats", lines, "--lane", "cpu"}),
-                    {.interrupt_when = [&] {
-                        if (std::filesystem::exists(lines) && std::filesystem::file_size(lines) > 0) display.reset();
-                        return false;
-                    }});
-    if (result.messages.find("can present to this window") != std::string::npos)
-        GTEST_SKIP() << "no Vulkan device here can present to an X server";
-    EXPECT_EQ(result.exit_code, 1) << result.messages;
-    EXPECT_NE(result.messages.find("kinetograph: error: the display is gone: its server has closed the connection; " +
-                                   shot.string() + " is the last picture before that; " + trace.string() +
-                                   " is the trace before that"),
-              std::string::npos)
-        << result.messages;
-    EXPECT_TRUE(present::read_png(shot));
-    EXPECT_NE(read_text(trace).find("traceEvents"), std::string::npos);
 }
 
 TEST(ViewProgram, CountsTheDevicesMemoryInTheTraceAndInTheStatistics) {
