@@ -122,7 +122,9 @@ class Tensors {
 
     /// The number of elements. All of them are in the storage, and there are no more than it has.
     Result<std::int64_t> checked_elements(const PickledTensor& tensor) const {
-        KG_TRY(const std::int64_t elements, tensor::element_count(tensor.shape));
+        const auto counted = tensor::element_count(tensor.shape);
+        if (!counted) return wrong(tensor, counted.error().message);
+        const std::int64_t elements = *counted;
         std::int64_t left = tensor.storage_elements - tensor.offset;  // from the first element to the storage's end
         if (left < 0 || elements > tensor.storage_elements) return wrong(tensor, "more elements than its storage has");
         if (elements == 0) return elements;

@@ -29,10 +29,10 @@ Result<void> check(const session::Session& session, const families::Family& fami
 
 }  // namespace
 
-Result<std::shared_ptr<LiveFeed>> LiveFeed::create(const session::Session& session, Incoming incoming) {
+Result<std::shared_ptr<LiveFeed>> LiveFeed::create(const session::Session& session, Incoming incoming, Resets resets) {
     const vae::Model& model = *session.model();
     const vae::LatentSize size{incoming.header.height, incoming.header.width};
-    std::shared_ptr<LiveFeed> feed(new LiveFeed(session, std::move(incoming)));
+    std::shared_ptr<LiveFeed> feed(new LiveFeed(session, std::move(incoming), resets));
     KG_CHECK(feed->make(model, size, kQueued));
     feed->frames_of_a_latent_ = static_cast<double>(model.step_frames(size).most);
     return feed;
@@ -55,6 +55,8 @@ void LiveFeed::attach(stream::StepLoop* loop) {
 /// Unless the stream is read: nothing more of it is, and the generator gets the reason, if there is a sentence.
 void LiveFeed::hang_up(const std::string& sentence) {
     const Lock lock(live_mutex_);
+    is_over_ = true;
+    changed_.notify_all();
     if (is_read_) return;
     if (!sentence.empty()) {
         incoming_.feed->refuse(sentence);
@@ -86,6 +88,7 @@ Result<bool> LiveFeed::take_in(Item item) {
         return true;
     }
     if (std::holds_alternative<Reset>(item)) {
+        if (resets_ == Resets::Keep) return wait_for_next_clip();
         begin_anew();
         grant();
         return true;
@@ -96,6 +99,26 @@ Result<bool> LiveFeed::take_in(Item item) {
     }
     finish();
     return false;
+}
+
+/// False if nothing more is decoded.
+bool LiveFeed::wait_for_next_clip() {
+    {
+        const Lock lock(live_mutex_);
+        at_reset_ = true;
+    }
+    finish();
+    Lock lock(live_mutex_);
+    changed_.wait(lock, [&]() KG_REQUIRES(live_mutex_) { return !at_reset_ || is_over_; });
+    return !is_over_;
+}
+
+void LiveFeed::begin_next_clip() {
+    begin_anew();
+    grant();
+    const Lock lock(live_mutex_);
+    at_reset_ = false;
+    changed_.notify_all();
 }
 
 Result<void> LiveFeed::push_all(const LatentValues& latent) {
@@ -137,17 +160,17 @@ void LiveFeed::grant() {
 LiveStats LiveFeed::live() const {
     const std::size_t waiting = queued();
     const Lock lock(live_mutex_);
-    return {received_, waiting, frames_of_a_latent_ * arrivals_.rate(host_now()), has_ended_};
+    return {received_, waiting, frames_of_a_latent_ * arrivals_.rate(host_now()), has_ended_, at_reset_};
 }
 
 Result<LiveSource> decode(const session::Session& session, const families::Family& family, const Incoming& incoming,
-                          const vae::StepOptions& options) {
+                          const vae::StepOptions& options, Resets resets) {
     KG_CHECK(check(session, family, incoming));
     std::weak_ptr<LiveFeed> feed;  // the source's
     const vae::Model& model = *session.model();
     const vae::LatentSize size{incoming.header.height, incoming.header.width};
     const stream::FeedPlan plan{.make = [&]() -> Result<std::shared_ptr<stream::LatentFeed>> {
-                                    KG_TRY(auto made, LiveFeed::create(session, incoming));
+                                    KG_TRY(auto made, LiveFeed::create(session, incoming, resets));
                                     feed = made;
                                     return std::shared_ptr<stream::LatentFeed>(std::move(made));
                                 },

@@ -110,6 +110,11 @@ Result<bool> LatentQueue::wait_for_room(Lock& lock, Nanoseconds until) {
     return has_room;
 }
 
+Result<bool> LatentQueue::wait_for_room(Nanoseconds timeout) {
+    Lock lock(mutex_);
+    return wait_for_room(lock, host_now() + timeout);
+}
+
 Result<bool> LatentQueue::push(const LatentFrame& latent, Nanoseconds timeout) {
     const Nanoseconds until = host_now() + timeout;
     KG_TRY(auto place, place_of_next(""));
@@ -119,11 +124,8 @@ Result<bool> LatentQueue::push(const LatentFrame& latent, Nanoseconds timeout) {
     if (given < wanted)
         return kinetograph::fail(ErrorCode::InvalidArgument, "{}: {} bytes were given, {} are wanted", place, given,
                                  wanted);
-    {
-        Lock lock(mutex_);
-        KG_TRY(const bool has_room, wait_for_room(lock, until));
-        if (!has_room) return false;
-    }
+    KG_TRY(const bool has_room, wait_for_room(timeout));
+    if (!has_room) return false;
     return put({.latent = latent, .place = std::move(place), .arrived = host_now()}, until);
 }
 

@@ -46,6 +46,9 @@ class LatentQueue : public LatentFeed {
     Result<void> status() const;
     /// Latent frames or pictures that the next push takes.
     std::int64_t next_count() const;
+    /// Waits until push() finds room: the memory of a push capacity() + 3 calls earlier is not read any more. False
+    /// after `timeout`. Errors: what has ended the clip.
+    Result<bool> wait_for_room(Nanoseconds timeout);
     std::size_t capacity() const { return capacity_; }
     std::size_t queued() const;  ///< latent frames that wait
 

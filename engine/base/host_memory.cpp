@@ -1,5 +1,8 @@
 #include <kinetograph/engine/base/host_memory.hpp>
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <fstream>
 #include <limits>
@@ -58,9 +61,18 @@ std::uint64_t left_in_control_group(const std::filesystem::path& root, const std
     return left;
 }
 
+std::uint64_t left_of_address_space() {
+    rlimit limit{};
+    if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return kNoLimit;
+    const std::uint64_t used =
+        read_number("/proc/self/statm").value_or(0) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+    return limit.rlim_cur - std::min<std::uint64_t>(limit.rlim_cur, used);
+}
+
 std::uint64_t available_host_memory() {
-    std::uint64_t available = kNoLimit;
-    if (const auto kibibytes = read_named("/proc/meminfo", "MemAvailable")) available = 1024 * *kibibytes;
+    std::uint64_t available = left_of_address_space();
+    if (const auto kibibytes = read_named("/proc/meminfo", "MemAvailable"))
+        available = std::min(available, 1024 * *kibibytes);
     const std::filesystem::path group = own_group();
     for (const char* root : {"/sys/fs/cgroup", "/sys/fs/cgroup/memory"})
         available = std::min(available, left_in_control_group(root, group));

@@ -15,6 +15,7 @@
 #include <kinetograph/tools/kinetograph/named_files.hpp>
 #include <kinetograph/tools/kinetograph/option_kinds.hpp>
 #include <kinetograph/tools/kinetograph/progress.hpp>
+#include <kinetograph/tools/media/picture_names.hpp>
 
 #include <algorithm>
 #include <array>
@@ -34,6 +35,7 @@ struct DecodeArguments {
     bool is_profiled() const { return !trace.empty() || !live.empty(); }
     std::int64_t latent_frames = 1;  ///< per step; a clip's first step takes one
     bool allow_not_finite = false;   ///< frames with infinities and NaN are written as they are
+    bool each_clip = false;          ///< every clip of live latents has a file of its own
     std::optional<bool> partial{};   ///< whether frames before an error are kept; nothing: those of live input
     DecodeRequest decode;
 };
@@ -218,15 +220,15 @@ Result<void> decode_incoming(stream::FrameSource& stream, const live::Incoming& 
     }
 }
 
-/// `error`, after the frames that were written before it have been kept if that is wanted.
-Error keep_partial(Error error, bool is_wanted, const Decoded& decoded, GuardedOutputs& outputs) {
-    if (!is_wanted || decoded.frames == 0) return error;
+/// `error`, after the `frames` that were written before it have been kept if that is wanted.
+Error keep_partial(Error error, bool is_wanted, std::int64_t frames, GuardedOutputs& outputs) {
+    if (!is_wanted || frames == 0) return error;
     if (auto finished = outputs.finish_frames(); !finished) {
         error.message += "; what was decoded before that is lost: " + finished.error().message;
         return error;
     }
-    error.message += fmt::format("; the {} before that {} in {}", count_frames(decoded.frames),
-                                 decoded.frames == 1 ? "is" : "are", outputs.written());
+    error.message += fmt::format("; the {} before that {} in {}", count_frames(frames), frames == 1 ? "is" : "are",
+                                 outputs.written());
     return error;
 }
 
@@ -248,7 +250,8 @@ Result<void> check_alike(const live::StreamHeader& first, const live::Incoming& 
                 incoming.title, header.width, header.height, header.fps, first.width, first.height, first.fps);
 }
 
-/// The streams of an input, one after another in one output.
+/// The clips of an input, which its streams and their resets begin: one after another in one output, or each in its
+/// own.
 class LiveDecode {
   public:
     LiveDecode(const DecodeArguments& arguments, const families::Family& family, const session::Session& session,
@@ -277,24 +280,47 @@ class LiveDecode {
     }
     /// The last stream; run() must have succeeded.
     const stream::FrameSource& stream() const { return *stream_; }
+    /// Frames in the file that is being written.
+    std::int64_t unfinished() const { return decoded_.frames - frames_before_; }
+    /// The files that were written.
+    std::string written() const {
+        if (!arguments_.each_clip) return outputs_.written();
+        return first_file_ == last_file_ ? first_file_ : first_file_ + " to " + last_file_;
+    }
 
   private:
     Result<void> decode(const live::Incoming& incoming) {
         const live::StreamHeader& header = incoming.header;
         if (first_) KG_CHECK(check_alike(*first_, incoming));
         stream_.reset();  // frees its memory for the next one
-        KG_TRY(auto source,
-               live::decode(session_, family_, incoming, stream_options(1, arguments_.decode.latents.fps)));
+        KG_TRY(auto source, live::decode(session_, family_, incoming, stream_options(1, arguments_.decode.latents.fps),
+                                         live::Resets::Keep));
         stream_ = std::move(source.frames);
-        const stream::SourceFacts& facts = stream_->facts();
-        if (!first_) {
-            KG_CHECK(outputs_.open_frames(
-                arguments_.out, {.width = facts.width, .height = facts.height, .frames = 0, .fps = facts.fps}));
-            state_memory(facts.memory, session_.device());
-        }
+        if (!first_) state_memory(stream_->facts().memory, session_.device());
+        if (!first_ && !arguments_.each_clip) KG_CHECK(open(arguments_.out));
         first_ = header;
-        KG_CHECK(decode_incoming(*stream_, incoming, arguments_.allow_not_finite, outputs_, profiled_, decoded_));
+        for (bool more = true; more;) {
+            if (arguments_.each_clip) KG_CHECK(open(clip_name()));
+            KG_CHECK(decode_incoming(*stream_, incoming, arguments_.allow_not_finite, outputs_, profiled_, decoded_));
+            if (arguments_.each_clip) KG_CHECK(finish_clip());
+            more = source.feed->live().at_reset;
+            if (more) source.feed->begin_next_clip();
+        }
         stream_->collect();
+        return {};
+    }
+    Result<void> open(const std::string& out) {
+        const stream::SourceFacts& facts = stream_->facts();
+        return outputs_.open_frames(out, {.width = facts.width, .height = facts.height, .frames = 0, .fps = facts.fps});
+    }
+    std::string clip_name() const { return media::PictureNames::parse(arguments_.out)->path(clips_).string(); }
+    /// A clip without frames, as between two resets, has no file.
+    Result<void> finish_clip() {
+        if (decoded_.frames == std::exchange(frames_before_, decoded_.frames)) return {};
+        ++clips_;
+        KG_CHECK(outputs_.finish_frames());
+        if (first_file_.empty()) first_file_ = outputs_.written();
+        last_file_ = outputs_.written();
         return {};
     }
 
@@ -305,17 +331,20 @@ class LiveDecode {
     Profiled& profiled_;
     Decoded& decoded_;
     std::optional<live::StreamHeader> first_;
+    std::int64_t clips_ = 0, frames_before_ = 0;  ///< files so far, and the frames in them
+    std::string first_file_, last_file_;
     std::unique_ptr<stream::FrameSource> stream_;
 };
 
 /// Logs what was decoded and writes the statistics.
 Result<void> report(const DecodeArguments& arguments, const std::string& latents, const session::Session& session,
-                    const stream::FrameSource& stream, const Decoded& decoded, GuardedOutputs& outputs) {
+                    const stream::FrameSource& stream, const Decoded& decoded, const std::string& written,
+                    GuardedOutputs& outputs) {
     if (outputs.has_text())
         KG_CHECK(outputs.write_text(stats_json(arguments, latents, session.device(), stream, decoded)));
     if (decoded.not_finite > 0) spdlog::warn("{} values are not finite", decoded.not_finite);
     const auto fps = fps_steady(stream);
-    spdlog::info("{}: {} of {}x{} in {:.1f} s, first frame after {:.2f} s{}; lane {}, {}", outputs.written(),
+    spdlog::info("{}: {} of {}x{} in {:.1f} s, first frame after {:.2f} s{}; lane {}, {}", written,
                  count_frames(decoded.frames), stream.facts().width, stream.facts().height,
                  to_seconds(host_now() - decoded.start), to_seconds(decoded.first_frame),
                  fps ? fmt::format(", then {:.1f} frames/s", *fps) : "", session.device().info().kind,
@@ -348,19 +377,28 @@ Result<void> run_live(const DecodeArguments& arguments, GuardedOutputs& outputs,
                                                                    .watch_device = arguments.is_profiled()}));
     LiveDecode live(arguments, checkpoint.family(), *session, outputs, profiled, decoded);
     if (auto done = live.run(*input); !done)
-        return fail(keep_partial(std::move(done.error()), arguments.partial.value_or(true), decoded, outputs));
-    KG_CHECK(outputs.finish_frames());
+        return fail(
+            keep_partial(std::move(done.error()), arguments.partial.value_or(true), live.unfinished(), outputs));
+    if (!arguments.each_clip) KG_CHECK(outputs.finish_frames());
     profiled.finish();
     KG_CHECK(write_trace(arguments, input->name(), session->device(), profiled, outputs));
-    return report(arguments, input->name(), *session, live.stream(), decoded, outputs);
+    return report(arguments, input->name(), *session, live.stream(), decoded, live.written(), outputs);
+}
+
+/// Whether `out` can name a file for every clip.
+Result<void> check_each_clip(const std::string& out) {
+    const auto kind = media::output_kind(out);
+    if (kind != media::OutputKind::Video && kind != media::OutputKind::Safetensors)
+        return fail(ErrorCode::InvalidArgument, "--each-clip: {} is no file that a clip has", out);
+    return media::PictureNames::parse(out).map([](const auto&) {});
 }
 
 Result<void> run(const DecodeArguments& arguments) {
     using Use = NamedFile::Use;
     KG_CHECK(check_distinct(std::array{
         NamedFile{"LATENTS", arguments.latents, Use::Read}, NamedFile{"--weights", arguments.decode.weights, Use::Read},
-        NamedFile{"-o", arguments.out, Use::Frames}, NamedFile{"--json", arguments.json, Use::Written},
-        NamedFile{"--trace", arguments.trace, Use::Written},
+        NamedFile{"-o", arguments.out, arguments.each_clip ? Use::FileAClip : Use::Frames},
+        NamedFile{"--json", arguments.json, Use::Written}, NamedFile{"--trace", arguments.trace, Use::Written},
         NamedFile{"--stats", file_of_lines(arguments.live), Use::Written}}));
     GuardedOutputs outputs;
     if (!arguments.trace.empty()) {  // a path that cannot be written fails now, not at the end
@@ -368,6 +406,8 @@ Result<void> run(const DecodeArguments& arguments) {
     }
     KG_TRY(const auto profiled, Profiled::create(arguments));  // outlives the session
     Decoded decoded;
+    if (arguments.each_clip && !live::is_input(arguments.latents))
+        return fail(ErrorCode::InvalidArgument, "--each-clip: {} is one clip", arguments.latents);
     if (live::is_input(arguments.latents)) {
         const vae::LatentsChoices& choices = arguments.decode.latents;
         if (!choices.tensor.empty() || choices.batch_item || !choices.axes.empty())
@@ -376,6 +416,7 @@ Result<void> run(const DecodeArguments& arguments) {
                         : choices.batch_item    ? "batch-item"
                                                 : "axes",
                         arguments.latents);
+        if (arguments.each_clip) KG_CHECK(check_each_clip(arguments.out));
         if (arguments.latent_frames == 1) return run_live(arguments, outputs, *profiled);
         return fail(ErrorCode::InvalidArgument,
                     "--latent-frames {}: latents of {} are decoded one by one, as they come", arguments.latent_frames,
@@ -404,12 +445,12 @@ Result<void> run(const DecodeArguments& arguments) {
     KG_TRY(const auto stream, session->decode(clip, stream_options(arguments.latent_frames)));
     state_memory(stream->facts().memory, session->device());
     if (auto done = decode_all(arguments, *session, *stream, clip, outputs, *profiled, decoded); !done)
-        return fail(keep_partial(std::move(done.error()), arguments.partial.value_or(false), decoded, outputs));
+        return fail(keep_partial(std::move(done.error()), arguments.partial.value_or(false), decoded.frames, outputs));
     stream->collect();
     KG_CHECK(outputs.finish_frames());
     profiled->finish();
     KG_CHECK(write_trace(arguments, clip.name, session->device(), *profiled, outputs));
-    return report(arguments, clip.name, *session, *stream, decoded, outputs);
+    return report(arguments, clip.name, *session, *stream, decoded, outputs.written(), outputs);
 }
 
 }  // namespace
@@ -435,6 +476,9 @@ void add_decode(CLI::App& app, Action& action) {
     add_decode_options(*command, arguments->decode);
     add_latents_options(*command, arguments->decode.latents);
     add_latent_frames_option(*command, arguments->latent_frames);
+    command->add_flag(
+        "--each-clip", arguments->each_clip,
+        "Latents as they are made: a file for every clip, OUT-00000.mp4 and so on; a reset begins a clip");
     command->add_flag_callback(
         "--partial", [arguments] { arguments->partial = true; },
         "Keep the frames that were decoded before an error (default: of latents as they are made)");

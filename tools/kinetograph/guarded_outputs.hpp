@@ -34,6 +34,7 @@ class GuardedOutputs {
     Result<void> open_frames(const std::string& out, const media::ClipFormat& format) {
         std::lock_guard lock(mutex_);
         frames_are_files_ = out != "-";
+        frames_are_complete_ = false;
         KG_TRY(frames_, media::create_sink(out, format));
         return {};
     }

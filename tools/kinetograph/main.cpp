@@ -5,19 +5,24 @@
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 #include <kinetograph/engine/base/descriptors.hpp>
+#include <kinetograph/engine/base/host_memory.hpp>
 #include <kinetograph/engine/vulkan/instance.hpp>
 #include <kinetograph/tools/kinetograph/command.hpp>
+#include <kinetograph/tools/kinetograph/process_limits.hpp>
 #include <kinetograph/tools/kinetograph/text_output.hpp>
 
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdint>
 #include <cstdlib>
 #include <exception>
 #include <iterator>
 #include <memory>
+#include <new>
 #include <sstream>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -25,6 +30,7 @@ namespace {
 
 constexpr int kDone = 0, kFailed = 1, kBadUsage = 2;
 constexpr int kMostThreadsAProcessor = 8;
+constexpr std::uint64_t kRoomForThreads = 1U << 30U;  // bytes of address space
 
 /// The text of a message, in which a name's control characters are shown as \x1b is: none reaches the terminal. Lines
 /// after the first are indented, so that none passes for a message of its own.
@@ -52,12 +58,18 @@ void set_up_messages() {
 }
 
 /// OpenMP ends the process if it cannot start the threads that OMP_NUM_THREADS asks for, and every thread that enters a
-/// parallel region asks for that many. The variable has been read by now, so the program restarts with a smaller value.
+/// parallel region asks for that many; where the address space is limited it uses none beside these. The variable has
+/// been read by now, so the program restarts with a smaller value.
 void limit_threads(char** argv) {
     const int wanted = omp_get_max_threads(), processors = omp_get_num_procs();
-    if (wanted <= kMostThreadsAProcessor * processors) return;
-    spdlog::warn("OMP_NUM_THREADS asks for {} threads on {} processors; {} are used", wanted, processors, processors);
-    if (setenv("OMP_NUM_THREADS", std::to_string(processors).c_str(), 1) == 0) execv("/proc/self/exe", argv);
+    const bool is_cramped = kinetograph::left_of_address_space() < kRoomForThreads;
+    const int most = is_cramped ? 1 : kMostThreadsAProcessor * processors, used = is_cramped ? 1 : processors;
+    if (wanted <= most) return;
+    if (is_cramped)
+        spdlog::warn("the address space is limited (ulimit -v): one thread computes");
+    else
+        spdlog::warn("OMP_NUM_THREADS asks for {} threads on {} processors; {} are used", wanted, processors, used);
+    if (setenv("OMP_NUM_THREADS", std::to_string(used).c_str(), 1) == 0) execv("/proc/self/exe", argv);
 }
 
 std::string command_line(int argc, char** argv) {
@@ -95,11 +107,10 @@ int run(int argc, char** argv) {
         fmt::print(stderr, "Run with --help for more information.\n");
         return kBadUsage;
     }
-    if (auto done = action(); !done) {
-        spdlog::error("{}", done.error().message);
-        return kFailed;
-    }
-    return kDone;
+    auto done = cli::check_process_limits();
+    if (done) done = action();
+    if (!done) spdlog::error("{}", done.error().message);
+    return done ? kDone : kFailed;
 }
 
 }  // namespace
@@ -110,9 +121,17 @@ int main(int argc, char** argv) {
     for (const int signal : {SIGPIPE, SIGXFSZ}) std::signal(signal, SIG_IGN);
     set_up_messages();
     limit_threads(argv);
+    kinetograph::cli::load_unwinder();
     int exit_code = kFailed;
     try {
         exit_code = run(argc, argv);
+    } catch (const std::bad_alloc&) {
+        spdlog::error("the host is out of memory, or the process's address space is limited (ulimit -v)");
+    } catch (const std::system_error& error) {
+        spdlog::error(error.code() == std::errc::resource_unavailable_try_again
+                          ? "a further thread cannot be started: their number (ulimit -u, pids.max) or the memory for "
+                            "its stack (ulimit -v) is limited"
+                          : fmt::format("unexpected: {}", error.what()));
     } catch (const std::exception& error) {
         spdlog::error("unexpected: {}", error.what());
     }

@@ -36,7 +36,8 @@ path file_of(const NamedFile& file) {
 /// Whether writing `output` would write to `file`.
 bool writes(const NamedFile& output, const path& file) {
     const bool is_sequence =
-        output.use == NamedFile::Use::Frames && media::output_kind(output.path) == media::OutputKind::Pictures;
+        output.use == NamedFile::Use::FileAClip ||
+        (output.use == NamedFile::Use::Frames && media::output_kind(output.path) == media::OutputKind::Pictures);
     if (!is_sequence) return is_same_file(file_of(output), file);
     const auto names = media::PictureNames::parse(output.path);
     if (!names) return false;  // not a file name; its sink will report it

@@ -12,7 +12,8 @@ struct NamedFile {
     enum class Use : std::uint8_t {
         Read,
         Written,
-        Frames,  ///< written by media::create_sink: one file or a sequence of pictures
+        Frames,     ///< written by media::create_sink: one file or a sequence of pictures
+        FileAClip,  ///< numbered files, as a sequence of pictures
     };
     std::string role;  ///< for messages: "--json", "LATENTS"
     std::string path;  ///< empty: not given; "-": standard output; "synthetic:...": not a file

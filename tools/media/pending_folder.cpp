@@ -10,12 +10,6 @@ namespace kinetograph::media {
 
 Result<PendingFolder> PendingFolder::create_beside(const std::filesystem::path& target) {
     remove_abandoned(target);
-    if (const auto torn = abandoned_beside(target, kPlacing); !torn.empty())
-        return fail(
-            ErrorCode::Io,
-            "{}: a run was ended while it put pictures in place here: those that are missing and the older ones "
-            "(N.older) are in {}; restore what you want and remove that folder",
-            target.string(), torn.front().string());
     for (;;) {
         std::filesystem::path path = next_partial_name(target);
         if (mkdir(path.c_str(), 0777) == 0) return PendingFolder(std::move(path));

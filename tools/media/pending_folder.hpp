@@ -10,7 +10,7 @@ namespace kinetograph::media {
 class PendingFolder {
   public:
     /// An empty folder beside `target` (partial_names.hpp). Errors: Io naming `target`, if its folder is missing or not
-    /// writable, or a run that was killed has put only some of its pictures in place there.
+    /// writable.
     static Result<PendingFolder> create_beside(const std::filesystem::path& target);
 
     PendingFolder(PendingFolder&& other) noexcept;

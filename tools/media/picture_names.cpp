@@ -32,6 +32,11 @@ std::filesystem::path PictureNames::path(std::int64_t index) const {
     return folder_ / fmt::format("{}{:0{}}{}", prefix_, index, digits_, suffix_);
 }
 
+std::string PictureNames::pattern() const {
+    if (is_plain()) return plain_;
+    return prefix_ + (digits_ == 1 ? "%d" : fmt::format("%0{}d", digits_)) + suffix_;
+}
+
 std::optional<std::int64_t> PictureNames::index_of(std::string_view name) const {
     if (name.size() <= prefix_.size() + suffix_.size() || !name.starts_with(prefix_) || !name.ends_with(suffix_))
         return std::nullopt;

@@ -21,6 +21,8 @@ class PictureNames {
     std::filesystem::path path(std::int64_t index) const;
     /// The frame whose file has the name `name`, without its folder; none if no frame has it.
     std::optional<std::int64_t> index_of(std::string_view name) const;
+    /// The file name of which parse() makes these names.
+    std::string pattern() const;
     const std::filesystem::path& folder() const { return folder_; }
     /// The name of a clip's only picture: the pattern itself if it has no number.
     std::filesystem::path only() const { return plain_.empty() ? path(0) : folder_ / plain_; }

@@ -4,6 +4,7 @@
 #include <kinetograph/tools/media/jpeg.hpp>
 #include <kinetograph/tools/media/pending_folder.hpp>
 #include <kinetograph/tools/media/picture_names.hpp>
+#include <kinetograph/tools/media/picture_placement.hpp>
 #include <kinetograph/tools/media/picture_sequence_sink.hpp>
 #include <kinetograph/tools/media/rgb24.hpp>
 
@@ -14,13 +15,6 @@
 
 namespace kinetograph::media {
 namespace {
-
-Result<void> move(const std::filesystem::path& from, const std::filesystem::path& to) {
-    std::error_code error;
-    std::filesystem::rename(from, to, error);
-    if (error) return fail(ErrorCode::Io, "{}: cannot be put in place: {}", to.string(), error.message());
-    return {};
-}
 
 /// Fails if a picture cannot be put in place, or an existing file would continue the sequence after its `frames`
 /// pictures. `frames` 0: not known beforehand, and picture 0 must not exist. The one picture of a plain name is no
@@ -62,7 +56,7 @@ class PictureSequenceSink final : public FrameSink {
           rgba_(static_cast<std::size_t>(4 * format.width * format.height)) {}
 
     Result<void> write(std::span<const float> hwc) override {
-        const std::filesystem::path path = pending(written_++);
+        const std::filesystem::path path = PicturePlacement::pending(folder_.path(), written_++);
         if (is_jpeg_) {
             to_rgb24(hwc, rgb_);
             return write_jpeg(path, format_.width, format_.height, rgb_);
@@ -75,14 +69,13 @@ class PictureSequenceSink final : public FrameSink {
     Result<void> finish() override {
         KG_CHECK(check_names(names_, written_));
         KG_CHECK(folder_.set_placing(true));
-        std::int64_t placed = 0;
-        Result<void> done;
-        while (placed < written_ && (done = put_in_place(placed))) ++placed;
-        while (!done && placed > 0) take_back(--placed);
-        if (stranded_ > 0) {
+        PicturePlacement placement(folder_.path(), names_, written_);
+        KG_CHECK(placement.record());
+        auto done = placement.put_in_place();
+        if (placement.stranded() > 0) {
             folder_.keep();
             return fail(done.error().code, "{}; {} older pictures could not be put back and lie in {}",
-                        done.error().message, stranded_, folder_.path().string());
+                        done.error().message, placement.stranded(), folder_.path().string());
         }
         KG_CHECK(folder_.set_placing(false));
         folder_.remove();
@@ -95,55 +88,11 @@ class PictureSequenceSink final : public FrameSink {
     }
 
   private:
-    /// Of picture `index` once all are written.
-    std::filesystem::path target_of(std::int64_t index) const {
-        return written_ == 1 ? names_.only() : names_.path(index);
-    }
-    std::filesystem::path pending(std::int64_t index) const { return folder_.path() / fmt::format("{}.png", index); }
-    std::filesystem::path older(std::int64_t index) const { return folder_.path() / fmt::format("{}.older", index); }
-
-    /// If it fails, the older picture is restored, or counted in stranded_.
-    Result<void> put_in_place(std::int64_t index) {
-        const std::filesystem::path target = target_of(index);
-        std::error_code ignored;
-        const auto type = std::filesystem::symlink_status(target, ignored).type();
-        if (type == std::filesystem::file_type::directory)
-            return fail(ErrorCode::Io, "{}: cannot be put in place: a folder is there", target.string());
-        const bool replaces = type != std::filesystem::file_type::not_found;
-        if (replaces) {
-            keep_mode(target, pending(index));
-            KG_CHECK(move(target, older(index)));
-        }
-        auto moved = move(pending(index), target);
-        if (!moved && replaces) restore(index);
-        return moved;
-    }
-
-    static void keep_mode(const std::filesystem::path& from, const std::filesystem::path& to) {
-        std::error_code error;  // a file system without modes
-        const auto status = std::filesystem::status(from, error);
-        if (!error) std::filesystem::permissions(to, status.permissions(), error);
-    }
-
-    void take_back(std::int64_t index) {
-        std::error_code ignored;
-        const auto type = std::filesystem::symlink_status(older(index), ignored).type();
-        if (type == std::filesystem::file_type::not_found)
-            std::filesystem::remove(target_of(index), ignored);
-        else
-            restore(index);
-    }
-
-    void restore(std::int64_t index) {
-        if (!move(older(index), target_of(index))) ++stranded_;
-    }
-
     bool is_jpeg_;
     PictureNames names_;
     PendingFolder folder_;
     ClipFormat format_;
     std::int64_t written_ = 0;
-    std::int64_t stranded_ = 0;       // older pictures that exist only in the folder
     std::vector<std::uint8_t> rgba_;  // [height, width, 4]
     std::vector<std::uint8_t> rgb_;   // [height, width, 3]
 };
@@ -152,6 +101,7 @@ class PictureSequenceSink final : public FrameSink {
 
 Result<std::unique_ptr<FrameSink>> create_picture_sequence_sink(std::string_view pattern, const ClipFormat& format) {
     KG_TRY(auto names, PictureNames::parse(pattern));
+    KG_CHECK(settle_abandoned(names.path(0)));
     KG_CHECK(check_names(names, format.frames));
     KG_TRY(auto folder, PendingFolder::create_beside(names.path(0)));
     const bool is_jpeg = suffix_of(pattern) != ".png";

@@ -150,7 +150,11 @@ Result<bool> Clip::push_frame(const LatentView& latents, std::int64_t t, Nanosec
     return latents_->push({latents.data, latents.frame_bytes(), ready, latents.dtype}, timeout);
 }
 
+/// Nothing is copied before there is room: a running step may read the next staging memory until then.
 Result<bool> Clip::push_copied(const LatentView& latents, std::int64_t t, Nanoseconds timeout) {
+    const Nanoseconds until = host_now() + timeout;
+    KG_TRY(const bool has_room, latents_->wait_for_room(timeout));
+    if (!has_room) return false;
     while (staging_.memory.size() < latents_->capacity() + 3) {  // at the first push; of the widest type
         const auto bytes = static_cast<std::uint64_t>(latents.channels * latents.pixels()) * sizeof(float);
         KG_TRY(auto memory, model_->session->device().allocate("a latent frame", bytes));
@@ -163,7 +167,8 @@ Result<bool> Clip::push_copied(const LatentView& latents, std::int64_t t, Nanose
            streams_.copy(stream, to->data(), latents.channel(t, 0),
                          whole ? latents.frame_bytes() : latents.channel_bytes(), whole ? 1 : latents.channels,
                          latents.strides[0] * static_cast<std::int64_t>(latents.element_bytes())));
-    KG_TRY(const bool pushed, latents_->push({to->data(), latents.frame_bytes(), copied, latents.dtype}, timeout));
+    KG_TRY(const bool pushed, latents_->push({to->data(), latents.frame_bytes(), copied, latents.dtype},
+                                             std::max(until - host_now(), Nanoseconds{})));
     if (pushed) staging_.next = (staging_.next + 1) % staging_.memory.size();
     return pushed;
 }

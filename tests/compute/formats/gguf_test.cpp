@@ -209,6 +209,10 @@ TEST(GgufFile, ThatIsTruncatedOrClaimsTooMuchIsRefused) {
     EXPECT_EQ(refusal(gguf_of({{"a", {16}, kQ8, row}})), "tensor \"a\" has rows of 16 elements, Q8_0 has blocks of 32");
     EXPECT_EQ(refusal(gguf_of({{"a", {16}, kF32, row}}, {shape_of("a", {3, 5})})),
               "tensor \"a\" of 16 elements is said to have been of shape [3, 5]");
+    const std::string wraps = text("x") + little_endian(std::uint32_t{9}) + little_endian(std::uint32_t{10}) +
+                              little_endian(std::uint64_t{1} << 61U);
+    EXPECT_EQ(refusal(gguf_of({{"a", {16}, kF32, row}}, {wraps})),
+              "a gguf file that ends within its header: truncated?");
     std::string version = good;
     version[4] = 9;
     EXPECT_EQ(refusal(version), "gguf of version 9, wanted 2 or 3");

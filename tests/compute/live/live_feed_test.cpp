@@ -220,6 +220,42 @@ TEST_F(LiveFeeds, DropFramesThatWereNotTakenAtAReset) {
     EXPECT_EQ(take_to_the_end(stream), wanted_frames(20, 2));
 }
 
+TEST_F(LiveFeeds, GiveEveryFrameBeforeAResetWhereThatIsWanted) {
+    generator_->writer().start(small_header());
+    generator_->chunk(0, 3);
+    generator_->writer().reset();
+    generator_->writer().reset();
+    generator_->chunk(7, 2);
+    generator_->writer().end();
+    generator_->flush();
+    const auto incoming = input_->next().value();
+    auto stream =
+        decode(*session_, *family_, *incoming, {.storage = interop::FrameStorage::Host, .slots = kSlots}, Resets::Keep)
+            .value();
+    EXPECT_EQ(take_to_the_end(stream), wanted_frames(0, 3));
+    for (int clip = 0; clip < 2; ++clip) {
+        ASSERT_TRUE(stream.feed->live().at_reset);
+        EXPECT_FALSE(stream.feed->live().has_ended);
+        stream.feed->begin_next_clip();
+        EXPECT_EQ(take_to_the_end(stream), clip == 0 ? Frames{} : wanted_frames(7, 2));
+    }
+    EXPECT_FALSE(stream.feed->live().at_reset);
+    EXPECT_TRUE(stream.feed->live().has_ended);
+}
+
+TEST_F(LiveFeeds, EndWhileTheyWaitForTheirNextClip) {
+    generator_->writer().start(small_header());
+    generator_->writer().reset();
+    generator_->flush();
+    const auto incoming = input_->next().value();
+    auto stream =
+        decode(*session_, *family_, *incoming, {.storage = interop::FrameStorage::Host, .slots = kSlots}, Resets::Keep)
+            .value();
+    EXPECT_EQ(take_to_the_end(stream), Frames{});
+    stream = {};
+    EXPECT_EQ(generator_->refusal(), "a generator: stream 0 \"orbit\": the viewer reads it no more");
+}
+
 TEST_F(LiveFeeds, ShowWhatCameBeforeABreakAndThenSayWhatIsBroken) {
     const auto stream = begin();
     generator_->chunk(0, 2);

@@ -326,6 +326,51 @@ TEST_P(HeadlessStreams, ReturnFromPushWhenTheTimeHasPassedAndWhenTheyAreCancelle
     EXPECT_EQ(waiting.get().error().code, ErrorCode::Cancelled);
 }
 
+/// A reader is not done with eight slots' frames, so that steps 2 and 3 wait on the device; the latents of later steps
+/// take other memory.
+TEST_P(HeadlessStreams, KeepTheLatentsOfTwoStepsThatHaveNotBegun) {
+    ASSERT_NO_FATAL_FAILURE(open_headless());
+    const vae::Latents clip = small_clip(7);
+    expected_ = testing::expected_frames(*small_decoder(*accelerator_), clip);
+    ASSERT_NO_FATAL_FAILURE(start_pushed({.storage = FrameRingDesc::Storage::Host, .slots = 8}));
+    const auto reader = std::make_shared<graph::HostTimeline>("a reader");
+    const interop::testing::Watchdog watchdog("steps that wait for a reader", std::chrono::seconds(60));
+    for (std::int64_t t = 0; t < 2; ++t) ASSERT_TRUE(*latents_->push(clip.frame(t), kLong));
+    for (std::int64_t i = 0; i < 5; ++i) {
+        const auto record = take();
+        ASSERT_NO_FATAL_FAILURE(expect_frame(record, i));
+        ASSERT_TRUE(stream_->release(**record, {VK_NULL_HANDLE, reader, 1}));
+    }
+    for (std::int64_t t = 2; t < 7; ++t) {
+        ASSERT_TRUE(*latents_->push(clip.frame(t), kLong)) << t;
+        while (t < 4 && stream_->stats().times.steps <= static_cast<std::uint64_t>(t))
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    reader->signal(1);
+    ASSERT_NO_FATAL_FAILURE(expect_frames(5, 25));
+}
+
+TEST_P(HeadlessStreams, TakeASecondClipOfOneLatentFrameAfterARestart) {
+    ASSERT_NO_FATAL_FAILURE(open_headless());
+    const auto checkpoint = vae::Checkpoint::open("synthetic:qwen-image,dim=2");
+    ASSERT_TRUE(checkpoint) << checkpoint.error().message;
+    const auto model = vae::Model::create(*accelerator_, *checkpoint, {.precision = vae::Precision::Fp32});
+    ASSERT_TRUE(model) << model.error().message;
+    auto source = StepLoop::of_pushed(bridge(), *model, kSize, {.storage = FrameRingDesc::Storage::Host});
+    ASSERT_TRUE(source) << source.error().message;
+    const std::vector<float> latent = small_clip(1).frame(0);
+    for (int clip = 0; clip < 3; ++clip) {
+        ASSERT_TRUE(source->latents->push(latent, kLong)) << clip;
+        const auto second = source->latents->push(latent, kLong);
+        ASSERT_FALSE(second);
+        EXPECT_EQ(second.error().message, "a clip of this decoder is one latent frame: a reset begins the next one");
+        const auto record = source->frames->take(kLong);
+        ASSERT_TRUE(record && *record) << clip;
+        ASSERT_TRUE(source->frames->release(**record, {}));
+        source->frames->restart();
+    }
+}
+
 TEST_P(HeadlessStreams, TellAWatchdogWhatTheyWaitForAndCloseOnceItHasCome) {
     ASSERT_NO_FATAL_FAILURE(open_headless());
     ASSERT_NO_FATAL_FAILURE(start_pushed({.storage = FrameRingDesc::Storage::Host}));

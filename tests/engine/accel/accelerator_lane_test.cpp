@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 #include <kinetograph/engine/accel/accelerator_lane.hpp>
 #include <kinetograph/engine/accel/cpu/device.hpp>
+#include <kinetograph/engine/graph/fingerprint.hpp>
 
 #include <algorithm>
 #include <numeric>
@@ -158,6 +159,45 @@ TEST_F(AcceleratorLanes, AreNotOwedWhatWasToFollowAnException) {
     executor.reset();
     lane.reset();
     EXPECT_LT(host_now() - begin, graph::kWorkPatience / 2);
+}
+
+TEST(BatchKeys, DifferWhereverAResourceOfTheBatchDiffers) {
+    const auto key = [](const graph::Physical& physical, std::uint32_t resource = 3, std::uint32_t ordinal = 1,
+                        std::uint64_t plan = 7) {
+        graph::Plan planned;
+        mix(planned.fingerprint, plan);
+        const graph::Batch batch{.ordinal = ordinal};
+        const graph::PassContext::Entry entries[] = {{.resource = resource, .physical = physical}};
+        const graph::PassRecord pass{.entries = entries};
+        return batch_key({.plan = &planned, .batch = &batch, .passes = {&pass, 1}});
+    };
+    const graph::Physical place{.object = 4096, .offset = 64, .mapped = 8192};
+    std::vector<graph::Fingerprint> keys{key(place), key(place, 4), key(place, 3, 2), key(place, 3, 1, 8)};
+    for (std::uint64_t graph::Physical::*part :
+         {&graph::Physical::object, &graph::Physical::offset, &graph::Physical::mapped}) {
+        graph::Physical other = place;
+        other.*part += 64;
+        keys.push_back(key(other));
+    }
+    EXPECT_EQ(key(place), keys.front());
+    for (std::size_t i = 0; i < keys.size(); ++i)
+        for (std::size_t j = 0; j < i; ++j) EXPECT_NE(keys[i], keys[j]) << i << " and " << j;
+}
+
+TEST(BatchGraphs, StayWhileTheTimesOfAReplayAreUnread) {
+    const auto key = [](std::uint64_t number) {
+        graph::Fingerprint made{};
+        mix(made, number);
+        return made;
+    };
+    BatchGraphs graphs;
+    graphs.find(key(0), 0).graphs.push_back(std::make_unique<BatchGraph>(BatchGraph{.unread_replays = 1}));
+    for (std::uint64_t i = 1; i < BatchGraphs::kBatches; ++i) graphs.find(key(i), 0);
+    graphs.find(key(1000), 10);
+    EXPECT_EQ(graphs.entries().size(), BatchGraphs::kBatches + 1);
+    graphs.entries().front()->graphs.front()->unread_replays = 0;
+    graphs.find(key(1001), 10);
+    EXPECT_EQ(graphs.entries().size(), BatchGraphs::kBatches + 1);
 }
 
 TEST_F(AcceleratorLanes, RefuseAnArenaLargerThanTheDevice) {

@@ -1,4 +1,4 @@
-#include <kinetograph/engine/graph/patience.hpp>
+#include <kinetograph/engine/graph/bounded_wait.hpp>
 
 #include <gtest/gtest.h>
 
@@ -50,6 +50,26 @@ TEST(Patiences, LastWhileTheHostSeesALaneExecute) {
     LaneState state{.lane = Lane::Host, .submitted = 2, .reached = 1};
     state.executes = true;
     EXPECT_GE(patience_with(state, kForWork, 2 * kForWork), 2 * kForWork);
+}
+
+TEST(Patiences, OfABoundedWaitAreTheOnesThatWereAskedForWhateverItsLanesWaitFor) {
+    constexpr Nanoseconds kAsked = 1s;
+    static_assert(kAsked < kPatience && kAsked < kWorkPatience);
+    for (const LaneState& state : {waiting_for(std::make_shared<HostTimeline>()),
+                                   LaneState{.lane = Lane::Graphics, .submitted = 2, .reached = 1}}) {
+        const Nanoseconds begin = host_now();
+        const auto stood = wait_while_lanes_move(
+            "the test", kAsked, [&] { return std::vector{state}; },
+            [](Nanoseconds timeout) -> Result<bool> {
+                std::this_thread::sleep_for(timeout);
+                return false;
+            });
+        ASSERT_FALSE(stood);
+        EXPECT_EQ(stood.error().message.find("waiting for the test: nothing has moved for 1 s:\n"), 0U)
+            << stood.error().message;
+        EXPECT_GE(host_now() - begin, kAsked);
+        EXPECT_LT(host_now() - begin, kPatience);
+    }
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Failures end with exit code 1, one sentence that names the cause, and no new file.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -326,12 +327,51 @@ TEST(FailedDecode, BeyondTheLimitOfAFilesSizeSaysSoForEveryKind) {
     const TemporaryFolder folder;
     const auto clip = write_latents(folder, "clip.safetensors", 8);
     for (const std::string name : {"out.mp4", "out.safetensors", "f%d.png"}) {
-        const auto result = run_program(decode(clip, folder.path() / name), {.file_limit = 1000});
+        const auto result = run_program(decode(clip, folder.path() / name), {.limits = {{RLIMIT_FSIZE, 1000}}});
         EXPECT_EQ(result.exit_code, 1) << name;
         EXPECT_NE(result.messages.find("File too large"), std::string::npos) << result.messages;
         EXPECT_EQ(folder.count_entries(), 1U) << name;
     }
 }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which reserve more than these limits
+TEST(FailedDecode, WithLittleMemorySaysWhatCouldNotBeHad) {
+    const TemporaryFolder folder;
+    const auto clip = write_latents(folder, "clip.safetensors", 3, 16, 16, 24);
+    int failed = 0;
+    for (std::uint64_t mebibytes = 240; mebibytes <= 600; mebibytes += 30) {
+        auto words = decode(clip, folder.path() / "out.safetensors");
+        words.insert(words.end(), {"--lane", "cpu"});
+        const auto result = run_program(words, {.limits = {{RLIMIT_AS, mebibytes << 20U}}});
+        std::filesystem::remove(folder.path() / "out.safetensors");
+        EXPECT_EQ(folder.count_entries(), 1U) << mebibytes;
+        constexpr int kNotLoaded = 127;  // by the dynamic loader, which says what it could not map
+        if (result.exit_code == 0 || result.exit_code == kNotLoaded) continue;
+        ++failed;
+        EXPECT_EQ(result.exit_code, 1) << mebibytes << " MiB: " << result.messages;
+        EXPECT_NE(result.messages.find("kinetograph: error: "), std::string::npos)
+            << mebibytes << " MiB: " << result.messages;
+        for (const char* bare : {"bad_alloc", "Resource temporarily unavailable", "terminate called", "libgcc_s"})
+            EXPECT_EQ(result.messages.find(bare), std::string::npos) << mebibytes << " MiB: " << result.messages;
+    }
+    EXPECT_GT(failed, 0);
+}
+
+TEST(Usage, ThreadsThatCannotBeStartedAndAStackThatIsTooSmallAreNamed) {
+    int refused = 0;
+    for (std::uint64_t mebibytes = 200; mebibytes <= 320; mebibytes += 10) {
+        const auto threads = run_program({"families"}, {.limits = {{RLIMIT_AS, mebibytes << 20U}}});
+        if (threads.messages.find(" threads can be started, 9 are needed: ") == std::string::npos) continue;
+        EXPECT_EQ(threads.exit_code, 1);
+        ++refused;
+    }
+    EXPECT_GT(refused, 0);
+    const auto stack = run_program({"info"}, {.limits = {{RLIMIT_STACK, 64 << 10U}}});
+    EXPECT_EQ(stack.exit_code, 1);
+    EXPECT_NE(stack.messages.find("the stack is limited to 64 KiB (ulimit -s), 1024 are needed"), std::string::npos)
+        << stack.messages;
+}
+#endif
 
 /// Statistics and traces come after the frames, which are kept.
 TEST(FailedDecode, OfATraceThatCannotBeWrittenKeepsTheFrames) {
@@ -343,7 +383,7 @@ TEST(FailedDecode, OfATraceThatCannotBeWrittenKeepsTheFrames) {
     const auto out = folder.path() / "f%d.png";
     auto arguments = decode(clip, out);
     arguments.insert(arguments.end(), {"--trace", folder.path() / "trace.json"});
-    const auto result = run_program(arguments, {.file_limit = 8000});
+    const auto result = run_program(arguments, {.limits = {{RLIMIT_FSIZE, 8000}}});
     EXPECT_EQ(result.exit_code, 1);
     EXPECT_NE(result.messages.find("trace.json"), std::string::npos) << result.messages;
     EXPECT_EQ(folder.count_entries(), 6U) << "the clip and five pictures";

@@ -82,6 +82,51 @@ void expect_failure(const std::vector<std::string>& arguments, const std::filesy
         << "wanted: " << sentence << "\nsaid: " << result.messages;
 }
 
+/// Two clips of one stream, with a reset between them.
+Bytes with_a_reset(const std::string& first, const std::string& second) {
+    Bytes bytes;
+    live::Writer writer(bytes);
+    add_stream(writer, first);
+    bytes.resize(bytes.size() - live::kRecordBytes);  // the end
+    const auto clip = vae::Latents::open(second);
+    writer.reset();
+    for (std::int64_t t = 0; t < clip->frames; ++t) {
+        const std::vector<float> values = clip->frame(t);
+        writer.chunk(std::as_bytes(std::span(values)));
+    }
+    writer.end();
+    return bytes;
+}
+
+TEST(LiveProgram, WritesEveryFrameBeforeAResetIntoOneOutputOrAFileAClip) {
+    const TemporaryFolder folder;
+    const std::string first = write_latents(folder, "first.safetensors", 12),
+                      second = write_latents(folder, "second.safetensors", 2);
+    const std::string input = write(folder, with_a_reset(first, second));
+    const auto of_first = run_program(decode_on_cpu(first, "-")), of_second = run_program(decode_on_cpu(second, "-"));
+    const auto both = run_program(decode_on_cpu("-", "-"), {.input = input});
+    ASSERT_EQ(both.exit_code, 0) << both.messages;
+    EXPECT_TRUE(both.out == of_first.out + of_second.out) << both.out.size();
+
+    auto words = decode_on_cpu("-", folder.path() / "out.mp4");
+    words.emplace_back("--each-clip");
+    const auto each = run_program(words, {.input = input});
+    ASSERT_EQ(each.exit_code, 0) << each.messages;
+    EXPECT_NE(each.messages.find("out-00000.mp4 to "), std::string::npos) << each.messages;
+    EXPECT_EQ(read_video(folder.path() / "out-00000.mp4").frames, 45);
+    EXPECT_EQ(read_video(folder.path() / "out-00001.mp4").frames, 5);
+    EXPECT_EQ(folder.count_entries(), 5U);
+
+    words[5] = folder.path() / "out.png";
+    expect_failure(words, input, "--each-clip: " + words[5] + " is no file that a clip has");
+    words[5] = folder.path() / "clip.mp4";
+    words.insert(words.end(), {"--json", folder.path() / "clip-00001.mp4"});
+    expect_failure(words, input, "-o " + words[5] + " would overwrite --json ");
+    words = decode_on_cpu(first, folder.path() / "clip.mp4");
+    words.emplace_back("--each-clip");
+    expect_failure(words, input, "--each-clip: " + first + " is one clip");
+}
+
 TEST(LiveProgram, KeepsWhatWasDecodedOfAnInputThatBreaks) {
     const TemporaryFolder folder;
     const std::string clip = write_latents(folder, "clip.safetensors", 2);

@@ -100,14 +100,16 @@ ProgramResult run_program(const std::string& program, const std::vector<std::str
         if (options.unread_output) dup2(pipe.write_end(), STDOUT_FILENO);
         if (!options.append_to.empty()) redirect(STDOUT_FILENO, options.append_to, O_WRONLY | O_APPEND);
         if (!options.folder.empty() && chdir(options.folder.c_str()) != 0) _exit(126);
-        const rlimit limit{options.file_limit, options.file_limit};
-        if (options.file_limit != 0) setrlimit(RLIMIT_FSIZE, &limit);
         for (const char* entry : kNoGpu) change_environment(entry);
         for (const std::string& entry : options.environment) change_environment(entry);
         std::vector<char*> argv{const_cast<char*>(program.c_str())};
         for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
         argv.push_back(nullptr);
         for (const int descriptor : options.closed) close(descriptor);
+        for (const auto& [resource, most] : options.limits) {
+            const rlimit limit{most, most};
+            setrlimit(static_cast<__rlimit_resource>(resource), &limit);
+        }
         execv(program.c_str(), argv.data());
         _exit(127);
     }

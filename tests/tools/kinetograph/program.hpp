@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace kinetograph::test {
@@ -26,7 +27,7 @@ struct ProgramOptions {
     std::filesystem::path append_to = {};  ///< standard output goes to the end of this file; empty: to `out`
     std::filesystem::path folder = {};     ///< it runs in; empty: the test's
     std::vector<int> closed = {};          ///< descriptors that it starts without
-    std::uint64_t file_limit = 0;          ///< largest size of a file in bytes; 0: any
+    std::vector<std::pair<int, std::uint64_t>> limits = {};  ///< setrlimit(2): RLIMIT_..., and how much
 };
 
 std::string read_text(const std::filesystem::path& path);

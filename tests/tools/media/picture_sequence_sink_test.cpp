@@ -14,6 +14,7 @@ extern "C" {
 #include <kinetograph/tests/compute/tensor/temporary_folder.hpp>
 #include <kinetograph/tools/media/pending_folder.hpp>
 #include <kinetograph/tools/media/picture_names.hpp>
+#include <kinetograph/tools/media/picture_placement.hpp>
 #include <kinetograph/tools/media/picture_sequence_sink.hpp>
 
 #include "read_video.hpp"
@@ -156,23 +157,64 @@ TEST(PictureSequenceSink, ReplacesOlderPicturesAndKeepsTheirModes) {
     EXPECT_EQ(folder.count_entries(), 2U);
 }
 
-TEST(PictureSequenceSink, RefusesAFolderWhereARunWasKilledWhileItPutPicturesInPlace) {
-    const TemporaryFolder folder;
-    folder.write("0.png", "an older picture");
+/// A run that is killed once it has put `placed` of three pictures in place, and has moved the next older one away if
+/// that is wanted; the folder's entries afterwards.
+std::size_t kill_while_placing(const TemporaryFolder& folder, std::int64_t placed, bool moves_next) {
     const pid_t child = fork();
     if (child == 0) {
         auto pending = media::PendingFolder::create_beside(folder.path() / "0.png");
-        if (!pending) _exit(1);
-        _exit(pending->set_placing(true) ? 0 : 1);
+        for (std::int64_t i = 0; i < 3; ++i)
+            std::ofstream(media::PicturePlacement::pending(pending->path(), i)) << "new " << i;
+        if (!pending->set_placing(true)) _exit(1);
+        media::PicturePlacement placement(pending->path(),
+                                          *media::PictureNames::parse((folder.path() / "%d.png").string()), 3);
+        if (placed >= 0 && !placement.record()) _exit(1);
+        for (std::int64_t i = 0; i < placed; ++i)
+            if (!placement.put_in_place(i)) _exit(1);
+        if (moves_next)
+            std::filesystem::rename(placement.target_of(placed), pending->path() / fmt::format("{}.older", placed));
+        _exit(0);
     }
     int status = 0;
     waitpid(child, &status, 0);
-    ASSERT_EQ(WEXITSTATUS(status), 0);
-    ASSERT_EQ(folder.count_entries(), 2U);
-    const auto refused = write_sequence(folder.path() / "%d.png", 2);
-    ASSERT_FALSE(refused);
-    EXPECT_NE(refused.error().message.find("a run was ended while it put pictures in place here"), std::string::npos);
+    EXPECT_EQ(WEXITSTATUS(status), 0);
+    return folder.count_entries();
+}
+
+TEST(PictureSequenceSink, TakesBackWhatAKilledRunHadPutInPlaceUnlessThatWasAll) {
+    for (const auto& [placed, moves_next] :
+         {std::pair(-1, false), {0, false}, {0, true}, {1, false}, {1, true}, {2, false}, {3, false}}) {
+        const TemporaryFolder folder;
+        for (const std::string name : {"0.png", "1.png"}) folder.write(name, "older " + name);
+        EXPECT_GE(kill_while_placing(folder, placed, moves_next), 2U);
+        const auto settled = media::settle_abandoned(folder.path() / "another.png");
+        ASSERT_TRUE(settled) << settled.error().message;
+        const bool is_whole = placed == 3;
+        EXPECT_EQ(folder.count_entries(), is_whole ? 3U : 2U) << placed;
+        EXPECT_EQ(contents(folder.path() / "0.png"), is_whole ? "new 0" : "older 0.png") << placed;
+        EXPECT_EQ(contents(folder.path() / "1.png"), is_whole ? "new 1" : "older 1.png") << placed;
+    }
+}
+
+TEST(PictureSequenceSink, BeginsWhereARunWasKilledAndLeavesWhatWasPutThereSince) {
+    const TemporaryFolder folder;
+    kill_while_placing(folder, 2, false);
+    std::filesystem::remove(folder.path() / "1.png");
+    folder.write("1.png", "the user's");
+    const auto finished = write_sequence(folder.path() / "other-%d.png", 1);
+    ASSERT_TRUE(finished) << finished.error().message;
+    EXPECT_EQ(contents(folder.path() / "1.png"), "the user's");
     EXPECT_EQ(folder.count_entries(), 2U);
+
+    folder.write("0.png", "an older picture");
+    kill_while_placing(folder, 2, false);
+    std::filesystem::remove(folder.path() / "0.png");
+    folder.write("0.png", "the user's");
+    const auto refused = write_sequence(folder.path() / "%d.png", 3);
+    ASSERT_FALSE(refused);
+    EXPECT_NE(refused.error().message.find("1 older pictures cannot be put back and lie in "), std::string::npos)
+        << refused.error().message;
+    EXPECT_EQ(contents(folder.path() / "0.png"), "the user's");
 }
 
 TEST(PictureSequenceSink, RefusesANameThatCannotBePutInPlaceBeforeTheFirstFrame) {

@@ -179,6 +179,9 @@ TEST(FourWaveConv, AgreesForStridesAndDilations) {
         {.problem = same(BF16, 64, 64, dilation2)},
         {.problem = same(F8E4M3, 48, 64, dilation2)},
         {.problem = same(BF16, 3, 64, dilation2)},
+        {.problem = same(BF16, 64, 64, [](Problem& p) { p.dilation.w = p.pad.left = p.pad.right = 2; })},
+        {.problem = same(BF16, 64, 64, [](Problem& p) { p.dilation.h = p.pad.top = p.pad.bottom = 2; })},
+        {.problem = same(F16, 48, 64, [](Problem& p) { p.dilation.w = p.pad.left = p.pad.right = 3; })},
         {.problem = same(BF16, 32, 32,
                          [](Problem& p) {
                              p.stride = {1, 3, 2}, p.dilation.w = 3;
