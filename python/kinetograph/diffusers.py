@@ -16,10 +16,10 @@ def replace_vae(pipe: Any, *, precision: str | None = None) -> Replacement:
     encode, where the library has the family's encoder (Wan 2.1, Qwen-Image) and the device its convolutions.
 
     `pipe` is a pipeline, or a VAE itself, also of a subclass, in a wrapper or compiled by torch.compile(). Its
-    configuration and the pipeline's latent statistics stay as they are; decode() takes what it took and gives a DecoderOutput, or a
-    tuple with return_dict=False, and encode() a distribution, as before. In an offloaded pipeline they first move the
-    previous model off the GPU, as the VAE's own do. `precision` is that of Decoder; by default the VAE's on the CPU,
-    bf16 or fp16 on a GPU. restore() of the result undoes the replacement.
+    configuration and the pipeline's latent statistics stay as they are; decode() takes what it took and gives a
+    DecoderOutput, or a tuple with return_dict=False, and encode() a distribution, as before. In an offloaded pipeline
+    they first move the previous model off the GPU, as the VAE's own do. `precision` is that of Decoder; by default the
+    VAE's on the CPU, bf16 or fp16 on a GPU. restore() of the result undoes the replacement.
     """
     from diffusers.models.autoencoders.vae import DecoderOutput
 

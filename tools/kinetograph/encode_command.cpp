@@ -4,6 +4,7 @@
 #include <kinetograph/compute/tensor/safetensors.hpp>
 #include <kinetograph/compute/vae/encoder_model.hpp>
 #include <kinetograph/engine/base/replacing_file.hpp>
+#include <kinetograph/tools/kinetograph/bench.hpp>
 #include <kinetograph/tools/kinetograph/build_commit.hpp>
 #include <kinetograph/tools/kinetograph/command.hpp>
 #include <kinetograph/tools/kinetograph/decode_request.hpp>
@@ -256,15 +257,17 @@ void add_encode(CLI::App& app, Action& action) {
         *command, "--latents", arguments->model.model.latents, kMadeScales,
         "normalized: as a diffusion model takes them, (z - mean) / std (default); raw: as the encoder makes them, "
         "which the file says");
-    CLI::Option* sample = command
-                              ->add_option_function<std::uint64_t>(
-                                  "--sample",
-                                  [arguments](const std::uint64_t& seed) {
-                                      arguments->encoder.latents = stream::Encoded::Sample;
-                                      arguments->encoder.seed = seed;
-                                  },
-                                  "Draw the latents from their distribution, by this seed (default: its mean)")
-                              ->type_name("SEED");
+    CLI::Option* sample =
+        command
+            ->add_option_function<std::int64_t>(
+                "--sample",
+                [arguments](const std::int64_t& seed) {
+                    arguments->encoder.latents = stream::Encoded::Sample;
+                    arguments->encoder.seed = static_cast<std::uint64_t>(seed);
+                },
+                "Draw the latents from their distribution, by this seed (default: its mean)")
+            ->check(CLI::Range(std::int64_t{0}, std::numeric_limits<std::int64_t>::max()).description(""))
+            ->type_name("SEED");
     command
         ->add_flag_callback(
             "--moments", [arguments] { arguments->encoder.latents = stream::Encoded::Moments; },
