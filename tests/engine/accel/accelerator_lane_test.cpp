@@ -166,10 +166,15 @@ TEST(BatchKeys, DifferWhereverAResourceOfTheBatchDiffers) {
                         std::uint64_t plan = 7) {
         graph::Plan planned;
         mix(planned.fingerprint, plan);
-        const graph::Batch batch{.ordinal = ordinal};
+        graph::Batch batch;
+        batch.ordinal = ordinal;
         const graph::PassContext::Entry entries[] = {{.resource = resource, .physical = physical}};
         const graph::PassRecord pass{.entries = entries};
-        return batch_key({.plan = &planned, .batch = &batch, .passes = {&pass, 1}});
+        graph::BatchRecord record;
+        record.plan = &planned;
+        record.batch = &batch;
+        record.passes = {&pass, 1};
+        return batch_key(record);
     };
     const graph::Physical place{.object = 4096, .offset = 64, .mapped = 8192};
     std::vector<graph::Fingerprint> keys{key(place), key(place, 4), key(place, 3, 2), key(place, 3, 1, 8)};
@@ -191,7 +196,9 @@ TEST(BatchGraphs, StayWhileTheTimesOfAReplayAreUnread) {
         return made;
     };
     BatchGraphs graphs;
-    graphs.find(key(0), 0).graphs.push_back(std::make_unique<BatchGraph>(BatchGraph{.unread_replays = 1}));
+    auto graph = std::make_unique<BatchGraph>();
+    graph->unread_replays = 1;
+    graphs.find(key(0), 0).graphs.push_back(std::move(graph));
     for (std::uint64_t i = 1; i < BatchGraphs::kBatches; ++i) graphs.find(key(i), 0);
     graphs.find(key(1000), 10);
     EXPECT_EQ(graphs.entries().size(), BatchGraphs::kBatches + 1);

@@ -360,13 +360,13 @@ TEST(FailedDecode, WithLittleMemorySaysWhatCouldNotBeHad) {
 TEST(Usage, ThreadsThatCannotBeStartedAndAStackThatIsTooSmallAreNamed) {
     int refused = 0;
     for (std::uint64_t mebibytes = 200; mebibytes <= 320; mebibytes += 10) {
-        const auto threads = run_program({"families"}, {.limits = {{RLIMIT_AS, mebibytes << 20U}}});
+        const auto threads = run_program({"families"}, ProgramOptions{.limits = {{RLIMIT_AS, mebibytes << 20U}}});
         if (threads.messages.find(" threads can be started, 9 are needed: ") == std::string::npos) continue;
         EXPECT_EQ(threads.exit_code, 1);
         ++refused;
     }
     EXPECT_GT(refused, 0);
-    const auto stack = run_program({"info"}, {.limits = {{RLIMIT_STACK, 64 << 10U}}});
+    const auto stack = run_program({"info"}, ProgramOptions{.limits = {{RLIMIT_STACK, 64 << 10U}}});
     EXPECT_EQ(stack.exit_code, 1);
     EXPECT_NE(stack.messages.find("the stack is limited to 64 KiB (ulimit -s), 1024 are needed"), std::string::npos)
         << stack.messages;

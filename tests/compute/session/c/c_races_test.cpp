@@ -30,7 +30,9 @@ class CRaces : public CTest {
         constexpr kg_result kAllowed[] = {
             KG_OK, KG_TIMEOUT, KG_END, KG_ERROR_CANCELLED, KG_ERROR_BUSY, KG_ERROR_INVALID_ARGUMENT};
         EXPECT_TRUE(std::ranges::count(kAllowed, result) == 1) << call << ": " << result << ": " << kg_last_error();
-        if (result < 0) EXPECT_STRNE(kg_last_error(), "") << call;
+        if (result < 0) {
+            EXPECT_STRNE(kg_last_error(), "") << call;
+        }
         ++calls_;
     }
 
