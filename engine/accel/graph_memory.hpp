@@ -18,7 +18,7 @@ class ArenaMemory : public graph::MemoryBackend {
 
   private:
     virtual Result<std::unique_ptr<Memory>> allocate(std::string_view name, std::uint64_t bytes) = 0;
-    std::shared_ptr<Memory> arena_;  ///< null while no plan needs memory; plans realised on a smaller one keep that alive
+    std::shared_ptr<Memory> arena_;  ///< null if none needs any; plans realised on a smaller one keep that alive
 };
 
 /// Serves an accelerator's domain out of Device::allocate.

@@ -66,6 +66,8 @@ TEST(CudaDriverApi, DeclaresEveryFunctionAsTheToolkitDoes) {
     EXPECT_SAME_SIGNATURE(cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxRetain);
     EXPECT_SAME_SIGNATURE(cuDevicePrimaryCtxRelease_v2, cuDevicePrimaryCtxRelease);
     EXPECT_SAME_SIGNATURE(cuCtxGetCurrent, cuCtxGetCurrent);
+    EXPECT_SAME_SIGNATURE(cuDeviceCanAccessPeer, cuDeviceCanAccessPeer);
+    EXPECT_SAME_SIGNATURE(cuCtxEnablePeerAccess, cuCtxEnablePeerAccess);
     EXPECT_SAME_SIGNATURE(cuCtxPushCurrent_v2, cuCtxPushCurrent);
     EXPECT_SAME_SIGNATURE(cuCtxPopCurrent_v2, cuCtxPopCurrent);
     EXPECT_SAME_SIGNATURE(cuMemGetInfo_v2, cuMemGetInfo);
@@ -164,6 +166,7 @@ TEST(CudaDriverApi, GivesErrorsTheToolkitsNumbers) {
     EXPECT_VALUE(Status::IllegalAddress, CUDA_ERROR_ILLEGAL_ADDRESS);
     EXPECT_VALUE(Status::LaunchOutOfResources, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
     EXPECT_VALUE(Status::LaunchTimeout, CUDA_ERROR_LAUNCH_TIMEOUT);
+    EXPECT_VALUE(Status::PeerAccessAlreadyEnabled, CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED);
     EXPECT_VALUE(Status::ContextIsDestroyed, CUDA_ERROR_CONTEXT_IS_DESTROYED);
     EXPECT_VALUE(Status::Assert, CUDA_ERROR_ASSERT);
     EXPECT_VALUE(Status::HostMemoryAlreadyRegistered, CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
