@@ -215,11 +215,11 @@ class CInterfaceOnGpus : public CTest, public ::testing::WithParamInterface<Driv
     }
     std::vector<std::vector<std::uint8_t>> read_ahead(kg_clip* clip) { return read_ahead(clip, stream_moment()); }
     /// The frames that are ready or being decoded, read in the order of the application's stream, and released at
-    /// `done`.
-    std::vector<std::vector<std::uint8_t>> read_ahead(kg_clip* clip, const kg_moment& done) {
+    /// `done`; the first is waited for, `first` nanoseconds at most.
+    std::vector<std::vector<std::uint8_t>> read_ahead(kg_clip* clip, const kg_moment& done, std::uint64_t first = 0) {
         std::vector<std::vector<std::uint8_t>> frames;
         auto frame = sized<kg_frame>();
-        while (kg_clip_acquire(clip, KG_ACQUIRE_AHEAD, 0, &frame) == KG_OK) {
+        while (kg_clip_acquire(clip, KG_ACQUIRE_AHEAD, frames.empty() ? first : 0, &frame) == KG_OK) {
             EXPECT_EQ(kg_clip_wait(clip, frame.id, application_->stream), KG_OK) << kg_last_error();
             auto& bytes = frames.emplace_back(frame.row_bytes[0] * frame.height);
             application_->copy(bytes.data(), frame.planes[0], bytes.size());

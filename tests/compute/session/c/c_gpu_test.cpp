@@ -271,12 +271,12 @@ TEST_P(CInterfaceOnGpus, WhatAFrameSaysOfItsValuesDoesNotChangeWithLaterSteps) {
     for (const auto& [latents, finite] : {std::pair(&bad, KG_FINITE_NO), {&good, KG_FINITE_YES}}) {
         ASSERT_EQ(kg_clip_push(made.get(), latents, kLong, nullptr), KG_OK) << kg_last_error();
         kept.emplace_back(sized<kg_frame>(), finite);
-        ASSERT_EQ(kg_clip_acquire(made.get(), KG_ACQUIRE_AHEAD, 0, &kept.back().first), KG_OK) << kg_last_error();
+        ASSERT_EQ(kg_clip_acquire(made.get(), KG_ACQUIRE_AHEAD, kLong, &kept.back().first), KG_OK) << kg_last_error();
         ASSERT_EQ(kg_clip_reset(made.get()), KG_OK);
     }
     for (int step = 0; step < 8; ++step) {  // good and bad clips of one step, more than the stream has slots
         ASSERT_EQ(kg_clip_push(made.get(), step % 2 == 0 ? &good : &bad, kLong, nullptr), KG_OK) << kg_last_error();
-        EXPECT_EQ(read_ahead(made.get()).size(), 1U);
+        EXPECT_EQ(read_ahead(made.get(), stream_moment(), kLong).size(), 1U);
         ASSERT_EQ(kg_clip_reset(made.get()), KG_OK);
     }
     application_->synchronize();
