@@ -1,8 +1,10 @@
 #include <kinetograph/compute/stream/encoder.hpp>
 #include <kinetograph/compute/stream/step_loop.hpp>
 #include <kinetograph/compute/tensor/float_formats.hpp>
+#include <kinetograph/engine/base/workers.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -38,18 +40,24 @@ float value_at(const std::byte* data, std::int64_t index) {
 template <tensor::DType kDtype>
 bool store_planes(const PictureView& picture, PictureSize size, float* planes) {
     const auto [of_row, of_column, of_colour] = picture.strides;
-    int is_finite = 1;
-#pragma omp parallel for reduction(& : is_finite)
-    for (std::int64_t y = 0; y < size.height; ++y)
+    const auto store_row = [&, of_row = of_row, of_column = of_column, of_colour = of_colour](std::int64_t y) {
+        bool is_finite = true;
         for (std::int64_t c = 0; c < kColours; ++c) {
             float* const row = planes + (c * size.height + y) * size.width;
             for (std::int64_t x = 0; x < size.width; ++x)
                 row[x] = value_at<kDtype>(picture.data, y * of_row + x * of_column + c * of_colour);
             if (kDtype == tensor::DType::U8) continue;
-            for (std::int64_t x = 0; x < size.width; ++x)
-                if (!std::isfinite(row[x])) is_finite = 0;
+            for (std::int64_t x = 0; x < size.width; ++x) is_finite = is_finite && std::isfinite(row[x]);
         }
-    return is_finite != 0;
+        return is_finite;
+    };
+    constexpr std::int64_t kRows = 16;  // of a task
+    std::atomic<bool> is_finite{true};
+    for_blocks(size.height, kRows, [&](std::int64_t first, std::int64_t count) {
+        for (std::int64_t y = first; y < first + count; ++y)
+            if (!store_row(y)) is_finite = false;
+    });
+    return is_finite;
 }
 
 bool store_planes(const PictureView& picture, PictureSize size, float* planes) {

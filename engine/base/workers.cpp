@@ -72,7 +72,7 @@ class Pool {
         if (sleeping_.load() > 0) published_or_left_.notify_all();
         take_tasks(job, 0);
         Lock lock(mutex_);
-        std::erase(jobs_, &job);  // from here on nobody joins
+        std::erase(jobs_, &job);  // no further thread joins
         lock.unlock();
         if (spin_until([&] { return job.helping.load(std::memory_order_acquire) == 0; })) return;
         lock.lock();

@@ -1,4 +1,4 @@
-// The threads that compute on the host: one pool of the process, whose threads help whoever has work.
+// The threads that compute on the host: one pool for the whole process, shared by all callers.
 #pragma once
 
 #include <cstdint>
