@@ -531,7 +531,7 @@ Result<StepPlans> Model::compile(const StackSize& size, const CallLimits& limits
         return graph::Physical{0, 0, bytes};
     };
     const std::vector<Shard> shards = this->shards();
-    KG_TRY(const std::vector<Rows> shares, this->shares(size));
+    KG_TRY(made.shares, shares(size));
     for (const StepKind kind : kinds_of_steps(network_, size)) {
         KG_CHECK(limits.check("compiling its steps"));
         const std::uint64_t in = input_bytes(network_, size, kind.frames);
@@ -545,7 +545,7 @@ Result<StepPlans> Model::compile(const StackSize& size, const CallLimits& limits
             places.push_back(frame.import_buffer(
                 fmt::format("frame {}", i), {frame_bytes, 256, graph::MemoryDomain::Accelerator}, {0, 0, frame_bytes}));
         KG_CHECK(declare_step(frame, network_, size, kind,
-                              {{.parameters = &parameters_}, *operators_, find, shards, shares, block()}, latents,
+                              {{.parameters = &parameters_}, *operators_, find, shards, made.shares, block()}, latents,
                               {.format = FrameFormat::Float32, .places = places}));
         KG_TRY(auto plan, graph::compile(frame, {.topology = topology()}));
         const auto grow = [&](std::uint64_t& bytes, graph::MemoryDomain domain) {
@@ -601,7 +601,11 @@ Result<std::vector<graph::Buffer>> Model::declare(graph::FrameGraph& graph, cons
     const Lock lock(mutex_);
     placement.parameters = &parameters_;
     const std::vector<Shard> shards = this->shards();
-    KG_TRY(const std::vector<Rows> shares, this->shares(size));
+    std::vector<Rows> shares;
+    if (!others_.empty()) {
+        KG_TRY(const auto* plans, compiled(size, {}));
+        shares = plans->shares;
+    }
     KG_TRY(auto declared, declare_step(graph, network_, size, kind,
                                        {placement, *operators_, find_kept, shards, shares, block()}, latents, output));
     KG_CHECK(pack({}));  // all is packed already, except for a trace, whose passes are different

@@ -25,6 +25,7 @@ struct StepPlans {
         std::uint64_t transients = 0, histories = 0;
     };
     std::vector<OnDevice> others{};  ///< [device - 1], of a model that several devices compute
+    std::vector<Rows> shares{};      ///< [device], rows that each makes of such a model's cut (share_rows())
     std::uint64_t pinned = 0;        ///< StackMemory::pinned
 
     /// Errors: InvalidArgument (a kind that no clip of this size runs).

@@ -127,12 +127,7 @@ Result<std::optional<StepQueue::Turn>> Runner::turn(Nanoseconds due, const StepQ
 
 Result<void> Runner::wait_for(const Clip& clip, Nanoseconds patience) {
     return graph::wait_while_lanes_move(
-        "the steps of a clip", patience,
-        [&] {
-            std::vector<graph::LaneState> states;
-            for (const accel::AcceleratorLane* const lane : lanes()) states.push_back(lane->state());
-            return states;
-        },
+        "the steps of a clip", patience, [&] { return executor_->lane_states(); },
         [&](Nanoseconds timeout) { return wait_for_newest(clip, timeout); });
 }
 
