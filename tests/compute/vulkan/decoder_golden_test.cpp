@@ -21,10 +21,11 @@ class VulkanDecoder : public test::VulkanDevice {
     }
 };
 
+/// lavapipe takes 150 s of a processor for a later step of this width; those of narrower decoders are compared below.
 TEST_F(VulkanDecoder, OfDim32MatchesTheReferenceInEveryPrecisionAndAfterAReset) {
     const golden::File file("wan21_dim32.safetensors");
     const auto latents = file.tensor("latents"), frames = file.tensor("frames.fp32");
-    const std::int64_t steps = on_gpu() ? 3 : 2;
+    const std::int64_t steps = on_gpu() ? 3 : 1;
     for (const auto& [precision, limit] :
          {std::pair(Precision::Fp32, test::kFp32Decode), std::pair(Precision::Bf16, test::kBf16AgainstFp32),
           std::pair(Precision::Fp16, test::kFp16AgainstFp32)}) {

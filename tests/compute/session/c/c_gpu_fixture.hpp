@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <future>
+#include <list>
 #include <ostream>
 #include <thread>
 
@@ -202,12 +203,14 @@ class CInterfaceOnGpus : public CTest, public ::testing::WithParamInterface<Driv
         return moment;
     }
     kg_latents upload(const std::vector<float>& values) { return upload(view_of(values)); }
-    /// Latents of the host's memory in the application's, once its stream has got there.
+    /// Latents of the host's memory in the application's, once its stream has got there; the caller's may change
+    /// before.
     kg_latents upload(kg_latents latents) {
         const std::size_t bytes =
             static_cast<std::size_t>(16 * latents.shape[1]) * kHeight * kWidth * (latents.dtype == KG_FLOAT32 ? 4 : 2);
         void* const memory = application_->allocate(bytes);
-        application_->copy(memory, latents.data, bytes);
+        const auto* const given = static_cast<const std::byte*>(latents.data);
+        application_->copy(memory, uploaded_.emplace_back(given, given + bytes).data(), bytes);
         latents.data = memory;
         latents.memory = KG_MEMORY_DEVICE;
         latents.ready = stream_moment();
@@ -273,6 +276,7 @@ class CInterfaceOnGpus : public CTest, public ::testing::WithParamInterface<Driv
         std::_Exit(HasFailure() ? 1 : 0);
     }
 
+    std::list<std::vector<std::byte>> uploaded_;  ///< What copies of the application's stream may still read.
     std::unique_ptr<Application> application_;
 };
 
