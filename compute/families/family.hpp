@@ -73,8 +73,10 @@ struct Family {
     /// value. Null: the family does not come as a folder with a config.json.
     std::vector<std::pair<std::string, std::string>> (*config)(const Widths& widths) = nullptr;
     nn::Network (*decoder)(const Widths& widths) = nullptr;
-    nn::Network (*encoder)(const Widths& widths) = nullptr;  ///< pictures to moments of latents; null: not built
-    WidthIn encoder_dim{};                                   ///< where a checkpoint has the encoder's Widths::dim
+    /// Pictures to moments of latents, or to latents as the decoder takes them; null: not built.
+    nn::Network (*encoder)(const Widths& widths) = nullptr;
+    float encoder_scale = 1, encoder_shift = 0;  ///< of pictures in [-1, 1], as the encoder takes them
+    WidthIn encoder_dim{};                       ///< where a checkpoint has the encoder's Widths::dim
     std::vector<nn::ByteRecipe> bytes{};  ///< of `decoder`, the default first; empty: none is known to keep the picture
     std::string (*diffusers_name)(std::string_view original) = nullptr;  ///< of a parameter of either network
 };

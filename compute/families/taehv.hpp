@@ -28,8 +28,15 @@ nn::Network decoder(const Widths& widths);
 nn::Network decoder_of_blocks(const Widths& widths);
 nn::Network decoder_of_blocks(const Widths& widths, Variant variant);
 
-/// What all families of this kind have in common; name, title, latents, their channels and the network are parameters.
+/// The whole encoder, `dim` wide: pictures in [0, 1] to latents, of which each is made of four frames, also the first.
+/// 3x3 and ReLU, then three times: a 1x1 over the channels of two frames (the third time of one), 3x3 of stride 2,
+/// three memory blocks; 3x3. Source: taehv.py, madebyollin/taehv.
+nn::Network encoder(const Widths& widths);
+/// The same of blocks of 2 x 2 pixels, 12 channels.
+nn::Network encoder_of_blocks(const Widths& widths);
+
+/// What all families of this kind have in common; name, title, latents, their channels and the networks are parameters.
 Family family(std::string name, std::string title, std::string latents, std::int64_t z_dim,
-              nn::Network (*decoder)(const Widths& widths));
+              nn::Network (*decoder)(const Widths& widths), nn::Network (*encoder)(const Widths& widths) = nullptr);
 
 }  // namespace kinetograph::families::taehv

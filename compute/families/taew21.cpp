@@ -91,8 +91,45 @@ nn::Network decoder_of_blocks(const Widths& widths, Variant variant) {
 
 nn::Network decoder_of_blocks(const Widths& widths) { return decoder_of_blocks(widths, {}); }
 
+namespace {
+
+std::string encoder_key(int index) { return "encoder." + std::to_string(index); }
+
+nn::Network encoder_of(const Widths& widths, End end) {
+    const std::int64_t dim = widths.dim, side = end.side;
+    nn::Network network(3, {nn::End::Pictures, nn::End::Latents});
+    Conv first = conv3x3(encoder_key(0), 3, dim);
+    first.block = first.stride.h = first.stride.w = side;
+    first.filter.r = first.filter.s = 3 * side;
+    nn::Value x = network.append(network.append(nn::Network::input(), first), Activate{conv::Activation::Relu});
+    network.module("encoder.1", x);
+    int index = 2;
+    for (const std::int64_t frames : {2, 2, 1}) {
+        Conv half = conv3x3(encoder_key(index + 1), dim, dim);
+        half.bias = false;
+        half.filter.q = frames;
+        half.pooled_by = encoder_key(index) + ".conv";
+        half.stride = {frames, 2, 2};
+        x = network.module(half.key, network.append(x, half));
+        index += 2;
+        for (int block = 0; block < 3; ++block) x = memory_block(network, x, encoder_key(index++), dim);
+    }
+    Conv last = conv3x3(encoder_key(index), dim, widths.z_dim);
+    last.stored = Conv::Stored::Float32;
+    network.module(last.key, network.append(x, last));
+    return network;
+}
+
+}  // namespace
+
+nn::Network encoder(const Widths& widths) { return encoder_of(widths, end_of(widths.end, 3).value_or(End{})); }
+
+nn::Network encoder_of_blocks(const Widths& widths) {
+    return encoder_of(widths, end_of(widths.end, 12).value_or(End{2}));
+}
+
 Family family(std::string name, std::string title, std::string latents, std::int64_t z_dim,
-              nn::Network (*decoder)(const Widths& widths)) {
+              nn::Network (*decoder)(const Widths& widths), nn::Network (*encoder)(const Widths& widths)) {
     const auto channels = static_cast<std::size_t>(z_dim);
     return {.name = std::move(name),
             .title = std::move(title),
@@ -106,13 +143,17 @@ Family family(std::string name, std::string title, std::string latents, std::int
             .end = "decoder.22",
             .statistics = {.mean = std::vector<float>(channels, 0.0F), .std = std::vector<float>(channels, 1.0F)},
             .decoder = decoder,
+            .encoder = encoder,
+            .encoder_scale = 0.5F,
+            .encoder_shift = 0.5F,
+            .encoder_dim = {"encoder.0.weight", 0},
             .diffusers_name = [](std::string_view original) { return std::string(original); }};
 }
 
 }  // namespace taehv
 
 Family taew21() {
-    Family family = taehv::family("taew2.1", "TAEW2.1", "Wan 2.1", 16, taehv::decoder);
+    Family family = taehv::family("taew2.1", "TAEW2.1", "Wan 2.1", 16, taehv::decoder, taehv::encoder);
     family.fps = 16;
     family.raw = wan::statistics();
     return family;

@@ -5,7 +5,8 @@
 namespace kinetograph::families {
 
 Family taew22() {
-    Family family = taehv::family("taew2.2", "TAEW2.2", "Wan 2.2", 48, taehv::decoder_of_blocks);
+    Family family =
+        taehv::family("taew2.2", "TAEW2.2", "Wan 2.2", 48, taehv::decoder_of_blocks, taehv::encoder_of_blocks);
     family.raw = wan_2_2::statistics();
     return family;
 }

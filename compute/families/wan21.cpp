@@ -83,6 +83,34 @@ nn::Value head(nn::Network& network, nn::Value x, std::int64_t dim, std::int64_t
     return network.module(conv.key, network.append(x, conv));
 }
 
+nn::Value downsample(nn::Network& network, nn::Value x, const std::string& key, std::int64_t channels,
+                     bool fewer_frames) {
+    Conv half = within_frame(key + ".resample.1", channels, channels, 3);
+    half.stride = {1, 2, 2};
+    half.edges = Conv::Edges::After;
+    x = network.append(x, half);
+    if (!fewer_frames) return x;
+    return network.append(x,
+                          Conv{.key = key + ".time_conv",
+                               .c_in = channels,
+                               .filter = {channels, 3, 1, 1},
+                               .stride = {2, 1, 1},
+                               .keeps_skipped = true},
+                          nn::Steps::AfterFirst);
+}
+
+void moments(nn::Network& network, nn::Value x, std::int64_t widest, std::int64_t z_dim, Time time) {
+    const std::int64_t channels = 2 * z_dim;
+    x = residual_block(network, x, "encoder.middle.0", widest, widest, time);
+    x = attention_block(network, x, "encoder.middle.1", widest);
+    x = residual_block(network, x, "encoder.middle.2", widest, widest, time);
+    x = norm_silu(network, x, "encoder.head.0", widest, time);
+    x = network.module("encoder.head.2", network.append(x, causal("encoder.head.2", widest, channels, time)));
+    Conv quantise = pointwise("conv1", channels, channels, time);
+    quantise.stored = Conv::Stored::Float32;
+    network.module(quantise.key, network.append(x, quantise));
+}
+
 nn::Network decoder(const Widths& widths) {
     const std::int64_t dim = widths.dim, widest = 4 * dim;
     const Time time = time_of(widths);
@@ -115,9 +143,9 @@ nn::Network decoder(const Widths& widths) {
 
 nn::Network encoder(const Widths& widths) {
     using nn::End;
-    const std::int64_t dim = widths.dim, widest = 4 * dim, moments = 2 * widths.z_dim;
+    const std::int64_t dim = widths.dim, widest = 4 * dim;
     const Time time = time_of(widths);
-    nn::Network network(3, {End::Pictures, End::Latents});
+    nn::Network network(3, {End::Pictures, End::Moments});
     nn::Value x = network.append(nn::Network::input(), causal("encoder.conv1", 3, dim, time));
     network.module("encoder.conv1", x);
 
@@ -136,28 +164,10 @@ nn::Network encoder(const Widths& widths) {
         x = residual_block(network, x, next_key(), stage.c_out, stage.c_out, time);
         if (!stage.fewer_pixels) continue;
         const std::string key = next_key();
-        Conv half = within_frame(key + ".resample.1", stage.c_out, stage.c_out, 3);
-        half.stride = {1, 2, 2};
-        half.edges = Conv::Edges::After;
-        x = network.append(x, half);
-        if (stage.fewer_frames && time == Time::Causal)
-            x = network.append(x,
-                               Conv{.key = key + ".time_conv",
-                                    .c_in = stage.c_out,
-                                    .filter = {stage.c_out, 3, 1, 1},
-                                    .stride = {2, 1, 1},
-                                    .keeps_skipped = true},
-                               nn::Steps::AfterFirst);
-        network.module(key, x);
+        const bool fewer_frames = stage.fewer_frames && time == Time::Causal;
+        x = network.module(key, downsample(network, x, key, stage.c_out, fewer_frames));
     }
-    x = residual_block(network, x, "encoder.middle.0", widest, widest, time);
-    x = attention_block(network, x, "encoder.middle.1", widest);
-    x = residual_block(network, x, "encoder.middle.2", widest, widest, time);
-    x = norm_silu(network, x, "encoder.head.0", widest, time);
-    x = network.module("encoder.head.2", network.append(x, causal("encoder.head.2", widest, moments, time)));
-    Conv quantise = pointwise("conv1", moments, moments, time);
-    quantise.stored = Conv::Stored::Float32;
-    network.module(quantise.key, network.append(x, quantise));
+    moments(network, x, widest, widths.z_dim, time);
     return network;
 }
 

@@ -32,6 +32,14 @@ nn::Value upsample_space(nn::Network& network, nn::Value x, const std::string& k
 /// Twice the frames: causal 3x1x1 to twice the channels, whose halves are two frames. Skipped in a clip's first step.
 nn::Value upsample_time(nn::Network& network, nn::Value x, const std::string& key, std::int64_t channels);
 
+/// 3x3 of stride 2, zeros after; then, if `fewer_frames`, a causal 3x1x1 of stride 2 in time, which a clip's first step
+/// skips and keeps its last frame for.
+nn::Value downsample(nn::Network& network, nn::Value x, const std::string& key, std::int64_t channels,
+                     bool fewer_frames);
+/// The end of an encoder: residual, attention, residual, RMS norm, SiLU, causal 3x3x3 to the moments of `z_dim` latent
+/// channels, 1x1x1 (`conv1`), which are stored as float32.
+void moments(nn::Network& network, nn::Value x, std::int64_t widest, std::int64_t z_dim, Time time);
+
 /// The whole decoder. Stages are 4, 4, 2 and 1 times `dim` wide. A last layer of 12 channels makes 2 x 2 pixels, as
 /// torch's pixel_shuffle does.
 /// Source: wan/modules/vae.py, Wan-Video/Wan2.1.

@@ -14,7 +14,7 @@ namespace {
 
 using namespace nn::primitive;
 
-constexpr std::string_view kStages = "decoder.upsamples.";
+constexpr std::string_view kStages = "decoder.upsamples.", kDownStages = "encoder.downsamples.";
 
 /// The stage's input repeated to the size of its output: its `c_in` channels are repeated to fill 2 x 2 pixels of
 /// `c_out` channels, and each frame is repeated if the stage doubles the frames. With equal widths that is
@@ -70,8 +70,81 @@ nn::Network decoder(const Widths& widths) {
     return network;
 }
 
+/// Means of the stage's input in the size of its output: of `c_in` channels and blocks of `frames` x `side` x `side`
+/// values, groups in this order, zeros before a clip's first frame. Exact in bf16, as groups are powers of two.
+nn::Value average_down(nn::Network& network, nn::Value x, const std::string& key, std::int64_t c_in, std::int64_t c_out,
+                       std::int64_t frames, std::int64_t side) {
+    Conv first{.key = key + ".avg_shortcut",
+               .c_in = c_in,
+               .filter = {c_out, 1, side, side},
+               .bias = false,
+               .averages = frames,
+               .stride = {1, side, side}};
+    if (frames == 1) return network.append(x, first);
+    Conv later = first;
+    first.key += ".first";
+    later.filter.q = later.stride.d = frames;
+    return network.append(network.append(x, first, nn::Steps::First), later, nn::Steps::AfterFirst);
+}
+
+/// Pictures to moments; stages are 1, 2, 4 and 4 times `dim` wide. The first layer reads blocks of 2 x 2 pixels. Around
+/// each stage goes a shortcut without parameters. Source: wan/modules/vae2_2.py, Wan-Video/Wan2.2.
+nn::Network encoder(const Widths& widths) {
+    const std::int64_t dim = widths.dim, widest = 4 * dim;
+    const wan::Time time = wan::time_of(widths);
+    const bool causal = time == wan::Time::Causal;
+    nn::Network network(3, {nn::End::Pictures, nn::End::Moments});
+    nn::Value x = network.append(nn::Network::input(), Conv{.key = "encoder.conv1",
+                                                            .c_in = 3,
+                                                            .filter = {dim, causal ? 3 : 1, 6, 6},
+                                                            .weight_rank = causal ? 5 : 4,
+                                                            .block = 2,
+                                                            .block_order = conv::PixelOrder::ColumnsFirst,
+                                                            .stride = {1, 2, 2}});
+    network.module("encoder.conv1", x);
+
+    struct Stage {
+        std::int64_t c_in, c_out;
+        bool fewer_pixels, fewer_frames;
+    };
+    const std::array<Stage, 4> stages{{{dim, dim, true, false},
+                                       {dim, 2 * dim, true, true},
+                                       {2 * dim, widest, true, true},
+                                       {widest, widest, false, false}}};
+    for (std::size_t i = 0; i < stages.size(); ++i) {
+        const Stage& stage = stages[i];
+        const std::string key = fmt::format("{}{}", kDownStages, i);
+        const std::int64_t side = stage.fewer_pixels ? 2 : 1;
+        const bool same_width = stage.c_in == stage.c_out;
+        // Of equal widths the first block's sum overwrites the stage's input in memory: the shortcut is made before it,
+        // or, if it is no smaller than that, the blocks run on a copy.
+        const auto shortcut = [&, input = x] {
+            return average_down(network, input, key, stage.c_in, stage.c_out, stage.fewer_frames ? 2 : 1, side);
+        };
+        const bool early = same_width && stage.fewer_pixels;
+        const nn::Value skip = early ? shortcut() : x;
+        if (same_width && !early) x = average_down(network, x, key + ".copy", stage.c_in, stage.c_in, 1, 1);
+        for (int block = 0; block < 2; ++block)
+            x = wan::residual_block(network, x, fmt::format("{}.downsamples.{}", key, block),
+                                    block == 0 ? stage.c_in : stage.c_out, stage.c_out, time);
+        if (stage.fewer_pixels)
+            x = wan::downsample(network, x, key + ".downsamples.2", stage.c_out, stage.fewer_frames && causal);
+        x = network.module(key, early ? network.add(x, skip) : network.add(shortcut(), x));
+    }
+    wan::moments(network, x, widest, widths.z_dim, time);
+    return network;
+}
+
 /// Source: scripts/convert_wan_to_diffusers.py, huggingface/diffusers.
 std::string diffusers_name(std::string_view original) {
+    if (original.starts_with(kDownStages)) {
+        // encoder.downsamples.B.downsamples.J.leaf, with one digit each
+        constexpr std::string_view kInStage = "0.downsamples.0.";
+        const std::string_view rest = original.substr(kDownStages.size()), leaf = rest.substr(kInStage.size());
+        const char stage = rest.front(), position = rest[kInStage.size() - 2];
+        if (position == '2') return fmt::format("encoder.down_blocks.{}.downsampler.{}", stage, leaf);
+        return fmt::format("encoder.down_blocks.{}.resnets.{}.{}", stage, position, wan::diffusers_name_in_block(leaf));
+    }
     if (!original.starts_with(kStages)) return wan::diffusers_name(original);
     // decoder.upsamples.B.upsamples.J.leaf, with one digit each
     constexpr std::string_view kWithin = "0.upsamples.0.";
@@ -123,6 +196,8 @@ Family wan22() {
             .statistics = wan_2_2::statistics(),
             .config = wan_2_2::config,
             .decoder = wan_2_2::decoder,
+            .encoder = wan_2_2::encoder,
+            .encoder_dim = {"encoder.conv1.weight", 0},
             .diffusers_name = wan_2_2::diffusers_name};
 }
 

@@ -16,12 +16,16 @@ Extent Conv::output(Extent x) const {
 
 conv::Padding Conv::padding() const {
     if (edges == Edges::After) return {.bottom = filter.r - stride.h, .right = filter.s - stride.w};
-    return {.top = filter.r / 2, .bottom = filter.r / 2, .left = filter.s / 2, .right = filter.s / 2};
+    const std::int64_t rows = (filter.r - 1) / 2, columns = (filter.s - 1) / 2;
+    return {.top = rows, .bottom = rows, .left = columns, .right = columns};
 }
 
 void Conv::list(std::vector<Parameter>& parameters) const {
+    if (averages > 0) return;
     if (!grown_by.empty()) parameters.push_back({grown_by + ".weight", {growth * c_in, c_in, 1, 1}, true});
-    tensor::Shape weight{filter.k / growth, c_in, filter.q, filter.r, filter.s};
+    if (!pooled_by.empty()) parameters.push_back({pooled_by + ".weight", {c_in, filter.q * c_in, 1, 1}});
+    tensor::Shape weight{filter.k / growth, c_in * block * block, pooled_by.empty() ? filter.q : 1, filter.r / block,
+                         filter.s / block};
     if (taps == Taps::InputChannels) weight = {filter.k / growth, filter.q * c_in, 1, filter.r, filter.s};
     if (weight_rank == 4) weight.erase(weight.begin() + 2);
     parameters.push_back({key + ".weight", std::move(weight)});
@@ -92,11 +96,13 @@ Rates rates(const Network& network) {
             input.height = input.width *= conv->stride.h;
         }
     const Extent output = extents(network, input, false).back();
+    const bool first_alone = extents(network, {1, input.height, input.width, input.channels}, true).back().frames > 0;
     const auto rate = [](std::int64_t in, std::int64_t out) {
         const std::int64_t common = std::gcd(in, out);
         return Rate{in / common, out / common};
     };
-    return {.time = rate(input.frames, output.frames), .space = rate(input.height, output.height)};
+    const Rate time = rate(input.frames, output.frames);
+    return {.time = time, .space = rate(input.height, output.height), .first = first_alone ? 1 : time.in};
 }
 
 }  // namespace kinetograph::nn

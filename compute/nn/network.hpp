@@ -51,13 +51,24 @@ struct Conv {
     /// none.
     std::string grown_by{};
     std::int64_t growth = 1;
+    /// Key of a 1x1 convolution without bias, from the channels of q frames, oldest first, to c_in, that comes before
+    /// this one in the checkpoint, whose own filter has no temporal taps. Computed as one filter, their product.
+    std::string pooled_by{};
+    /// The checkpoint's filter convolves blocks of `block` x `block` pixels, whose channels are in `block_order`: it
+    /// has block^2 times the input channels and r / block x s / block taps. `stride` is at least the block.
+    std::int64_t block = 1;
+    conv::PixelOrder block_order = conv::PixelOrder::RowsFirst;
+    /// No tensor of the checkpoint: the input's channels, of each the values of `averages` frames x r x s pixels, are
+    /// cut into k equal groups in this order, whose means are the output. Of q < averages frames: the older ones are
+    /// zeros. 0: an ordinary convolution.
+    std::int64_t averages = 0;
     float scale = 1, shift = 0;  ///< of the output, folded into the parameters
     /// Divides the frames of every step in which it runs, and their rows and columns.
     conv::Dhw stride{};
     /// A step that skips it keeps its last frames for the step after, as if it had run.
     bool keeps_skipped = false;
-    /// Where the zeros are: r / 2 rows above and below and s / 2 columns on either side, or r - stride.h rows below and
-    /// s - stride.w columns to the right.
+    /// Where the zeros are: (r - 1) / 2 rows above and below and (s - 1) / 2 columns on either side, or r - stride.h
+    /// rows below and s - stride.w columns to the right.
     enum class Edges : std::uint8_t { Around, After } edges = Edges::Around;
     /// Key of a 1x1 convolution of k / 3 channels, with bias as this one, that comes in the checkpoint after the
     /// attention whose query, key and value this one makes. It is applied to the values instead, the last third of the
@@ -203,13 +214,18 @@ struct Rate {
 /// Frames after a clip's first step, and pixels a side.
 struct Rates {
     Rate time, space;
+    std::int64_t first = 1;  ///< input frames that become a clip's first output frame: one, or time.in
     /// Output frames that a clip's first `input` frames become: the first of them one, the later ones by the rate.
-    std::int64_t frames_of(std::int64_t input) const { return input < 1 ? 0 : 1 + time.of(input - 1); }
+    std::int64_t frames_of(std::int64_t input) const { return input < first ? 0 : 1 + time.of(input - first); }
+    /// Whether a step may take so many input frames.
+    bool takes(std::int64_t input, bool first_step) const {
+        return first_step && first != time.in ? input == first : input % time.in == 0;
+    }
     friend bool operator==(const Rates&, const Rates&) = default;
 };
 
-/// What the values at an end of a network are.
-enum class End : std::uint8_t { Latents, Pictures };
+/// What the values at an end of a network are. Moments: means of latents, then logarithms of their variances.
+enum class End : std::uint8_t { Latents, Pictures, Moments };
 struct Ends {
     End input = End::Latents, output = End::Pictures;  ///< a decoder's
 };

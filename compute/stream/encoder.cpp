@@ -106,6 +106,10 @@ Result<std::unique_ptr<Encoder>> Encoder::create(std::shared_ptr<interop::Bridge
     if (options.ahead < kFewest || options.ahead > kMost)
         return fail(ErrorCode::InvalidArgument, "{} latent frames ahead: wanted {} to {}", options.ahead, kFewest,
                     kMost);
+    if (options.latents != Encoded::Mean && model->network().network.ends().output == nn::End::Latents)
+        return fail(ErrorCode::InvalidArgument,
+                    "{}: its encoder makes latents alone: there are no moments, and there is no sample of them",
+                    model->network().title);
     std::unique_ptr<Encoder> made(new Encoder(size, std::move(statistics), options));
     vae::StepOptions steps = options.steps;
     steps.storage = interop::FrameStorage::Host;
@@ -116,6 +120,7 @@ Result<std::unique_ptr<Encoder>> Encoder::create(std::shared_ptr<interop::Bridge
     steps.bands = {};
     KG_TRY(made->source_, StepLoop::of_pushed(std::move(bridge), model, {size.height, size.width}, steps));
     made->one_picture_ = model->network().one_step;
+    made->fills_groups_ = model->rates().first > 1;
     made->group_.resize(static_cast<std::size_t>(model->pushed_frames() * kColours * size.height * size.width));
     made->state_facts(*model);
     return made;
@@ -123,9 +128,12 @@ Result<std::unique_ptr<Encoder>> Encoder::create(std::shared_ptr<interop::Bridge
 
 void Encoder::state_facts(const vae::Model& model) {
     const vae::StepFrames made = model.step_frames({size_.height, size_.width});
-    facts_ = {.channels = latents_ == Encoded::Moments ? made.channels : made.channels / 2,
+    made_values_ = made.channels;
+    const bool has_variances = model.network().network.ends().output == nn::End::Moments;
+    facts_ = {.channels = has_variances && latents_ != Encoded::Moments ? made.channels / 2 : made.channels,
               .height = made.height,
               .width = made.width,
+              .first_pictures = model.rates().first,
               .pictures_of_a_latent = model.pushed_frames(),
               .memory = source_.frames->facts().memory};
 }
@@ -156,10 +164,9 @@ Result<bool> Encoder::push(const PictureView& picture, Nanoseconds timeout) {
     const std::size_t values = static_cast<std::size_t>(kColours * size_.height * size_.width);
     const std::span<float> planes = std::span(group_).subspan(static_cast<std::size_t>(gathered_) * values, values);
     if (!store_planes(view, size_, planes.data())) return fail(not_finite(planes, size_, pushed_));
-    const std::int64_t wanted = source_.latents->next_count();
-    if (gathered_ + 1 == wanted) {
-        KG_TRY(const bool pushed, source_.latents->push_finite(
-                                      std::span(group_).first(static_cast<std::size_t>(wanted) * values), timeout));
+    if (one_picture_) fill_group(1);
+    if (one_picture_ || gathered_ + 1 == source_.latents->next_count()) {
+        KG_TRY(const bool pushed, push_group(timeout));
         if (!pushed) return false;
         gathered_ = -1;
     }
@@ -168,17 +175,52 @@ Result<bool> Encoder::push(const PictureView& picture, Nanoseconds timeout) {
     return true;
 }
 
-std::int64_t Encoder::finish() {
+Result<bool> Encoder::push_group(Nanoseconds timeout) {
+    const auto values = static_cast<std::size_t>(source_.latents->next_count() * kColours * size_.height * size_.width);
+    return source_.latents->push_finite(std::span(group_).first(values), timeout);
+}
+
+/// Pictures from `from` on are those before them.
+void Encoder::fill_group(std::int64_t from) {
+    const std::int64_t values = kColours * size_.height * size_.width;
+    for (std::int64_t at = from * values; at < std::ssize(group_); ++at)
+        group_[static_cast<std::size_t>(at)] = group_[static_cast<std::size_t>(at - values)];
+}
+
+/// Nothing if there is no room: a reader that takes latents calls again.
+Result<void> Encoder::push_last_group() {
+    const Lock lock(last_mutex_);
+    if (!last_waits_) return {};
+    KG_TRY(const bool pushed, push_group({}));
+    if (!pushed) return {};
+    last_waits_ = false;
     source_.latents->finish();
-    return std::exchange(gathered_, 0);
+    return {};
+}
+
+std::int64_t Encoder::finish() {
+    const std::int64_t left = std::exchange(gathered_, 0);
+    if (left == 0 || !fills_groups_) {
+        source_.latents->finish();
+        return left;
+    }
+    fill_group(left);
+    const Lock lock(last_mutex_);
+    last_waits_ = true;
+    return 0;
 }
 
 void Encoder::restart() {
+    {
+        const Lock lock(last_mutex_);
+        last_waits_ = false;
+    }
     gathered_ = pushed_ = 0;
     source_.latents->begin_anew();
 }
 
 Result<std::optional<EncodedLatents>> Encoder::take(Nanoseconds timeout) {
+    KG_CHECK(push_last_group());
     KG_TRY(const auto record, source_.frames->take(timeout));
     if (!record) return std::nullopt;
     const std::span moments(reinterpret_cast<const float*>(record->host.data()), record->host.size() / sizeof(float));
@@ -188,20 +230,19 @@ Result<std::optional<EncodedLatents>> Encoder::take(Nanoseconds timeout) {
     return latents;
 }
 
-/// `moments` are [height, width, 2 channels], means first.
+/// `moments` are [height, width, made_values_], means first.
 std::vector<float> Encoder::made_of(std::span<const float> moments, std::int64_t index) const {
     const bool keeps_moments = latents_ == Encoded::Moments;
     const std::int64_t pixels = facts_.height * facts_.width, channels = facts_.channels;
-    const std::int64_t stored = keeps_moments ? channels : 2 * channels;
     std::vector<float> values(static_cast<std::size_t>(channels * pixels));
     for (std::int64_t c = 0; c < channels; ++c)
         for (std::int64_t i = 0; i < pixels; ++i) {
             const std::int64_t at = c * pixels + i;
-            float value = moments[static_cast<std::size_t>(i * stored + c)];
+            float value = moments[static_cast<std::size_t>(i * made_values_ + c)];
             if (latents_ == Encoded::Sample) {
                 constexpr float kLowest = -30, kHighest = 20;
                 const float log_variance =
-                    std::clamp(moments[static_cast<std::size_t>(i * stored + channels + c)], kLowest, kHighest);
+                    std::clamp(moments[static_cast<std::size_t>(i * made_values_ + channels + c)], kLowest, kHighest);
                 const auto number = static_cast<std::uint64_t>(index * channels * pixels + at);
                 value += std::exp(0.5F * log_variance) * static_cast<float>(noise(seed_, number));
             }

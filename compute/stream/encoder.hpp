@@ -1,10 +1,11 @@
 // Encoder: pictures go in, latents come out, both as they are made. A clip's first picture becomes one latent frame,
-// each later one is made of as many pictures as the family says (Wan 2.1: 4).
+// each later one is made of as many pictures as the family says (Wan 2.1: 4); of TAEHV's encoders the first one, too.
 #pragma once
 
 #include <kinetograph/compute/families/latent_statistics.hpp>
 #include <kinetograph/compute/stream/latent_queue.hpp>
 #include <kinetograph/compute/vae/step_options.hpp>
+#include <kinetograph/engine/base/thread_safety.hpp>
 
 #include <array>
 #include <memory>
@@ -23,7 +24,7 @@ struct PictureSize {
     friend bool operator==(const PictureSize&, const PictureSize&) = default;
 };
 
-/// What is made of an encoder's moments.
+/// What is made of an encoder's moments; of an encoder that makes latents alone (TAEHV), Mean are these.
 enum class Encoded : std::uint8_t {
     Mean,     ///< the mean: what image-to-video pipelines and training caches take
     Sample,   ///< mean + deviation * noise(), with the logarithm of the variance limited to [-30, 20]
@@ -56,7 +57,8 @@ struct EncodedLatents {
 
 struct EncoderFacts {
     std::int64_t channels = 0, height = 0, width = 0;  ///< of what take() gives
-    std::int64_t pictures_of_a_latent = 1;             ///< after a clip's first picture
+    std::int64_t first_pictures = 1;                   ///< that become a clip's first latent frame
+    std::int64_t pictures_of_a_latent = 1;             ///< that become a later one
     vae::StackMemory memory{};
 };
 
@@ -72,7 +74,8 @@ double noise(std::uint64_t seed, std::uint64_t index);
 class Encoder {
   public:
     /// `model`: of vae::create_encoder. `statistics`: of the latent space, taken off the latents, (z - mean) / std;
-    /// empty: they stay raw. Errors: those of StepLoop::of_pushed; InvalidArgument (EncoderOptions::ahead).
+    /// empty: they stay raw. Errors: those of StepLoop::of_pushed; InvalidArgument (EncoderOptions::ahead; a sample or
+    /// moments of an encoder that makes latents alone).
     static Result<std::unique_ptr<Encoder>> create(std::shared_ptr<interop::Bridge> bridge,
                                                    const std::shared_ptr<vae::Model>& model, PictureSize size,
                                                    families::LatentStatistics statistics,
@@ -87,7 +90,8 @@ class Encoder {
     Result<bool> push(std::span<const std::uint8_t> rgb, Nanoseconds timeout);
     Result<bool> push(std::span<const float> rgb, Nanoseconds timeout);
     /// No more pictures come. Returns how many of the last ones make no latent frame and are dropped: a clip of 1 + 4 n
-    /// pictures has none.
+    /// pictures has none. Where the first latent frame is made of as many pictures as later ones, the last ones are
+    /// filled up with the last picture instead, and none is dropped (taehv.py, encode_video).
     std::int64_t finish();
     /// The next latent frame; nothing if `timeout` passes without one, or at the end. Errors: those of
     /// FrameSource::take.
@@ -110,6 +114,9 @@ class Encoder {
     Encoder(PictureSize size, families::LatentStatistics statistics, const EncoderOptions& options)
         : size_(size), statistics_(std::move(statistics)), latents_(options.latents), seed_(options.seed) {}
     void state_facts(const vae::Model& model);
+    Result<bool> push_group(Nanoseconds timeout);
+    void fill_group(std::int64_t from);
+    Result<void> push_last_group();
     template <class Element>
     Result<bool> push_contiguous(std::span<const Element> rgb, tensor::DType dtype, Nanoseconds timeout);
     std::vector<float> made_of(std::span<const float> moments, std::int64_t index) const;
@@ -119,8 +126,12 @@ class Encoder {
     const Encoded latents_;
     const std::uint64_t seed_;
     bool one_picture_ = false;
+    bool fills_groups_ = false;     ///< with copies of the last picture
+    std::int64_t made_values_ = 0;  ///< of a latent pixel: latents, or twice as many moments
     EncoderFacts facts_;
-    // Of the thread that pushes:
+    Mutex last_mutex_;
+    bool last_waits_ KG_GUARDED_BY(last_mutex_) = false;  ///< group_ is the last one, for which there was no room yet
+    // Of the thread that pushes, until the last group waits:
     std::vector<float> group_;   ///< [pictures, 3, height, width] of the next latent frame
     std::int64_t gathered_ = 0;  ///< pictures in it
     std::int64_t pushed_ = 0;    ///< pictures of the clip

@@ -30,6 +30,7 @@ Result<void> LatentQueue::make(const vae::Model& model, vae::LatentSize size, st
     pixels_ = size.height * size.width;
     channels_ = model.channels();
     one_latent_frame_ = model.network().one_step;
+    first_ = model.rates().first;
     group_ = model.pushed_frames();
     if (model.network().network.ends().input == nn::End::Pictures) word_ = "picture";
     const std::uint64_t bytes = step_bytes(model, size);

@@ -19,7 +19,8 @@ class Model;
 namespace kinetograph::stream {
 
 /// One thread pushes; latents are taken on another. Of an encoder's queue "latent frame" below means what one step
-/// takes: a clip's first picture alone, then as many as become one latent frame, [pictures, 3, height, width].
+/// takes: a clip's first picture alone (or a whole group, nn::Rates::first), then as many as become one latent frame,
+/// [pictures, 3, height, width].
 class LatentQueue : public LatentFeed {
   public:
     /// Latents of one size, of which `capacity` wait at most. Memory for so many and for those of running steps is
@@ -104,7 +105,7 @@ class LatentQueue : public LatentFeed {
     };
     Result<void> check_open() const KG_REQUIRES(mutex_);
     Result<bool> wait_for_room(Lock& lock, Nanoseconds until) KG_REQUIRES(mutex_);
-    std::int64_t count_of_next() const KG_REQUIRES(mutex_) { return pushed_ == 0 ? 1 : group_; }
+    std::int64_t count_of_next() const KG_REQUIRES(mutex_) { return pushed_ == 0 ? first_ : group_; }
     Result<std::string> place_of_next(const std::string& before) const;
     Result<void> check_count(std::span<const float> values, const std::string& place) const;
     Result<bool> put_copy(std::span<const float> values, Waiting waiting, Nanoseconds until);
@@ -117,7 +118,7 @@ class LatentQueue : public LatentFeed {
 
     std::size_t capacity_ = 0;
     std::int64_t pixels_ = 0, channels_ = 0;  ///< of a latent frame or picture
-    std::int64_t group_ = 1;                  ///< of them that a step after a clip's first takes
+    std::int64_t first_ = 1, group_ = 1;      ///< of them that a clip's first step and a later one take
     std::string_view word_ = "latent frame";  ///< what one is called in messages
     bool one_latent_frame_ = false;           ///< a clip is
     std::vector<std::unique_ptr<accel::Memory>> buffers_;

@@ -47,11 +47,10 @@ Result<StepKind> Clip::next(std::int64_t latent_frames) const {
     if (latent_frames < 1 || latent_frames > plans_->size.max_frames)
         return fail(ErrorCode::InvalidArgument, "a step takes 1 to {} latent frames, {} were given",
                     plans_->size.max_frames, latent_frames);
-    if (const std::int64_t group = rates_.time.in;
-        group > 1 && (first ? latent_frames > 1 : latent_frames % group != 0))
-        return fail(ErrorCode::InvalidArgument,
-                    "a clip's first step takes one frame, each later one a multiple of {}; {} were given", group,
-                    latent_frames);
+    if (!rates_.takes(latent_frames, first))
+        return fail(ErrorCode::InvalidArgument, "{} a multiple of {}; {} were given",
+                    rates_.first == 1 ? "a clip's first step takes one frame, each later one" : "a step takes",
+                    rates_.time.in, latent_frames);
     return StepKind{first, latent_frames};
 }
 

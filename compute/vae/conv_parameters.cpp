@@ -41,6 +41,55 @@ std::vector<float> product(const std::vector<float>& filter, const std::vector<f
     return result;
 }
 
+/// `filter` [k, c_in, taps] after `pool` [c_in, q * c_in], oldest frame first: [k, c_in, q, taps].
+std::vector<float> pooled(const std::vector<float>& filter, const std::vector<float>& pool, const Conv& conv) {
+    const auto [k, q, r, s] = conv.filter;
+    const std::int64_t c = conv.c_in, taps = r * s;
+    std::vector<float> result(static_cast<std::size_t>(k * c * q * taps));
+    float* to = result.data();
+    for (std::int64_t row = 0; row < k; ++row)
+        for (std::int64_t in = 0; in < c; ++in)
+            for (std::int64_t t = 0; t < q; ++t, to += taps)
+                for (std::int64_t between = 0; between < c; ++between) {
+                    const float factor = pool[static_cast<std::size_t>((between * q + t) * c + in)];
+                    const float* from = filter.data() + (row * c + between) * taps;
+                    for (std::int64_t tap = 0; tap < taps; ++tap) to[tap] += factor * from[tap];
+                }
+    return result;
+}
+
+/// A filter of blocks [k, c_in * block^2, q, r / block, s / block] as one of pixels [k, c_in, q, r, s].
+std::vector<float> of_pixels(const std::vector<float>& filter, const Conv& conv) {
+    const auto [k, q, r, s] = conv.filter;
+    const std::int64_t block = conv.block, rows = r / block, columns = s / block;
+    const bool rows_first = conv.block_order == conv::PixelOrder::RowsFirst;
+    std::vector<float> result;
+    result.reserve(filter.size());
+    for (std::int64_t row = 0; row < k * conv.c_in; ++row)
+        for (std::int64_t t = 0; t < q; ++t)
+            for (std::int64_t y = 0; y < r; ++y)
+                for (std::int64_t x = 0; x < s; ++x) {
+                    const std::int64_t major = (rows_first ? y : x) % block, minor = (rows_first ? x : y) % block;
+                    const std::int64_t channel = (row * block + major) * block + minor;
+                    result.push_back(filter[static_cast<std::size_t>(
+                        ((channel * q + t) * rows + y / block) * columns + x / block)]);
+                }
+    return result;
+}
+
+/// The filter [k, c_in, q, r, s] of Conv::averages.
+std::vector<float> averaging(const Conv& conv) {
+    const auto [k, q, r, s] = conv.filter;
+    const std::int64_t of_frame = r * s, of_channel = conv.averages * of_frame, group = conv.c_in * of_channel / k;
+    std::vector<float> filter(static_cast<std::size_t>(k * conv.c_in * q * of_frame));
+    float* to = filter.data();
+    for (std::int64_t row = 0; row < k; ++row)
+        for (std::int64_t c = 0; c < conv.c_in; ++c)
+            for (std::int64_t i = of_channel - q * of_frame; i < of_channel; ++i)
+                *to++ = (c * of_channel + i) / group == row ? 1.0F / static_cast<float>(group) : 0.0F;
+    return filter;
+}
+
 /// to [row] += factors [count] * rows [count, row].
 void add_product(const float* factors, const float* rows, float* to, std::int64_t count, std::int64_t row) {
     for (std::int64_t i = 0; i < count; ++i, rows += row)
@@ -88,9 +137,12 @@ std::vector<float> pixel_map(const std::vector<float>& scale, const std::vector<
 
 conv::HostParameters load_parameters(const Conv& conv, OutputChannels channels, const std::string& norm_key,
                                      const LoadTensor& load) {
-    std::vector<float> filter = load(conv.key + ".weight"), bias(static_cast<std::size_t>(conv.filter.k), 0.0F);
+    std::vector<float> filter = conv.averages > 0 ? averaging(conv) : load(conv.key + ".weight");
+    std::vector<float> bias(static_cast<std::size_t>(conv.filter.k), 0.0F);
+    if (conv.block > 1) filter = of_pixels(filter, conv);
     if (conv.taps == Conv::Taps::InputChannels) filter = with_time_axis(filter, conv);
     if (!conv.grown_by.empty()) filter = product(filter, load(conv.grown_by + ".weight"), conv);
+    if (!conv.pooled_by.empty()) filter = pooled(filter, load(conv.pooled_by + ".weight"), conv);
     if (conv.bias) bias = load(conv.key + ".bias");
     if (!conv.projected_by.empty()) project_values(filter, bias, conv, load);
     for (float& value : filter) value *= conv.scale;

@@ -13,7 +13,7 @@ Result<std::optional<conv::ConvProblem>> refused(const accel::DeviceInfo& device
     KG_TRY(const auto passes, nn::fuse(network.network, {.first_step = first}));
     const nn::Rates rates = nn::rates(network.network);
     constexpr std::int64_t kSide = 8;  // latent pixels
-    const nn::Extent input{first ? 1 : rates.time.in, kSide * rates.space.in, kSide * rates.space.in,
+    const nn::Extent input{first ? rates.first : rates.time.in, kSide * rates.space.in, kSide * rates.space.in,
                            network.network.input_channels()};
     const auto extents = nn::extents(network.network, input, first);
     const auto stored = nn::storages(network.network, network.dtype);
@@ -61,6 +61,10 @@ Result<std::shared_ptr<Model>> create_encoder(accel::Device& device, const Check
                         .dtype = dtype_of(options.precision),
                         .sums = options.sums,
                         .preferred_backend = options.preferred_backend};
+    if (const families::Family& family = checkpoint.family(); family.encoder_scale != 1) {
+        network.scale.assign(static_cast<std::size_t>(network.network.input_channels()), family.encoder_scale);
+        network.shift.assign(network.scale.size(), family.encoder_shift);
+    }
     KG_CHECK(check_device(device.info(), network, options.precision));
     return Model::create(device, checkpoint.name(), std::move(network),
                          [checkpoint](const std::string& name) { return checkpoint.load(name).value(); });

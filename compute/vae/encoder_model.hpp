@@ -7,15 +7,15 @@ namespace kinetograph::vae {
 
 /// What a clip of an encoder is.
 enum class Pictures : std::uint8_t {
-    Clip,  ///< a first picture, then groups of as many as become one latent frame
-    One,   ///< a picture alone, as for image to video: nothing is kept for later ones
+    Clip,  ///< a first picture (a first group where nn::Rates::first says so), then groups that become a latent frame
+    One,   ///< the first latent frame alone, as for image to video: nothing is kept for later ones
 };
 
 /// Of the file that `decoder` was opened from. Its output are the moments, mean and logarithm of the variance of each
-/// raw latent value, [h, w, 2 z_dim] float32; its input are pictures, [frames, 3, height, width] in [-1, 1]. Clips of a
-/// family for pictures are one picture in any case. Of `options`: precision, sums and preferred_backend. Errors: those
-/// of Checkpoint::encoder and Model::create; Unsupported (the device has no convolutions of stride 2 in that precision,
-/// or none of 8-bit sums for encoders).
+/// raw latent value, [h, w, 2 z_dim] float32, or latents, [h, w, z_dim], if the network ends in these; its input are
+/// pictures, [frames, 3, height, width] in [-1, 1]. Clips of a family for pictures are one picture in any case. Of
+/// `options`: precision, sums and preferred_backend. Errors: those of Checkpoint::encoder and Model::create;
+/// Unsupported (the device has no convolutions of stride 2 in that precision, or none of 8-bit sums for encoders).
 Result<std::shared_ptr<Model>> create_encoder(accel::Device& device, const Checkpoint& decoder,
                                               const ModelOptions& options = {}, Pictures pictures = Pictures::Clip,
                                               const CallLimits& limits = {});

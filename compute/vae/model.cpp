@@ -129,11 +129,10 @@ Result<double> attention_before(const StepList& list, std::size_t cut, const nn:
 
 std::vector<StepKind> kinds_of_steps(const NetworkDesc& network, const StackSize& size) {
     std::vector<StepKind> result;
-    const std::int64_t group = nn::rates(network.network).time.in;
-    for (std::int64_t frames = 1; frames <= size.max_frames; ++frames) {
-        if (!network.one_step && frames % group == 0) result.push_back({false, frames});
-        if (group == 1 || frames == 1) result.push_back({true, frames});
-    }
+    const nn::Rates rates = nn::rates(network.network);
+    for (std::int64_t frames = 1; frames <= size.max_frames; ++frames)
+        for (const bool first : {false, true})
+            if (rates.takes(frames, first) && (first || !network.one_step)) result.push_back({first, frames});
     return result;
 }
 
@@ -210,7 +209,7 @@ std::int64_t Model::block() const {
 /// By the times of a later step. Errors: Unsupported.
 Result<std::vector<Rows>> Model::shares(const StackSize& size) {
     if (others_.empty()) return std::vector<Rows>{};
-    const StepKind kind{network_.one_step, network_.one_step ? 1 : rates().time.in};
+    const StepKind kind{network_.one_step, pushed_frames()};
     const auto method_of = [&](const conv::ConvProblem& problem)
                                KG_REQUIRES(mutex_) { return parameters_.method_of(problem); };
     KG_TRY(const StepList list, list_step(network_, {size.height, size.width}, kind, method_of));
@@ -293,7 +292,7 @@ Result<const graph::Plan*> StepPlans::plan_of(StepKind kind) const {
 }
 
 StepFrames Model::step_frames(LatentSize size, std::int64_t latent_frames) const {
-    const StackSize stack{.height = size.height, .width = size.width, .max_frames = latent_frames};
+    const StackSize stack{.height = size.height, .width = size.width, .max_frames = std::max(latent_frames, rates().first)};
     StepFrames frames;
     for (const StepKind kind : kinds_of_steps(network_, stack)) {
         const nn::Extent made = output_shape(network_, stack, kind);

@@ -103,7 +103,7 @@ class Model {
     StepFrames step_frames(LatentSize size, std::int64_t latent_frames = 1) const;  ///< on so many at most
     nn::Rates rates() const { return nn::rates(network_.network); }
     /// Latent frames or pictures of a step after a clip's first, where they are pushed as they are made: the fewest.
-    std::int64_t pushed_frames() const { return network_.one_step ? 1 : rates().time.in; }
+    std::int64_t pushed_frames() const { return network_.one_step ? rates().first : rates().time.in; }
     std::int64_t channels() const { return network_.network.input_channels(); }  ///< of what goes in
     const std::string& name() const { return name_; }                            ///< the checkpoint's, for messages
     std::uint64_t weights_hash() const {

@@ -308,7 +308,7 @@ std::string KeyScheme::key(std::string_view original) const {
 Result<families::Widths> encoder_widths(const formats::TensorSource& file, const KeyScheme& scheme,
                                         const families::Widths& widths) {
     const families::Family& family = *scheme.family;
-    families::Widths own{.dim = widths.dim, .z_dim = widths.z_dim};
+    families::Widths own{.dim = widths.dim, .z_dim = widths.z_dim, .end = widths.end};
     KG_CHECK(read_width(file, scheme, family.encoder_dim, own.dim));
     families::Widths of_pictures = own;
     of_pictures.pictures = family.is_causal;

@@ -166,7 +166,7 @@ class EncodedFrame(_Sized):
 
 class EncoderInfo(_Sized):
     _fields_ = [("size", c_uint32), ("channels", c_uint32), ("height", c_uint32), ("width", c_uint32),
-                ("pictures_of_a_latent", c_uint32), ("unused", c_uint32), ("state_bytes", c_uint64),
+                ("pictures_of_a_latent", c_uint32), ("first_pictures", c_uint32), ("state_bytes", c_uint64),
                 ("encoder_bytes", c_uint64), ("weights_bytes", c_uint64)]
 
 

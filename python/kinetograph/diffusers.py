@@ -13,7 +13,7 @@ _ENCODER_PARTS = ("encoder", "quant_conv")
 
 def replace_vae(pipe: Any, *, precision: str | None = None) -> Replacement:
     """Makes ``pipe.vae`` decode with Kinetograph, on the VAE's device, or on the GPU that its latents are on; and
-    encode, where the library has the family's encoder (Wan 2.1, Qwen-Image) and the device its convolutions.
+    encode, where the device has the convolutions.
 
     `pipe` is a pipeline, or a VAE itself, also of a subclass, in a wrapper or compiled by torch.compile(). Its
     configuration and the pipeline's latent statistics stay as they are; decode() takes what it took and gives a

@@ -46,19 +46,20 @@ class Encoder:
         moments   whether to give means, then logarithms of variances, of latents as the network makes them
         timeout   seconds, then TimeoutError
 
-        The first picture makes one latent frame, and each further one is made of `pictures_of_a_latent` (Wan 2.1: 4):
-        pictures beyond these are an InvalidArgument. One picture is encoded without what later ones would need.
+        `first_pictures` (1) make the first latent frame, and each further one is made of `pictures_of_a_latent` (Wan
+        2.1: 4): pictures beyond these are an InvalidArgument. Of TAEHV's encoders all latent frames are made of four,
+        and the last one is filled up with the last picture. One picture is encoded without what later ones would need.
         """
         deadline = Deadline(timeout)
         view = _View(pictures, layout)
         try:
             one = view.count == 1
             with self.stream(*view.size, sample=sample, moments=moments, one_picture=one, timeout=timeout) as stream:
-                group = stream.pictures_of_a_latent
-                if (view.count - 1) % group != 0:
+                group, first = stream.pictures_of_a_latent, stream.first_pictures
+                if first == 1 and (view.count - 1) % group != 0:
                     raise InvalidArgument(f"{view.count} pictures: a clip has 1 + {group} n, and of these the last "
                                           f"{(view.count - 1) % group} make no latent frame: leave them out")
-                frames = 1 + (view.count - 1) // group
+                frames = 1 + -(-max(view.count - first, 0) // group)
                 made = _empty(pictures, (frames, *stream.shape))
                 stream._encode(view, made, deadline)
         finally:
@@ -127,6 +128,7 @@ class EncoderStream:
         #: Of a latent frame: channels, height and width; pictures of one after the first.
         self.shape: tuple[int, int, int] = (info.channels, info.height, info.width)
         self.pictures_of_a_latent: int = info.pictures_of_a_latent
+        self.first_pictures: int = info.first_pictures
         #: Bytes of the encoder's state, working memory, pictures and latents.
         self.nbytes: int = info.encoder_bytes
         self.state_bytes: int = info.state_bytes

@@ -6,8 +6,10 @@
 
 FAMILY.pictures [3, T, H, W] and FAMILY.moments [2 z_dim, T', h, w], float32: mean and logarithm of the variance as
 diffusers' encoder makes them of a small clip, on parameters by the rule of the README, under their original names.
-Qwen-Image's encoder makes the same bits of them as Wan 2.1's, which is asserted. The second file is an
-AutoencoderKLWan of width 1 in bf16 as its save_pretrained() writes it, with parameters by the same rule.
+Qwen-Image's encoder makes the same bits of them as Wan 2.1's, which is asserted. Of Wan 2.2 and of TAEHV's members,
+which make latents alone, the pictures are not stored: `latents` of LARGER by the rule, divided by 1.7. TAEHV's encoder
+is an implementation of its own of what madebyollin/taehv publishes. The second file is an AutoencoderKLWan of width 1
+in bf16 as its save_pretrained() writes it, with parameters by the same rule.
 """
 import pathlib
 import re
@@ -16,14 +18,16 @@ import sys
 import tempfile
 
 import torch
+import torch.nn.functional as F
 from diffusers import AutoencoderKLQwenImage, AutoencoderKLWan
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "bench/peers"))
+import make_taehv_golden as taehv  # noqa: E402
 from peer_decoders import diffusers_name  # noqa: E402
 from tensor_files import write_safetensors  # noqa: E402
 from wan21_pytorch import synthetic_tensor, synthetic_weights  # noqa: E402
 
-DIM, PICTURES = 8, (3, 9, 24, 40)
+DIM, PICTURES, LARGER = 8, (3, 9, 24, 40), (3, 9, 32, 48)
 ORIGINAL = (  # of diffusers' names; the first that matches
     (r"^quant_conv\.", "conv1."),
     (r"^encoder\.conv_in\.", "encoder.conv1."),
@@ -32,6 +36,8 @@ ORIGINAL = (  # of diffusers' names; the first that matches
     (r"^encoder\.mid_block\.resnets\.0\.", "encoder.middle.0."),
     (r"^encoder\.mid_block\.resnets\.1\.", "encoder.middle.2."),
     (r"^encoder\.mid_block\.attentions\.0\.", "encoder.middle.1."),
+    (r"^encoder\.down_blocks\.(\d)\.resnets\.", r"encoder.downsamples.\1.downsamples."),  # Wan 2.2
+    (r"^encoder\.down_blocks\.(\d)\.downsampler\.", r"encoder.downsamples.\1.downsamples.2."),
     (r"^encoder\.down_blocks\.", "encoder.downsamples."),
 )
 IN_RESIDUAL_BLOCK = (("norm1", "residual.0"), ("conv1", "residual.2"), ("norm2", "residual.3"), ("conv2", "residual.6"),
@@ -61,6 +67,31 @@ def moments_by(vae, pictures):
     return with_encoder(vae).eval().encode(pictures[None]).latent_dist.parameters[0].contiguous()
 
 
+def wan22():
+    return AutoencoderKLWan(base_dim=DIM, decoder_base_dim=DIM, z_dim=48, is_residual=True, in_channels=12,
+                            out_channels=12, patch_size=2, scale_factor_spatial=16, latents_mean=[0.0] * 48,
+                            latents_std=[1.0] * 48)
+
+
+def taehv_latents(pictures, patch, channels):
+    """Of pictures [3, T, H, W] in [-1, 1], one frame after the other; the last ones are repeated to a whole group."""
+    frames = list(((pictures + 1) / 2).unbind(1))
+    frames += frames[-1:] * (-len(frames) % 4)
+    frames = [F.pixel_unshuffle(frame, patch) for frame in frames]
+    frames = [F.relu(taehv.conv("encoder.0", frame, DIM)) for frame in frames]
+    index = 2
+    for together in (2, 2, 1):
+        groups = [torch.cat(frames[i:i + together]) for i in range(0, len(frames), together)]
+        frames = [taehv.conv(f"encoder.{index}.conv", group, DIM, taps=1, bias=False) for group in groups]
+        weight = taehv.parameter(f"encoder.{index + 1}.weight", DIM, DIM, 3, 3)
+        frames = [F.conv2d(frame[None], weight, padding=1, stride=2)[0] for frame in frames]
+        for block in range(index + 2, index + 5):
+            memory = taehv.Memory(f"encoder.{block}", F.relu)
+            frames = [memory(frame)[0] for frame in frames]
+        index += 5
+    return torch.stack([taehv.conv(f"encoder.{index}", frame, channels) for frame in frames], 1)
+
+
 def write_by_diffusers(path):
     vae = with_encoder(AutoencoderKLWan(base_dim=1))
     decoder = {diffusers_name(name): tensor for name, tensor in synthetic_weights("synthetic:wan2.1,dim=1").items()}
@@ -76,10 +107,14 @@ def main():
     pictures = synthetic_tensor("latents", PICTURES) / 1.7
     moments = moments_by(AutoencoderKLWan(base_dim=DIM), pictures)
     assert torch.equal(moments, moments_by(AutoencoderKLQwenImage(base_dim=DIM), pictures))
-    print(f"{tuple(moments.shape)}, largest {moments.abs().max():.3f}")
+    larger = synthetic_tensor("latents", LARGER) / 1.7
+    tensors = {"wan2.1.pictures": pictures, "wan2.1.moments": moments, "wan2.2.moments": moments_by(wan22(), larger)}
+    for name, (patch, channels) in {"taew2.1": (1, 16), "taew2.2": (2, 48)}.items():
+        tensors[f"{name}.moments"] = taehv_latents(larger, patch, channels)
+    for name, tensor in tensors.items():
+        print(f"{name}: {tuple(tensor.shape)}, largest {tensor.abs().max():.3f}")
     folder = pathlib.Path(sys.argv[1])
-    write_safetensors(folder / "encoders.safetensors", {"wan2.1.pictures": pictures, "wan2.1.moments": moments},
-                      {"format": "pt"})
+    write_safetensors(folder / "encoders.safetensors", tensors, {"format": "pt"})
     write_by_diffusers(folder / "wan21_diffusers_dim1.safetensors")
 
 

@@ -116,7 +116,7 @@ def test_errors_are_sentences(encoder, decoder):
         encoder.encode(pictures_of(1), sample=1, moments=True)
     with pytest.raises(kg.InvalidArgument, match="has its options"):
         kg.Encoder(decoder, precision="bf16")
-    with kg.Decoder("synthetic:taew2.1,dim=4", device="cpu") as tiny:
+    with kg.Decoder("synthetic:lighttaew2.1,dim=4", device="cpu") as tiny:
         assert not tiny.encodes
         with pytest.raises(kg.Unsupported, match="of which only the decoder is built"):
             kg.Encoder(tiny).encode(pictures_of(1))

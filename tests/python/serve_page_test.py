@@ -107,16 +107,24 @@ def save(page, name):
         (pathlib.Path(folder) / name).write_bytes(page.picture())
 
 
+def standing_frame(page):
+    """The frame that is shown, once it has not changed for a second: those that are on their way arrive first."""
+    shown = None
+    for _ in range(30):
+        if (now := page.run("document.querySelector('video').dataset.frame")) == shown:
+            return shown
+        shown = now
+        time.sleep(1)
+    raise AssertionError(f"frames go on: {shown}")
+
+
 def test_buttons_work(shown):
     service, _, page = shown
     (session,) = service.sessions()
     page.click(".pause")
     page.wait("document.querySelector('.pause').textContent === 'Play'")
     assert session.describe()["paused"]
-    time.sleep(0.5)
-    stood = page.run("document.querySelector('video').dataset.frame")
-    time.sleep(0.5)
-    assert page.run("document.querySelector('video').dataset.frame") == stood
+    stood = standing_frame(page)
     page.click(".pause")
     page.wait(f"Number(document.querySelector('video').dataset.frame) > {stood} + 4")
     page.click(".figures")

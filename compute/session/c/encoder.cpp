@@ -121,6 +121,7 @@ kg_encoder_info Encoder::info() const {
     info.height = static_cast<std::uint32_t>(facts.height);
     info.width = static_cast<std::uint32_t>(facts.width);
     info.pictures_of_a_latent = static_cast<std::uint32_t>(facts.pictures_of_a_latent);
+    info.first_pictures = static_cast<std::uint32_t>(facts.first_pictures);
     info.state_bytes = facts.memory.state();
     info.encoder_bytes = facts.memory.clip();
     info.weights_bytes = facts.memory.parameters;

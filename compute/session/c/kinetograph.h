@@ -580,8 +580,8 @@ typedef struct kg_encoder_desc {
 
 /* The encoder of the model's checkpoint, for pictures of width x height pixels, multiples of
  * kg_model_info.spatial_scale. Its latents are those that the model's clips take: normalised, unless the model's
- * latent_scale is KG_LATENTS_RAW. A clip's first picture becomes one latent frame, each later one is made of
- * kg_encoder_info.pictures_of_a_latent. Errors: NOT_FOUND (a checkpoint without an encoder), UNSUPPORTED (a family of
+ * latent_scale is KG_LATENTS_RAW. kg_encoder_info.first_pictures become the first latent frame, each later one is made
+ * of kg_encoder_info.pictures_of_a_latent. Errors: NOT_FOUND (a checkpoint without an encoder), UNSUPPORTED (a family of
  * which the decoder alone is built, a device without the convolutions), INVALID_ARGUMENT (the size), OUT_OF_MEMORY,
  * CANCELLED. */
 KG_API kg_result kg_encoder_create(kg_model* model, uint32_t height, uint32_t width, const kg_encoder_desc* desc,
@@ -613,7 +613,8 @@ typedef struct kg_pictures {
 KG_API kg_result kg_encoder_push(kg_encoder* encoder, const kg_pictures* pictures, uint64_t timeout_ns,
                                  uint32_t* pushed);
 /* No more pictures come: kg_encoder_take returns KG_END after the last latent frame. `left_over` (may be NULL) is how
- * many of the last pictures make no latent frame. Errors: BUSY. */
+ * many of the last pictures make no latent frame; with kg_encoder_info.first_pictures above 1 none, since the last
+ * latent frame is filled up with copies of the last picture. Errors: BUSY. */
 KG_API kg_result kg_encoder_finish(kg_encoder* encoder, uint32_t* left_over);
 
 typedef struct kg_encoded_frame {
@@ -636,8 +637,8 @@ KG_API kg_result kg_encoder_cancel(kg_encoder* encoder);
 typedef struct kg_encoder_info {
     uint32_t size;
     uint32_t channels, height, width; /* of what kg_encoder_take gives */
-    uint32_t pictures_of_a_latent;    /* after a clip's first picture */
-    uint32_t unused;
+    uint32_t pictures_of_a_latent;    /* of later latent frames than a clip's first */
+    uint32_t first_pictures;          /* of the first: 1, or as many as of later ones; then the last is filled up */
     uint64_t state_bytes;   /* what the encoder remembers from step to step */
     uint64_t encoder_bytes; /* state_bytes, working memory, pictures and latents */
     uint64_t weights_bytes; /* of the encoder's, shared by all encoders of the model */

@@ -45,6 +45,31 @@ TEST_P(ClipEncoder, MakesTheSameLatentsInStepsOfAnyLength) {
     }
 }
 
+/// Of pictures that are not stored.
+class LargerEncoder : public Encoder {
+  protected:
+    /// The latents of those pictures, against the first of the stored ones.
+    void expect_latents(const Cut& cut, const Cut& other, std::int64_t latents) {
+        const auto wanted = golden::thwc(file_.tensor(GetParam() + ".moments"), 0, latents);
+        for (const auto& [precision, limit] : {std::pair(vae::Precision::Fp32, test::kFp32Decode),
+                                               std::pair(vae::Precision::Bf16, test::kBf16AgainstFp32)}) {
+            const auto made = encode(larger_, precision, cut);
+            EXPECT_TRUE(golden::within(made, wanted, limit)) << vae::to_string(precision);
+            EXPECT_EQ(encode(larger_, precision, other), made);
+        }
+    }
+
+    const golden::Tensor larger_ = test::larger_pictures();
+};
+
+class LargerClipEncoder : public LargerEncoder {};
+TEST_P(LargerClipEncoder, MatchesDiffusersInStepsOfAnyLength) { expect_latents({1, 4, 4}, {1, 8}, 3); }
+INSTANTIATE_TEST_SUITE_P(Families, LargerClipEncoder, testing::Values("wan2.2"), [](const auto&) { return "wan22"; });
+
+/// The first latent frame is made of four pictures, as all are.
+class GroupEncoder : public LargerEncoder {};
+TEST_P(GroupEncoder, MatchesTheReferenceInStepsOfAnyLength) { expect_latents({4, 4}, {8}, 2); }
+
 std::string name_of(const testing::TestParamInfo<std::string>& each) {
     std::string name = each.param;
     std::erase_if(name, [](char c) { return c == '.' || c == '-'; });
@@ -52,6 +77,7 @@ std::string name_of(const testing::TestParamInfo<std::string>& each) {
 }
 INSTANTIATE_TEST_SUITE_P(Families, Encoder, testing::Values("wan2.1", "qwen-image", "lightvae"), name_of);
 INSTANTIATE_TEST_SUITE_P(Families, ClipEncoder, testing::Values("wan2.1", "lightvae"), name_of);
+INSTANTIATE_TEST_SUITE_P(Families, GroupEncoder, testing::Values("taew2.1", "taew2.2"), name_of);
 
 }  // namespace
 }  // namespace kinetograph::families

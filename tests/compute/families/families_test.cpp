@@ -34,8 +34,11 @@ TEST(Families, SayOfTheirEncodersWhatIsTrue) {
         EXPECT_EQ(there.time, (nn::Rate{back.time.out, back.time.in})) << family.name;
         EXPECT_EQ(there.space, (nn::Rate{back.space.out, back.space.in})) << family.name;
         EXPECT_EQ(network.ends().input, nn::End::Pictures) << family.name;
-        const nn::Extent picture{1, 32, 32, 3};
-        EXPECT_EQ(nn::extents(network, picture, true).back().channels, 2 * family.published.z_dim) << family.name;
+        const nn::Extent pictures{there.first, 32, 32, 3};
+        EXPECT_EQ(nn::extents(network, pictures, true).back().frames, 1) << family.name;
+        const std::int64_t of_a_channel = network.ends().output == nn::End::Moments ? 2 : 1;
+        EXPECT_EQ(nn::extents(network, pictures, true).back().channels, of_a_channel * family.published.z_dim)
+            << family.name;
         std::set<std::string> names, diffusers;
         for (const nn::Parameter& parameter : nn::parameters(network)) {
             names.insert(parameter.name);
@@ -46,7 +49,8 @@ TEST(Families, SayOfTheirEncodersWhatIsTrue) {
         EXPECT_EQ(names.size(), diffusers.size()) << family.name;
         EXPECT_TRUE(names.contains(family.encoder_dim.tensor)) << family.name;
     }
-    EXPECT_EQ(encode, (std::set<std::string>{"lightvae", "qwen-image", "wan2.1"}));
+    EXPECT_EQ(encode, (std::set<std::string>{"lightvae", "qwen-image", "taehv", "taehv1.5", "taew2.1", "taew2.2",
+                                             "wan2.1", "wan2.2"}));
 }
 
 TEST(Families, AreToldApartByKeysByClassByNameOrByWidth) {

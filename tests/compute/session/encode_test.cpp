@@ -113,6 +113,60 @@ TEST_F(Encoding, GivesTheMeanOrASampleByTheSeedWhichNothingElseChanges) {
     EXPECT_NE(sampled(8, 2), sample);
 }
 
+/// TAEHV's encoders make every latent frame, also the first, of four pictures, and make no moments.
+struct EncodingInGroups : Encoding {
+    const std::unique_ptr<Session> session = open("synthetic:taew2.1,dim=8");
+
+    Latents encoded(const Pictures& given, const stream::EncoderOptions& options = {}) const {
+        const auto encoder = session->encode(size, options);
+        EXPECT_TRUE(encoder) << encoder.error().message;
+        return encode(**encoder, given);
+    }
+    Pictures first(std::size_t count) const { return {pictures.begin(), pictures.begin() + std::ptrdiff_t(count)}; }
+};
+
+TEST_F(EncodingInGroups, FillsTheLastOneWithTheLastPicture) {
+    const Latents all = encoded(pictures, {.ahead = 2});
+    ASSERT_EQ(all.size(), 3U);
+    EXPECT_EQ(all[0].size(), kLatents);
+    Pictures filled = pictures;
+    filled.resize(12, pictures.back());
+    EXPECT_EQ(encoded(filled), all);
+    EXPECT_EQ(encoded(first(8)), (Latents{all[0], all[1]}));
+    EXPECT_EQ(encoded(first(1), {.one_picture = true}), encoded(first(1)));
+    EXPECT_EQ(encoded(first(1)), encoded({pictures[0], pictures[0], pictures[0], pictures[0]}));
+}
+
+TEST_F(EncodingInGroups, ForgetsTheLastOneAtARestart) {
+    const auto encoder = session->encode(size).value();
+    for (const std::size_t i : {0U, 1U}) ASSERT_TRUE(encoder->push(std::span(pictures[i]), kLong).value());
+    EXPECT_EQ(encoder->finish(), 0);
+    encoder->restart();
+    EXPECT_EQ(encode(*encoder, pictures), encoded(pictures));
+    EXPECT_EQ(encoder->facts().first_pictures, 4);
+}
+
+TEST_F(EncodingInGroups, HaveNeitherMomentsNorASample) {
+    for (const auto latents : {stream::Encoded::Moments, stream::Encoded::Sample}) {
+        const auto refused = session->encode(size, {.latents = latents});
+        ASSERT_FALSE(refused);
+        EXPECT_EQ(refused.error().message,
+                  "TAEW2.1: its encoder makes latents alone: there are no moments, and there is no sample of them");
+    }
+}
+
+TEST_F(EncodingInGroups, MakesRawLatentsThatItsDecoderKnowsAsSuch) {
+    const auto raw = open("synthetic:taew2.1,dim=8", {.model = {.latents = vae::LatentScale::Raw}});
+    const auto encoder = raw->encode(size).value();
+    const Latents made = encode(*encoder, pictures), normalised = encoded(pictures);
+    const families::LatentStatistics& statistics = families::find("taew2.1")->raw;
+    ASSERT_EQ(made.size(), normalised.size());
+    for (std::size_t c = 0; c < std::size_t{kChannels}; ++c) {
+        const float value = normalised[1][c * 15 + 4];
+        EXPECT_NEAR(made[1][c * 15 + 4], value * statistics.std[c] + statistics.mean[c], 1e-4);
+    }
+}
+
 TEST(Noise, IsNormal) {
     constexpr std::uint64_t kCount = 100'000;
     double sum = 0, squares = 0, fourths = 0, products = 0, before = 0;
@@ -268,13 +322,13 @@ TEST_F(Encoding, RefusesWhatIsNoPictureOfItsSizeAndStaysAsItWas) {
 }
 
 TEST(Encoders, AreRefusedWhereOnlyTheDecoderIsBuilt) {
-    const auto session = open("synthetic:taew2.1,dim=4");
+    const auto session = open("synthetic:lighttaew2.1,dim=4");
     const auto refused = session->encode({16, 16});
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, ErrorCode::Unsupported);
     EXPECT_EQ(
         refused.error().message,
-        "synthetic:taew2.1,dim=4: it is a TAEW2.1 VAE, of which only the decoder is built; `kinetograph families` "
+        "synthetic:lighttaew2.1,dim=4: it is a LightTAE for Wan 2.1 VAE, of which only the decoder is built; `kinetograph families` "
         "says which encode");
 }
 

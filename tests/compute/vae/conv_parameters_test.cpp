@@ -43,5 +43,30 @@ TEST(LoadParameters, ApplyTheProjectionAfterAnAttentionToItsValues) {
     EXPECT_EQ(parameters.bias, (std::vector<float>{10, 20, 30, 40, 1000 + 1 * 50 + 2 * 60, 2000 + 3 * 50 + 4 * 60}));
 }
 
+TEST(LoadParameters, ApplyTheFilterToWhatIsPooledOfTwoFrames) {
+    const Conv conv{.key = "c", .c_in = 1, .filter = {1, 2, 1, 3}, .bias = false, .pooled_by = "pool"};
+    const auto parameters = load_parameters(conv, {}, "", from({{"c.weight", {1, 2, 3}}, {"pool.weight", {10, 100}}}));
+    EXPECT_EQ(parameters.filter, (std::vector<float>{10, 20, 30, 100, 200, 300}));  // oldest frame first
+}
+
+/// Two taps of blocks of 2 x 2 pixels are four rows and two columns of pixels.
+TEST(LoadParameters, SpreadAFilterOfBlocksOverTheirPixels) {
+    Conv conv{.key = "c", .c_in = 1, .filter = {1, 1, 4, 2}, .bias = false, .block = 2};
+    const auto load = from({{"c.weight", {1, 2, 3, 4, 5, 6, 7, 8}}});  // [channel][row]
+    EXPECT_EQ(load_parameters(conv, {}, "", load).filter, (std::vector<float>{1, 3, 5, 7, 2, 4, 6, 8}));
+    conv.block_order = conv::PixelOrder::ColumnsFirst;
+    EXPECT_EQ(load_parameters(conv, {}, "", load).filter, (std::vector<float>{1, 5, 3, 7, 2, 6, 4, 8}));
+}
+
+TEST(LoadParameters, AverageEqualGroupsOfAllValuesOfABlock) {
+    Conv conv{.key = "c", .c_in = 1, .filter = {2, 2, 1, 2}, .bias = false, .averages = 2};
+    EXPECT_EQ(load_parameters(conv, {}, "", from({})).filter, (std::vector<float>{.5F, .5F, 0, 0, 0, 0, .5F, .5F}));
+    conv.filter.q = 1;  // the newer frame
+    EXPECT_EQ(load_parameters(conv, {}, "", from({})).filter, (std::vector<float>{0, 0, .5F, .5F}));
+    conv.filter = {1, 2, 1, 1};
+    conv.c_in = 2;
+    EXPECT_EQ(load_parameters(conv, {}, "", from({})).filter, (std::vector<float>(4, .25F)));
+}
+
 }  // namespace
 }  // namespace kinetograph::vae

@@ -113,7 +113,7 @@ TEST_F(EncoderCheckpoint, IsCheckedWhenItIsWanted) {
 
 TEST(CanEncode, WhereThereIsAnEncoderAndAMethodOfStride2) {
     const auto decoder = Checkpoint::open("synthetic:wan2.1,dim=8").value(),
-               tiny = Checkpoint::open("synthetic:taew2.1,dim=8").value();
+               tiny = Checkpoint::open("synthetic:lighttaew2.1,dim=8").value();
     const accel::DeviceInfo host;
     accel::DeviceInfo old;
     old.kind = "cuda";

@@ -36,12 +36,28 @@ inline std::vector<float> encode_in_steps(accel::Device& device, const std::stri
     return made;
 }
 
-/// `steps` of 1, 4, 4 pictures.
+/// Pictures by the rule of `latents`, in [-1, 1].
+inline golden::Tensor pictures_by_rule(std::int64_t frames, std::int64_t height, std::int64_t width) {
+    golden::Tensor pictures{{3, frames, height, width}, {}};
+    pictures.values = vae::synthetic_tensor("latents", pictures.shape).value();
+    for (float& value : pictures.values) value /= 1.7F;
+    return pictures;
+}
+/// Those of the references of Wan 2.2's encoder and of TAEHV's.
+inline golden::Tensor larger_pictures() { return pictures_by_rule(9, 32, 48); }
+
+/// `steps` of 1, 4, 4 pictures; of TAEHV, one of 4.
 inline void expect_encodes(accel::Device& device, vae::Precision precision, golden::Limit limit, std::int64_t steps) {
     const golden::File file("encoders.safetensors");
     const Cut cut = steps == 1 ? Cut{1} : steps == 2 ? Cut{1, 4} : Cut{1, 4, 4};
-    const auto made = encode_in_steps(device, "wan2.1", file.tensor("wan2.1.pictures"), precision, cut);
-    EXPECT_TRUE(golden::within(made, golden::thwc(file.tensor("wan2.1.moments"), 0, steps), limit));
+    const auto expect = [&](const std::string& family, const golden::Tensor& pictures, const Cut& each) {
+        const auto made = encode_in_steps(device, family, pictures, precision, each);
+        EXPECT_TRUE(golden::within(made, golden::thwc(file.tensor(family + ".moments"), 0, std::ssize(each)), limit))
+            << family;
+    };
+    expect("wan2.1", file.tensor("wan2.1.pictures"), cut);
+    expect("wan2.2", larger_pictures(), cut);
+    expect("taew2.2", larger_pictures(), {4});
 }
 
 }  // namespace kinetograph::test
