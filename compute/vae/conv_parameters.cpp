@@ -71,8 +71,8 @@ std::vector<float> of_pixels(const std::vector<float>& filter, const Conv& conv)
                 for (std::int64_t x = 0; x < s; ++x) {
                     const std::int64_t major = (rows_first ? y : x) % block, minor = (rows_first ? x : y) % block;
                     const std::int64_t channel = (row * block + major) * block + minor;
-                    result.push_back(filter[static_cast<std::size_t>(
-                        ((channel * q + t) * rows + y / block) * columns + x / block)]);
+                    result.push_back(
+                        filter[static_cast<std::size_t>(((channel * q + t) * rows + y / block) * columns + x / block)]);
                 }
     return result;
 }

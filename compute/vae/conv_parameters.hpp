@@ -28,8 +28,8 @@ std::vector<float> pixel_map(const std::vector<float>& scale, const std::vector<
                              const nn::primitive::Conv* conv, const LoadTensor& load);
 
 /// Filter [k, c_in, q, r, s] and bias [k] of those output channels of `conv` as it computes them: temporal taps on
-/// their own axis, multiplied by the convolution that grows or pools its input, scaled and shifted, the values of an attention
-/// projected. Products are summed in float32. `norm_key`.gamma too, if there is such a key.
+/// their own axis, multiplied by the convolution that grows or pools its input, scaled and shifted, the values of an
+/// attention projected. Products are summed in float32. `norm_key`.gamma too, if there is such a key.
 conv::HostParameters load_parameters(const nn::primitive::Conv& conv, OutputChannels channels,
                                      const std::string& norm_key, const LoadTensor& load);
 

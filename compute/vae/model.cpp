@@ -292,7 +292,8 @@ Result<const graph::Plan*> StepPlans::plan_of(StepKind kind) const {
 }
 
 StepFrames Model::step_frames(LatentSize size, std::int64_t latent_frames) const {
-    const StackSize stack{.height = size.height, .width = size.width, .max_frames = std::max(latent_frames, rates().first)};
+    const StackSize stack{
+        .height = size.height, .width = size.width, .max_frames = std::max(latent_frames, rates().first)};
     StepFrames frames;
     for (const StepKind kind : kinds_of_steps(network_, stack)) {
         const nn::Extent made = output_shape(network_, stack, kind);

@@ -581,8 +581,8 @@ typedef struct kg_encoder_desc {
 /* The encoder of the model's checkpoint, for pictures of width x height pixels, multiples of
  * kg_model_info.spatial_scale. Its latents are those that the model's clips take: normalised, unless the model's
  * latent_scale is KG_LATENTS_RAW. kg_encoder_info.first_pictures become the first latent frame, each later one is made
- * of kg_encoder_info.pictures_of_a_latent. Errors: NOT_FOUND (a checkpoint without an encoder), UNSUPPORTED (a family of
- * which the decoder alone is built, a device without the convolutions), INVALID_ARGUMENT (the size), OUT_OF_MEMORY,
+ * of kg_encoder_info.pictures_of_a_latent. Errors: NOT_FOUND (a checkpoint without an encoder), UNSUPPORTED (a family
+ * of which the decoder alone is built, a device without the convolutions), INVALID_ARGUMENT (the size), OUT_OF_MEMORY,
  * CANCELLED. */
 KG_API kg_result kg_encoder_create(kg_model* model, uint32_t height, uint32_t width, const kg_encoder_desc* desc,
                                    kg_encoder** encoder);
@@ -639,9 +639,9 @@ typedef struct kg_encoder_info {
     uint32_t channels, height, width; /* of what kg_encoder_take gives */
     uint32_t pictures_of_a_latent;    /* of later latent frames than a clip's first */
     uint32_t first_pictures;          /* of the first: 1, or as many as of later ones; then the last is filled up */
-    uint64_t state_bytes;   /* what the encoder remembers from step to step */
-    uint64_t encoder_bytes; /* state_bytes, working memory, pictures and latents */
-    uint64_t weights_bytes; /* of the encoder's, shared by all encoders of the model */
+    uint64_t state_bytes;             /* what the encoder remembers from step to step */
+    uint64_t encoder_bytes;           /* state_bytes, working memory, pictures and latents */
+    uint64_t weights_bytes;           /* of the encoder's, shared by all encoders of the model */
 } kg_encoder_info;
 
 KG_API kg_result kg_encoder_describe(kg_encoder* encoder, kg_encoder_info* info);

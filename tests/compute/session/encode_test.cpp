@@ -326,10 +326,10 @@ TEST(Encoders, AreRefusedWhereOnlyTheDecoderIsBuilt) {
     const auto refused = session->encode({16, 16});
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, ErrorCode::Unsupported);
-    EXPECT_EQ(
-        refused.error().message,
-        "synthetic:lighttaew2.1,dim=4: it is a LightTAE for Wan 2.1 VAE, of which only the decoder is built; `kinetograph families` "
-        "says which encode");
+    EXPECT_EQ(refused.error().message,
+              "synthetic:lighttaew2.1,dim=4: it is a LightTAE for Wan 2.1 VAE, of which only the decoder is built; "
+              "`kinetograph families` "
+              "says which encode");
 }
 
 TEST(Encoders, OfPicturesTakeOne) {

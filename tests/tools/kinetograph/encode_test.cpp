@@ -220,7 +220,8 @@ TEST_F(EncodeProgram, NamesTheFileThatHasNoEncoderAndTheFamilyWithoutOne) {
                     ": it holds a decoder alone, no encoder: tensor \"encoder.conv1.weight\" and the encoder's "
                     "other 85 are missing; to encode, take a file with both");
     arguments[3] = "synthetic:lighttaew2.1,dim=4";
-    EXPECT_PART(refusal(arguments, {.input = raw}), "it is a LightTAE for Wan 2.1 VAE, of which only the decoder is built");
+    EXPECT_PART(refusal(arguments, {.input = raw}),
+                "it is a LightTAE for Wan 2.1 VAE, of which only the decoder is built");
     arguments = encode("-", "o.safetensors", {"--size", "48x32", "--sums", "int8"});
     EXPECT_PART(refusal(arguments, {.input = raw}), "--sums int8: encoders are not computed in 8-bit integers");
     arguments = encode("-", "o.safetensors", {"--size", "48x32"});
