@@ -2,6 +2,7 @@
 #include <kinetograph/compute/vae/calibration.hpp>
 #include <kinetograph/compute/vae/clip.hpp>
 #include <kinetograph/compute/vae/runner.hpp>
+#include <kinetograph/engine/base/workers.hpp>
 
 #include <fmt/ranges.h>
 #include <xxhash.h>
@@ -58,15 +59,16 @@ std::uint64_t hash_of(const std::vector<nn::ByteValue>& values, const LoadTensor
 void add_largest(std::span<const float> traced, std::vector<float>& largest) {
     const auto channels = static_cast<std::int64_t>(largest.size());
     const std::int64_t pixels = std::ssize(traced) / channels;
-#pragma omp parallel
-    {
-        std::vector<float> own(largest.size(), 0.0F);
-#pragma omp for schedule(static)
-        for (std::int64_t pixel = 0; pixel < pixels; ++pixel)
+    constexpr std::int64_t kPixels = 4096;  // of a task
+    std::vector<std::vector<float>> of_workers(static_cast<std::size_t>(worker_count()), largest);
+    for_tasks((pixels + kPixels - 1) / kPixels, [&](std::int64_t task, int worker) {
+        std::vector<float>& own = of_workers[static_cast<std::size_t>(worker)];
+        const std::int64_t end = std::min(pixels, (task + 1) * kPixels);
+        for (std::int64_t pixel = task * kPixels; pixel < end; ++pixel)
             for (std::int64_t c = 0; c < channels; ++c) own[c] = std::max(own[c], traced[pixel * channels + c]);
-#pragma omp critical
+    });
+    for (const std::vector<float>& own : of_workers)
         for (std::int64_t c = 0; c < channels; ++c) largest[c] = std::max(largest[c], own[c]);
-    }
 }
 
 /// Decodes clips and keeps the largest values of some of the network's modules.

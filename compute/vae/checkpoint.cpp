@@ -3,6 +3,7 @@
 #include <kinetograph/compute/vae/latent_statistics.hpp>
 #include <kinetograph/compute/vae/latents.hpp>
 #include <kinetograph/compute/vae/recognition.hpp>
+#include <kinetograph/engine/base/workers.hpp>
 
 #include <xxhash.h>
 
@@ -247,9 +248,10 @@ Result<void> Checkpoint::State::settle_statistics(const CheckpointChoices& choic
 
 Result<void> Checkpoint::State::check_values(const CallLimits& limits) const {
     std::vector<std::optional<std::int64_t>> bad(entries.size());
-#pragma omp parallel for schedule(dynamic)
-    for (std::size_t i = 0; i < entries.size(); ++i)
+    for_tasks(std::ssize(entries), [&](std::int64_t task, int) {
+        const auto i = static_cast<std::size_t>(task);
         if (limits.check(name)) bad[i] = tensor::first_not_finite(*entries[i].stored);
+    });
     KG_CHECK(limits.check(name));
     for (std::size_t i = 0; i < entries.size(); ++i) {
         if (!bad[i]) continue;

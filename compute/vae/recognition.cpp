@@ -228,9 +228,11 @@ Result<Recognised> whole_decoder(const formats::TensorSource& file, std::span<co
     return recognised;
 }
 
-/// In lower case.
+/// In lower case; of a file that has the name of all of diffusers', its folder's.
 std::string file_name_of(const formats::TensorSource& file) {
-    std::string name = std::filesystem::path(file.name()).filename().string();
+    const std::filesystem::path path(file.name());
+    std::string name = path.filename().string();
+    if (name.starts_with("diffusion_pytorch_model")) name = path.parent_path().filename().string();
     std::ranges::transform(name, name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
     return name;
 }

@@ -2,6 +2,7 @@
 // makes the same checkpoint. Each floating-point operation must round once, on its own: this file is compiled with
 // -ffp-contract=off, or gamma's 1 + 0.1 u would become a fused multiply-add on some machines.
 #include <kinetograph/compute/vae/checkpoint.hpp>
+#include <kinetograph/engine/base/workers.hpp>
 
 #include <cmath>
 
@@ -50,11 +51,13 @@ Result<std::vector<float>> synthetic_tensor(std::string_view name, const tensor:
     KG_TRY(const std::int64_t count, tensor::element_count(shape));
     const std::uint64_t hash = hash_of(name);
     std::vector<float> values(static_cast<std::size_t>(count));
-#pragma omp parallel for schedule(static) if (count > 65536)
-    for (std::int64_t i = 0; i < count; ++i) {
-        const float scaled = rule.scale * uniform(hash, static_cast<std::uint64_t>(i));
-        values[static_cast<std::size_t>(i)] = rule.offset + scaled;  // u is never -0: adding 0 is exact
-    }
+    constexpr std::int64_t kValues = 65536;  // of a task
+    for_blocks(count, kValues, [&](std::int64_t first, std::int64_t block) {
+        for (std::int64_t i = first; i < first + block; ++i) {
+            const float scaled = rule.scale * uniform(hash, static_cast<std::uint64_t>(i));
+            values[static_cast<std::size_t>(i)] = rule.offset + scaled;  // u is never -0: adding 0 is exact
+        }
+    });
     return values;
 }
 

@@ -12,7 +12,7 @@ import pathlib
 import sys
 
 import torch
-from diffusers import AutoencoderKLQwenImage
+from diffusers import AutoencoderKLQwenImage, AutoencoderTiny
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "bench/peers"))
 from peer_decoders import autoencoder, diffusers_name  # noqa: E402
@@ -23,10 +23,22 @@ CASES = {  # [family] -> width, shape of the latents [C, T, h, w]
     "wan2.2": (16, (48, 3, 1, 3)),
     "lightvae": (24, (16, 3, 3, 5)),
     "qwen-image": (16, (16, 1, 3, 5)),
+    "taef1": (8, (16, 1, 3, 5)),
 }
 
 
+def tiny(channels, dim):
+    """diffusers' tiny autoencoder of pictures, both networks on parameters by the rule."""
+    vae = AutoencoderTiny(latent_channels=channels, encoder_block_out_channels=(dim,) * 4,
+                          decoder_block_out_channels=(dim,) * 4)
+    vae.load_state_dict({name: synthetic_tensor(name, tuple(tensor.shape))
+                         for name, tensor in vae.state_dict().items()})
+    return vae.eval()
+
+
 def model_of(family, dim):
+    if family == "taef1":
+        return tiny(16, dim)
     weights = synthetic_weights(f"synthetic:{'wan2.2' if family == 'wan2.2' else 'wan2.1'},dim={dim}")
     if family != "qwen-image":
         return autoencoder(weights, "cpu", torch.float32)
@@ -50,7 +62,9 @@ def main():
     tensors = {}
     for family, (dim, shape) in CASES.items():
         latents = synthetic_tensor("latents", shape)
-        frames = unclamped(model_of(family, dim).decode, latents)
+        model = model_of(family, dim)
+        frames = (model.decode(latents[None, :, 0]).sample[0][:, None] if family == "taef1"
+                  else unclamped(model.decode, latents))
         tensors |= {f"{family}.latents": latents, f"{family}.frames": frames}
         print(f"{family}: dim {dim}, {tuple(shape)} to {tuple(frames.shape)}, largest {frames.abs().max():.3f}")
     folder = pathlib.Path(sys.argv[1])

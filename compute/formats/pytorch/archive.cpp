@@ -2,6 +2,7 @@
 #include <kinetograph/compute/tensor/quoted_name.hpp>
 #include <kinetograph/engine/base/host_memory.hpp>
 #include <kinetograph/engine/base/host_pages.hpp>
+#include <kinetograph/engine/base/workers.hpp>
 
 #include <minizip/unzip.h>
 #include <zlib.h>
@@ -138,19 +139,17 @@ Result<bool> is_intact(const StoredEntry& stored, const std::string& file, const
     return checksum == stored.checksum;
 }
 
-/// Checks several entries at a time if they are large. A writer that skips checksums leaves 0 in all of them
+/// Checks several entries at a time. A writer that skips checksums leaves 0 in all of them
 /// (torch.serialization.set_crc32_options).
 Result<void> check_contents(std::span<const StoredEntry> stored, const std::string& file, const CallLimits& limits) {
-    constexpr std::uint64_t kWorthThreads = 1U << 24U;
     const auto is_checked = [](const StoredEntry& each) { return each.entry.inflated != nullptr; };
     if (std::ranges::all_of(stored, [&](const StoredEntry& each) { return is_checked(each) || each.checksum == 0; }))
         return {};
-    std::uint64_t bytes = 0;
-    for (const StoredEntry& each : stored) bytes += each.entry.bytes.size();
     std::vector<Result<bool>> intact(stored.size(), true);
-#pragma omp parallel for schedule(dynamic) if (bytes > kWorthThreads)
-    for (std::size_t i = 0; i < stored.size(); ++i)
+    for_tasks(std::ssize(stored), [&](std::int64_t task, int) {
+        const auto i = static_cast<std::size_t>(task);
         if (!is_checked(stored[i])) intact[i] = is_intact(stored[i], file, limits);
+    });
     for (std::size_t i = 0; i < stored.size(); ++i) {
         KG_TRY(const bool matches, intact[i]);
         if (!matches)

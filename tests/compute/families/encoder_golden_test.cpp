@@ -66,6 +66,10 @@ class LargerClipEncoder : public LargerEncoder {};
 TEST_P(LargerClipEncoder, MatchesDiffusersInStepsOfAnyLength) { expect_latents({1, 4, 4}, {1, 8}, 3); }
 INSTANTIATE_TEST_SUITE_P(Families, LargerClipEncoder, testing::Values("wan2.2"), [](const auto&) { return "wan22"; });
 
+class PictureEncoder : public LargerEncoder {};
+TEST_P(PictureEncoder, MatchesDiffusers) { expect_latents({1}, {1}, 1); }
+INSTANTIATE_TEST_SUITE_P(Families, PictureEncoder, testing::Values("taef1"), [](const auto&) { return "taef1"; });
+
 /// The first latent frame is made of four pictures, as all are.
 class GroupEncoder : public LargerEncoder {};
 TEST_P(GroupEncoder, MatchesTheReferenceInStepsOfAnyLength) { expect_latents({4, 4}, {8}, 2); }

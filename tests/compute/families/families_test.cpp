@@ -49,8 +49,8 @@ TEST(Families, SayOfTheirEncodersWhatIsTrue) {
         EXPECT_EQ(names.size(), diffusers.size()) << family.name;
         EXPECT_TRUE(names.contains(family.encoder_dim.tensor)) << family.name;
     }
-    EXPECT_EQ(encode, (std::set<std::string>{"lightvae", "qwen-image", "taehv", "taehv1.5", "taew2.1", "taew2.2",
-                                             "wan2.1", "wan2.2"}));
+    EXPECT_EQ(encode, (std::set<std::string>{"lightvae", "qwen-image", "taef1", "taehv", "taehv1.5", "taesd", "taesd3",
+                                             "taesdxl", "taew2.1", "taew2.2", "wan2.1", "wan2.2"}));
 }
 
 TEST(Families, AreToldApartByKeysByClassByNameOrByWidth) {
@@ -100,7 +100,7 @@ TEST(Families, EnlargeTwiceAsMuchByALastLayerOfFourTimesTheChannels) {
 }
 
 TEST(Families, AreListedOncePerWordOfASentence) {
-    EXPECT_EQ(any_of(&Family::latents, 16), "HunyuanVideo or Wan 2.1");
+    EXPECT_EQ(any_of(&Family::latents, 16), "FLUX.1, HunyuanVideo, Stable Diffusion 3 or Wan 2.1");
     EXPECT_EQ(any_of(&Family::latents, 32), "HunyuanVideo 1.5");
     EXPECT_EQ(any_of(&Family::latents, 5), "");
 }

@@ -60,7 +60,8 @@ struct FamilyClip {
 inline const std::vector<FamilyClip>& family_clips() {
     static const std::vector<FamilyClip> clips{{"wan2.2", "synthetic:wan2.2,dim=16"},
                                                {"lightvae", "synthetic:lightvae"},
-                                               {"qwen-image", "synthetic:qwen-image,dim=16"}};
+                                               {"qwen-image", "synthetic:qwen-image,dim=16"},
+                                               {"taef1", "synthetic:taef1,dim=8"}};
     return clips;
 }
 
