@@ -45,9 +45,11 @@ def decoded(vae, latents=LATENTS):
     return vae.decode(latents).sample
 
 
+@pytest.mark.parametrize("config, size", [(WAN21, (16, 24)), (WAN22, (32, 48))])
 @torch.no_grad()
-def test_encode_is_replaced_where_the_library_has_the_encoder(vae):
-    video = torch.rand(2, 3, 11, 16, 24, generator=torch.Generator().manual_seed(1)) * 2 - 1
+def test_encode_is_replaced(config, size):
+    vae = vae_of(**config)
+    video = torch.rand(2, 3, 11, *size, generator=torch.Generator().manual_seed(1)) * 2 - 1
     wanted = vae.encode(video).latent_dist
     replaced = kinetograph.diffusers.replace_vae(vae)
     made = vae.encode(video).latent_dist
@@ -60,11 +62,6 @@ def test_encode_is_replaced_where_the_library_has_the_encoder(vae):
         vae.encode(video.clone().requires_grad_())
     replaced.restore()
     assert torch.equal(vae.encode(video).latent_dist.parameters, wanted.parameters)
-    larger = vae_of(**WAN22)
-    picture = torch.zeros(1, 3, 1, 32, 32)
-    with_own = larger.encode(picture).latent_dist.parameters
-    kinetograph.diffusers.replace_vae(larger)
-    assert torch.equal(larger.encode(picture).latent_dist.parameters, with_own)
 
 
 def differs(frames, wanted):
