@@ -92,19 +92,8 @@ struct TestCase {
     TestFrames input, residual;
 };
 
-/// Ends when the stream's work does, or after the patience. Errors: also DeviceLost; the stream is then given up.
-Result<void> wait_for(accel::Device& device, std::unique_ptr<accel::Stream>& stream, Nanoseconds patience) {
-    if (device.info().is_host()) return stream->synchronize();
-    KG_TRY(const auto timeline, device.create_timeline());
-    stream->signal(timeline, 1);
-    if (timeline->wait(1, patience)) return stream->synchronize();
-    stream.release()->give_up();
-    return fail(ErrorCode::DeviceLost, "{} did not end a small problem within {} s", device.info().name,
-                std::chrono::duration_cast<std::chrono::seconds>(patience).count());
-}
-
 /// The elements of the output, or of the norm where that is stored, which comes last. Errors: those of `create` and of
-/// the stream, and as wait_for().
+/// the stream, and as wait_within().
 template <class Create>
 Result<std::vector<double>> outputs(accel::Device& device, const ConvProblem& p, const TestCase& test,
                                     Nanoseconds patience, const Create& create) {
@@ -128,7 +117,7 @@ Result<std::vector<double>> outputs(accel::Device& device, const ConvProblem& p,
                             .residual = residuals,
                             .workspace = workspace->data(),
                             .normed = normed.addresses}));
-    KG_CHECK(wait_for(device, stream, patience));
+    KG_CHECK(wait_within(device, stream, patience));
     std::vector<double> values;
     for (const DeviceTestFrames* frames : {&output, &normed}) {
         if (frames->addresses.empty()) continue;
@@ -167,6 +156,16 @@ Result<std::unique_ptr<accel::Device>> open_host() {
 }
 
 }  // namespace
+
+Result<void> wait_within(accel::Device& device, std::unique_ptr<accel::Stream>& stream, Nanoseconds patience) {
+    if (device.info().is_host()) return stream->synchronize();
+    KG_TRY(const auto timeline, device.create_timeline());
+    stream->signal(timeline, 1);
+    if (timeline->wait(1, patience)) return stream->synchronize();
+    stream.release()->give_up();
+    return fail(ErrorCode::DeviceLost, "{} did not end a small problem within {} s", device.info().name,
+                std::chrono::duration_cast<std::chrono::seconds>(patience).count());
+}
 
 std::string compare_with_reference(const Candidate& candidate, Element element) {
     const ConvProblem p = small_problem(element);
@@ -284,35 +283,40 @@ Result<std::string> try_kernel(accel::Device& device, const Candidate& candidate
 
 }  // namespace
 
+Result<void> check_once(accel::Device& device, const std::string& kernel, std::string_view image,
+                        const std::function<Result<std::string>()>& try_kernel) {
+    if (!is_checked(device.info())) return {};
+    const std::uint64_t code = image_hash(device.info(), image);
+    const Lock lock(checked().mutex);
+    CheckedKernels& known = checked().of(device.info());
+    if (const auto wrong = known.find(kernel, code))
+        return wrong->empty() ? Result<void>{} : fail(closed_by_check(kernel, *wrong));
+    known.begin(kernel, code);
+    auto tried = try_kernel();
+    if (!tried && tried.error().code == ErrorCode::OutOfMemory) {  // not the kernel's: it stays unchecked
+        known.withdraw(kernel, code);
+        return {};
+    }
+    const std::string wrong = tried ? *tried : tried.error().message;
+    known.end(kernel, code, wrong);
+    if (!tried && tried.error().code == ErrorCode::DeviceLost)
+        return fail(ErrorCode::DeviceLost,
+                    "the self-check of {} failed: {}; later processes take another kernel, this one cannot use the "
+                    "device any further (KINETOGRAPH_SELF_CHECK=off leaves checks out)",
+                    kernel, wrong);
+    return wrong.empty() ? Result<void>{} : fail(closed_by_check(kernel, wrong));
+}
+
 Result<void> self_check(accel::Device& device, const Candidate& candidate, const ConvProblem& problem,
                         const ConvPlan& plan, Nanoseconds patience) {
     if (!is_checked(device.info()) || problem.carried || problem.empty()) return {};
     const Chip chip = chip_of(device.info());
     const ConvProblem few = few_pixels(problem);
     if (!reasons(candidate.gates, {few, chip}).empty()) return {};
-    const Lock lock(checked().mutex);
-    CheckedKernels& known = checked().of(device.info());
     for (const KernelToCheck& kernel : kernels_to_check(candidate, plan, few, chip)) {
-        const std::uint64_t code = image_hash(device.info(), kernel.plan.kernels.front().image);
-        auto wrong = known.find(kernel.name, code);
-        if (!wrong) {
-            KG_TRY(const auto loaded, load(Kernels(device), kernel.plan.kernels));
-            known.begin(kernel.name, code);
-            auto tried = try_kernel(device, candidate, few, kernel.plan, patience);
-            if (!tried && tried.error().code == ErrorCode::OutOfMemory) {  // not the kernel's: it stays unchecked
-                known.withdraw(kernel.name, code);
-                continue;
-            }
-            known.end(kernel.name, code, tried ? *tried : tried.error().message);
-            if (!tried && tried.error().code == ErrorCode::DeviceLost)
-                return fail(ErrorCode::DeviceLost,
-                            "the self-check of {} failed: {}; later processes take another kernel, this one cannot use "
-                            "the device any further (KINETOGRAPH_SELF_CHECK=off leaves checks out)",
-                            kernel.name, tried.error().message);
-            if (!tried) return fail(closed_by_check(kernel.name, tried.error().message));
-            wrong = std::move(*tried);
-        }
-        if (!wrong->empty()) return fail(closed_by_check(kernel.name, *wrong));
+        KG_TRY(const auto loaded, load(Kernels(device), kernel.plan.kernels));
+        KG_CHECK(check_once(device, kernel.name, kernel.plan.kernels.front().image,
+                            [&] { return try_kernel(device, candidate, few, kernel.plan, patience); }));
     }
     return {};
 }

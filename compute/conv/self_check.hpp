@@ -4,6 +4,8 @@
 #include <kinetograph/compute/conv/dispatch.hpp>
 #include <kinetograph/engine/base/clock.hpp>
 
+#include <functional>
+#include <memory>
 #include <string>
 
 namespace kinetograph::conv {
@@ -28,6 +30,14 @@ inline constexpr Nanoseconds kSelfCheckPatience = std::chrono::seconds(10);
 /// ended neither in `patience` nor with a result: later processes do not run it), what the device says.
 Result<void> self_check(accel::Device& device, const Candidate& candidate, const ConvProblem& problem,
                         const ConvPlan& plan, Nanoseconds patience = kSelfCheckPatience);
+
+/// What the checks of convolutions and of operators share: runs `try_kernel` once for the device, its driver and the
+/// code of `image`, and keeps what it returns, which is what was wrong with the results, "" if nothing. The patience is
+/// `try_kernel`'s, by wait_within(). Errors: as self_check().
+Result<void> check_once(accel::Device& device, const std::string& kernel, std::string_view image,
+                        const std::function<Result<std::string>()>& try_kernel);
+/// Synchronizes the stream, for at most `patience` on a GPU. Errors: also DeviceLost; the stream is then given up.
+Result<void> wait_within(accel::Device& device, std::unique_ptr<accel::Stream>& stream, Nanoseconds patience);
 
 /// explain() of the device, once the kernels of every open method have been checked. Errors: as self_check(), except
 /// Unsupported, which closes a row.

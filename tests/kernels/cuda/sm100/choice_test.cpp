@@ -133,17 +133,25 @@ TEST(Choice, GivesTheKernelThatIsNamedIfItComputesTheProblem) {
     EXPECT_EQ(all.size(), 6u);  // four in registers, two staged
 }
 
+/// A chip on which operands arrive at once.
+ChipRates roomy() {
+    ChipRates rates;
+    rates.l2_bytes_per_clock = rates.shared_bytes_per_clock = 1e6;
+    rates.hbm_bytes_per_second = 1e18;
+    return rates;
+}
+
 TEST(Choice, CountsWhatAnEpilogueTakes) {
     // One tap of 32 channels: two steps of products for 4 pieces of 300 clocks a warp.
     ConvProblem pointwise = layer(352, 640, 32, 128);
     pointwise.filter.r = pointwise.filter.s = 1;
     pointwise.pad = {};
     const Conv2dConfig config = entry_config(2, 64, 128, Activation::Frames2d, Source::None);
-    const Conv2dEstimate bare = estimate(config, pointwise);
+    const Conv2dEstimate bare = estimate(config, pointwise, roomy());
     EXPECT_NEAR(bare.epilogue_seconds, static_cast<double>(bare.rounds) * 4 * 300 / 1.8558e9, 1e-9);
     EXPECT_EQ(bare.limit, Limit::Epilogue);
     pointwise.activation = conv::Activation::Silu;
-    const Conv2dEstimate silu = estimate(config, pointwise);
+    const Conv2dEstimate silu = estimate(config, pointwise, roomy());
     EXPECT_NEAR(silu.epilogue_seconds / bare.epilogue_seconds, 812.0 / 300, 1e-6);
     EXPECT_NEAR(silu.seconds, silu.epilogue_seconds, 1e-12);
 }
@@ -151,9 +159,9 @@ TEST(Choice, CountsWhatAnEpilogueTakes) {
 TEST(Choice, LetsPowerLimitProductsOfBusySms) {
     const ConvProblem large = layer(352, 640, 384, 384, 4);
     const Conv2dConfig config = entry_config(2, 128, 192, Activation::Frames2d, Source::None);
-    ChipRates three_quarters;
+    ChipRates three_quarters = roomy();
     three_quarters.power_share = 0.75;
-    const Conv2dEstimate cold = estimate(config, large), hot = estimate(config, large, three_quarters);
+    const Conv2dEstimate cold = estimate(config, large, roomy()), hot = estimate(config, large, three_quarters);
     EXPECT_EQ(cold.limit, Limit::Mma);
     EXPECT_LE(cold.power_seconds, cold.mma_seconds);
     EXPECT_EQ(hot.limit, Limit::Power);
