@@ -5,8 +5,8 @@
 
 FILE.py (tests/kernels/code_objects/expectations.py) has a function expectation(kernel name): what the kernel may use of
 a compute unit and, for matrix kernels, what the main loop must contain; None means that the kernel is not expected. Its
-COUNTS give the number of kernels by prefix of their names. Without expectations only the table is printed. Exit code 1
-if anything was found.
+COUNTS give the number of kernels by prefix of their names. Without expectations only hazards (hazards.py) are looked
+for. Exit code 1 if anything was found.
 """
 
 import argparse
@@ -137,7 +137,6 @@ def check_kernel(kernel, instructions, expected):
     if "threads" in expected and metadata[".max_flat_workgroup_size"] != expected["threads"]:
         findings.append(f"workgroups of {metadata['.max_flat_workgroup_size']} threads instead of "
                         f"{expected['threads']}")
-    findings += hazards.findings(instructions)
     if "main_loop" in expected:
         findings += check_main_loop(instructions, expected["main_loop"])
     return findings
@@ -194,6 +193,7 @@ def check_object(path, tools, expectation=None):
     for kernel in code.kernels:
         instructions = disassembly[kernel.name]
         rows.append(table_row(kernel, instructions))
+        findings += [f"{kernel.name}: {finding}" for finding in hazards.findings(instructions)]
         if expectation is None:
             continue
         expected = expectation(kernel.name)

@@ -217,16 +217,7 @@ def rows(of):
     return estimate.rows_table(estimate.chosen(estimate.ROWS, of.planner), of.kernels)
 
 
-def loops(of):
-    """The main loops of the kernels that the steps use."""
-    used = {estimate.kernel_of(layer) for layers, _ in of.steps.values() for layer in layers}
-    headings, lines = estimate.loops_table([kernel for kernel in of.kernels if kernel.name in used])
-    kept = [at for at, heading in enumerate(headings)
-            if heading not in ("products", "instructions", "waits", "cycles around")]
-    return [headings[at] for at in kept], [[line[at] for at in kept] for line in lines]
-
-
-TABLES = {"rows": rows, "wan21": wan21, "step": step, "choices": choices, "waves": waves, "sums": sums, "loops": loops}
+TABLES = {"rows": rows, "wan21": wan21, "step": step, "choices": choices, "waves": waves, "sums": sums}
 
 
 def markdown(headings, lines):
