@@ -24,10 +24,10 @@ constexpr int64_t kLeastTripsOfPart = 6;
 struct LoopCost {
     ConvTile tile;
     ConvPath path;
-    int64_t workgroups;                   ///< that share a compute unit
-    int64_t trip, alone;                  ///< clocks of two k blocks, all workgroups of the unit together; one alone
-    int64_t stated_trip, stated_alone;    ///< the same at kStatedLdsReadBytes
-    int64_t around;                       ///< clocks before and after the loop
+    int64_t workgroups;                 ///< that share a compute unit
+    int64_t trip, alone;                ///< clocks of two k blocks, all workgroups of the unit together; one alone
+    int64_t stated_trip, stated_alone;  ///< the same at kStatedLdsReadBytes
+    int64_t around;                     ///< clocks before and after the loop
 };
 
 #define KG_NO_COST(...)

@@ -40,8 +40,8 @@ ConvChoice choose_kernel(const conv::ConvProblem& problem, const conv::Chip& chi
 ConvChoice choose_kernel_for_packing(const conv::ConvProblem& problem, const conv::Chip& chip,
                                      Splitting splitting = Splitting::WherePaying);
 
-/// The cheapest kernel of that tile, with K in `parts` parts, or in as many as it has pairs of k blocks if that is less.
-/// Null if none takes the channels.
+/// The cheapest kernel of that tile, with K in `parts` parts, or in as many as it has pairs of k blocks if that is
+/// less. Null if none takes the channels.
 ConvChoice choose_kernel_of_tile(const conv::ConvProblem& problem, const conv::Chip& chip, const ConvTile& tile,
                                  uint32_t parts);
 

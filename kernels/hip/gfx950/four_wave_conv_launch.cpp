@@ -125,8 +125,7 @@ FourWaveConvLaunch launch_of(const FourWaveConvPlan& plan, FourWaveConvParams pa
     params.scales = static_cast<const float*>(addresses.scales);
     params.split_bytes = addresses.split_bytes;
     std::copy_n(addresses.input.begin() + first * params.q, params.frames * params.q, params.input);
-    if (plan.problem.norm != Norm::Instead)
-        std::copy_n(addresses.output.begin() + first, params.frames, params.output);
+    if (plan.problem.norm != Norm::Instead) std::copy_n(addresses.output.begin() + first, params.frames, params.output);
     if (plan.problem.residual) std::copy_n(addresses.source.begin() + first, params.frames, params.source);
     if (plan.problem.norm != Norm::None) std::copy_n(addresses.normed.begin() + first, params.frames, params.normed);
     const uint32_t workgroups = params.frames * params.parities * params.splits * params.tiles_m * params.tiles_n;

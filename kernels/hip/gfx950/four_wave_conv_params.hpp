@@ -40,7 +40,7 @@ struct FourWaveConvParams {
     uint32_t h, w;                      ///< of an input frame as the taps see it: twice the stored one with upsample 1
     uint32_t w_stored, c_in;            ///< of an input frame in memory
     uint32_t upsample;                  ///< 1: nearest 2x between the stored frame and the taps
-    uint32_t pixels, c_out;             ///< of an output frame, or of one parity of it; of all images that are one frame
+    uint32_t pixels, c_out;             ///< of an output frame, all its images, or of one parity of it
     uint32_t q, r, s;                   ///< taps
     uint32_t stride_h, stride_w, dilation_h, dilation_w, pad_top, pad_left;
     uint32_t taps_c;              ///< r * s * c_in: K of one temporal tap, without padding

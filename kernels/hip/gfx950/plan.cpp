@@ -104,10 +104,9 @@ Course course_of(const ConvProblem& p, const conv::Chip& chip, Splitting splitti
 /// With this kernel and number of parts of K, and the norm in its epilogue if one tile holds it.
 Course course_with(const ConvProblem& p, const conv::Chip& chip, const ConvChoice& choice) {
     const bool fused = choice.splits == 1 && launch_reasons(p).empty() && fits_epilogue(p, choice.kernel->tile);
-    return completed({.conv = fused ? p : without_norm(p),
-                      .choice = choice,
-                      .norm_after = !fused && p.norm != conv::Norm::None},
-                     p, chip);
+    return completed(
+        {.conv = fused ? p : without_norm(p), .choice = choice, .norm_after = !fused && p.norm != conv::Norm::None}, p,
+        chip);
 }
 
 JoinSumsProblem join_problem(const ConvProblem& p, uint32_t parts, size_t frames) {
@@ -245,8 +244,8 @@ ConvChoice choice_of(const ConvProblem& p, const conv::Chip& chip, std::string_v
     for (const TileName& tile : tile_names()) {
         if (tile.name != name) continue;
         const ConvChoice choice = choose_kernel_of_tile(without_norm(p), chip, tile.tile, parts);
-        if (choice.kernel != nullptr && (best.kernel == nullptr || estimated_seconds(p, choice, chip) <
-                                                                       estimated_seconds(p, best, chip)))
+        if (choice.kernel != nullptr &&
+            (best.kernel == nullptr || estimated_seconds(p, choice, chip) < estimated_seconds(p, best, chip)))
             best = choice;
     }
     return best;
@@ -256,7 +255,8 @@ std::vector<std::string_view> named_tiles(const ConvProblem& p, const conv::Chip
     std::vector<std::pair<double, std::string_view>> fitting;
     for (const TileName& tile : tile_names()) {
         const std::string_view name = tile.name;
-        const bool listed = std::ranges::find(fitting, name, [](const auto& row) { return row.second; }) != fitting.end();
+        const bool listed =
+            std::ranges::find(fitting, name, [](const auto& row) { return row.second; }) != fitting.end();
         if (listed || (tile.in_parts && p.filter.k % 8 != 0)) continue;
         const ConvChoice choice = choice_of(p, chip, name.substr(0, name.find('@')), 1);
         if (choice.kernel != nullptr) fitting.emplace_back(course_with(p, chip, choice).seconds, name);
@@ -269,9 +269,8 @@ std::vector<std::string_view> named_tiles(const ConvProblem& p, const conv::Chip
 
 ConvPlan plan_named(const ConvProblem& p, const conv::Chip& chip, std::string_view name) {
     const size_t at = name.find('@');
-    const uint32_t parts = at == std::string_view::npos
-                               ? 1
-                               : static_cast<uint32_t>(std::stoul(std::string(name.substr(at + 1))));
+    const uint32_t parts =
+        at == std::string_view::npos ? 1 : static_cast<uint32_t>(std::stoul(std::string(name.substr(at + 1))));
     return plan_of(p, chip, course_with(p, chip, choice_of(p, chip, name.substr(0, at), parts)));
 }
 
@@ -279,8 +278,12 @@ ConvPlan plan_named(const ConvProblem& p, const conv::Chip& chip, std::string_vi
 
 std::span<const conv::ConvMethod> methods() {
     static const conv::ConvMethod kMethods[] = {
-        {"four-wave-gfx950", "implicit GEMM on gfx950's matrix units, frames read in place", four_wave_gates(),
-         plan_four_wave, conv::Rounding::Once, {named_tiles, plan_named}},
+        {"four-wave-gfx950",
+         "implicit GEMM on gfx950's matrix units, frames read in place",
+         four_wave_gates(),
+         plan_four_wave,
+         conv::Rounding::Once,
+         {named_tiles, plan_named}},
         {"im2col-gfx950", "a matrix of all taps and its product on gfx950", im2col_gates(), plan_im2col},
     };
     return kMethods;

@@ -184,8 +184,8 @@ std::uint32_t parts_of(const ConvPlan& plan, const ConvProblem& problem) {
 
 TEST_F(HipConvolution, TakesATileAndANumberOfPartsOfKByName) {
     const ConvProblem p = causal(64, 96);
-    const std::pair<std::string, std::uint32_t> kNamed[] = {
-        {"256x192", 1}, {"128x256", 1}, {"64x64x32", 1}, {"64x64@1", 1}, {"128x128x64@3", 3}, {"64x64@99", 14}};
+    const std::pair<std::string, std::uint32_t> kNamed[] = {{"256x192", 1}, {"128x256", 1},      {"64x64x32", 1},
+                                                            {"64x64@1", 1}, {"128x128x64@3", 3}, {"64x64@99", 14}};
     for (const auto& [name, parts] : kNamed) {
         const std::string backend = "four-wave-gfx950:" + name;
         const auto row = explain_named(device_->info(), p, backend);

@@ -119,7 +119,8 @@ def convolution(element, bm, bn, bk, loader):
     # addresses and the advance to the next tap are spread over the products, where a quadrant has enough of them
     if direct:
         main_loop["crowded"] = 200
-        main_loop["longest_heap"] = 20 if loader != "chunks" and bm * bn >= 128 * 128 else 52
+        near = 24 if element == "f8" else 20
+        main_loop["longest_heap"] = near if loader != "chunks" and bm * bn >= 128 * 128 else 52
     if not direct:
         pieces = 16 // (size if loader == "elements" else 4 if element == "f8" else 8)
         main_loop["lds_writes"] = 4 * half_a

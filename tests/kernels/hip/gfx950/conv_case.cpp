@@ -140,7 +140,7 @@ host_model::WaveOutcome ConvRun::run(uint64_t seed, const host_model::ModelKerne
         for (int64_t q = 0; q < p.filter.q; ++q) {
             const int64_t frame = t + 1 - p.filter.q + q;
             const bool exists = frame >= 0 && frame < case_.input_frames;
-            input.push_back(!exists            ? nullptr
+            input.push_back(!exists       ? nullptr
                             : case_.dense ? image_block_.data() + frame * (image_block_.size() / images_.size())
                                           : images_[frame].data());
         }
