@@ -51,7 +51,7 @@ struct FourWaveConvParams {
     FastDivisor by_w_out, by_c_in, by_s;
     FastDivisor by_image;  ///< pixels of an output image; images that follow each other in memory are one frame
     uint32_t image_pitch;  ///< bytes from an input image to the next one of the frame
-    uint32_t flags;  ///< EpilogueFlags
+    uint32_t flags;        ///< EpilogueFlags
     float beta;
     float negative_slope;  ///< of kConvRelu
     float sqrt_c_out;

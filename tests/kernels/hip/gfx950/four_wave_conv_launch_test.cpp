@@ -33,7 +33,8 @@ double fastest_trip(const ConvTile& tile, uint32_t lds_read_bytes) {
         uint32_t bm, bn, bk;
         int64_t workgroups, trip, stated;
     } constexpr kLoops[] = {
-#define KG_COST_16(bm, bn, bk, loader, workgroups, trip, stated, around) {bm, bn, bk, workgroups, trip, stated},
+#define KG_COST_16(bm, bn, bk, loader, workgroups, trip, alone, stated, stated_alone, around) \
+    {bm, bn, bk, workgroups, trip, stated},
 #define KG_COST_8(...)
 #include <kinetograph/kernels/hip/gfx950/four_wave_conv_costs.inc>
 #undef KG_COST_16
