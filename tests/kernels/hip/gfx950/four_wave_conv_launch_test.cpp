@@ -77,7 +77,7 @@ TEST(FourWaveConv, WouldNotBeFasterAsAPingPongOfEightWaves) {
 TEST(FourWaveConv, TakesTheTilesThatAreFastestAtTheRateOfLds) {
     const auto tile = [](int64_t channels, uint32_t rate) {
         const ConvTile chosen =
-            choose_kernel_for_packing(layer(352, 640, channels, channels), mi355x(rate)).kernel->tile;
+            choose_kernel_for_packing(of_frames(layer(352, 640, channels, channels), 32), mi355x(rate)).kernel->tile;
         return std::to_string(chosen.bm) + "x" + std::to_string(chosen.bn) + "x" + std::to_string(chosen.bk);
     };
     EXPECT_EQ(tile(192, kLdsReadBytes), "256x192x64");
@@ -136,7 +136,7 @@ std::string chosen(const Problem& problem) {
 TEST(ConvKernels, ManyPixelsTakeTheKernelWhoseLoopKeepsTheMatrixUnitsBusiest) {
     EXPECT_EQ(chosen(layer(480, 832, 256, 256)), "256x256x64_uniform");
     EXPECT_EQ(chosen(layer(480, 832, 384, 384)), "256x192x64_uniform");  // two tiles of 192 discard no products
-    EXPECT_EQ(chosen(layer(480, 832, 192, 192)), "256x192x64_uniform");
+    EXPECT_EQ(chosen(of_frames(layer(480, 832, 192, 192), 32)), "256x192x64_uniform");
     EXPECT_EQ(chosen(layer(480, 832, 96, 96)), "256x96x32_uniform");
     EXPECT_EQ(chosen(layer(480, 832, 96, 3)), "256x32x32_uniform");
     EXPECT_EQ(chosen(layer(480, 832, 100, 96)), "128x128x32_pieces");
@@ -259,7 +259,7 @@ TEST(ConvLaunch, FramesAtOneDistanceAreOneFrameOfAllPixels) {
     EXPECT_EQ(one.output_bytes, 15 * 6272u);
     input[7] = nullptr;
     EXPECT_EQ(workgroups(), 15u) << "a tap in the padding";
-    input[7] = input[8];
+    input[7] = memory;
     EXPECT_EQ(workgroups(), 15u) << "another distance";
     input[7] = memory + 4 * 8192;
     EXPECT_EQ(workgroups(), 12u);
