@@ -74,6 +74,9 @@ class ProveChip(unittest.TestCase):
             self.assertEqual(documented_layers(chip) - passes, set())  # each has rows to compare its prediction with
             published = {row["layer"]: row["published_tflops"] for row in report["rows"]}
             self.assertEqual(published["mid C384"], 722 if chip == "mi355x" else None)
+            predicted = report["rows"][0]["predicted_tflops"]
+            self.assertEqual(predicted is None, chip == "b200")
+            self.assertTrue(predicted is None or 0 < predicted[0] < predicted[1])
             self.assertEqual(len(published), 5)
             self.assertGreater(report["decodes"][0]["bench"]["frames"], 0)
             self.assertEqual({part["outcome"] for part in report["parts"]}, {"done"})
@@ -101,6 +104,21 @@ class ProveChip(unittest.TestCase):
         run, report = self.proves("mi355x", "--only-prove")
         self.assertEqual(run.returncode, 1)
         self.assertIn("gfx950_problems is not built", "\n".join(report["failures"]))
+
+    def test_every_form_of_gfx950_is_verified_and_the_wrong_one_named(self):
+        dispatch = [{"candidate": name, "open": True, "expected_error": 2e-3}
+                    for name in ("four-wave-gfx950", "im2col-gfx950")]
+        self.kinetograph({"dispatch": dispatch})
+        self.program("tests/gpu/gfx950/gfx950_problems", "exit 0")
+        run, report = self.proves("mi355x", "--only-prove")
+        forms = {(form["name"], form["method"]) for form in report["forms"]}
+        self.assertLessEqual({("images of 7x7", "four-wave-gfx950:128x256"), ("parts of K", "four-wave-gfx950:128x192@1"),
+                              ("tiles of fp8", "four-wave-gfx950:256x96"), ("groups of fp8", "im2col-gfx950")}, forms)
+        self.assertFalse(any(form["wrong"] for form in report["forms"]))
+        self.kinetograph({"relative_l2": 6e-3, "dispatch": dispatch})
+        run, report = self.proves("mi355x", "--only-prove")
+        self.assertEqual(run.returncode, 1)
+        self.assertIn("groups of fp8 by im2col-gfx950", report["failures"])
 
     def test_on_the_chip_a_build_without_its_kernels_proves_nothing(self):
         self.kinetograph({"dispatch": [{"candidate": "conv2d-sm100", "open": False,
