@@ -97,7 +97,10 @@ Result<std::unique_ptr<Convolution>> create_from(const DispatchRow& row, accel::
                                                  const ConvProblem& problem, Weights& weights) {
     KG_TRY(const Candidate* found, find_candidate(row.candidate));
     const Candidate& candidate = *found;
-    if (row.plan != nullptr) return create_planned(device, problem, *row.plan, candidate.name, weights);
+    if (row.plan != nullptr) {
+        KG_CHECK(self_check(device, candidate, problem, *row.plan));
+        return create_planned(device, problem, *row.plan, candidate.name, weights);
+    }
     if (problem.norm == Norm::None || candidate.norms) return create_on_input(candidate, device, problem, weights);
     ConvProblem bare = problem;
     bare.norm = Norm::None;

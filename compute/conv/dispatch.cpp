@@ -6,6 +6,7 @@
 #include <kinetograph/compute/conv/known_devices.hpp>
 #include <kinetograph/compute/conv/onednn/convolution.hpp>
 #include <kinetograph/compute/conv/reference/convolution.hpp>
+#include <kinetograph/compute/conv/self_check.hpp>
 #include <kinetograph/kernels/conv/chips.hpp>
 #include <kinetograph/kernels/conv/sub_pixel.hpp>
 
@@ -277,10 +278,11 @@ std::string closed(const Candidate& candidate, const Subject& subject) {
     return reasons(std::span<const Gate<Subject>>(gates), subject);
 }
 
-/// `seconds`: of the whole problem.
+/// `seconds`: of the whole problem. A batch is ranked as a whole: no decoder splits it into steps.
 double seconds_a_frame(const Candidate& candidate, const Chip& chip, const ConvProblem& problem, double seconds) {
     const ConvProblem frame = of_one_frame(problem);
     if (frame == problem) return seconds;
+    if (problem.n > 1) return seconds / static_cast<double>(std::max<std::int64_t>(1, problem.frames_out()));
     if (frame.d_out() == 1 && closed(candidate, {frame, chip}).empty()) return candidate.plan(frame, chip).seconds;
     return seconds / static_cast<double>(std::max<std::int64_t>(1, problem.frames_out()));
 }
@@ -290,22 +292,23 @@ double seconds_a_frame(const Candidate& candidate, const Chip& chip, const ConvP
 namespace {
 
 /// Why a method with this plan is closed on the device; "" if it is not.
-using Lacks = std::function<std::string(const ConvPlan&)>;
+using Lacks = std::function<std::string(std::string_view method, const ConvProblem&, const ConvPlan&)>;
 
-std::string lacks_nothing(const ConvPlan&) { return ""; }
+std::string lacks_nothing(std::string_view, const ConvProblem&, const ConvPlan&) { return ""; }
 
-Lacks missing_images(const accel::DeviceInfo& device) {
-    return [&device](const ConvPlan& plan) {
+/// Kernels that this build has not, and those that were found to be wrong on the device.
+Lacks lacks_on(const accel::DeviceInfo& device) {
+    return [&device](std::string_view method, const ConvProblem& problem, const ConvPlan& plan) {
         for (const KernelName& kernel : plan.kernels)
             if (std::string missing = missing_image(device, kernel.image); !missing.empty()) return missing;
-        return std::string();
+        return failed_check(device, method, problem, plan);
     };
 }
 
 /// Ranked by `plan`, which is the candidate's for a problem that passes its gates.
 DispatchRow row_of(const Candidate& candidate, const Subject& subject, std::string reason,
                    std::shared_ptr<const ConvPlan> plan, const Lacks& lacks) {
-    if (plan != nullptr) reason = lacks(*plan);
+    if (plan != nullptr) reason = lacks(candidate.name, subject.problem, *plan);
     DispatchRow row{.candidate = candidate.name, .reason = std::move(reason), .rounding = candidate.rounding};
     row.open = row.reason.empty();
     if (!row.open) return row;
@@ -395,7 +398,7 @@ std::vector<DispatchRow> explain(const Chip& chip, const ConvProblem& problem, S
 }
 std::vector<DispatchRow> explain(const accel::DeviceInfo& device, const ConvProblem& problem, Sums sums,
                                  std::string_view preferred) {
-    return explain(chip_of(device), problem, sums, preferred, missing_images(device));
+    return explain(chip_of(device), problem, sums, preferred, lacks_on(device));
 }
 
 Result<DispatchRow> explain_named(const Chip& chip, const ConvProblem& problem, std::string_view backend) {
@@ -403,7 +406,7 @@ Result<DispatchRow> explain_named(const Chip& chip, const ConvProblem& problem, 
 }
 Result<DispatchRow> explain_named(const accel::DeviceInfo& device, const ConvProblem& problem,
                                   std::string_view backend) {
-    return explain_named(chip_of(device), problem, backend, missing_images(device));
+    return explain_named(chip_of(device), problem, backend, lacks_on(device));
 }
 
 std::vector<ModelRow> explain_models(const Chip& chip, const ConvProblem& problem) {
@@ -421,7 +424,11 @@ namespace {
 std::string predicted(const DispatchRow& row) {
     const std::string error = row.error > 0 ? fmt::format(", error {:.1e}", row.error) : "";
     if (row.unrated) return ", no rates of this chip to predict by" + error;
-    return row.seconds ? fmt::format(", {:.3f} ms predicted", 1e3 * *row.seconds) + error : error;
+    const std::string clusters =
+        row.plan != nullptr && row.plan->clusters_at_once > 0
+            ? fmt::format(", {} clusters of {} CTAs at once", row.plan->clusters_at_once, row.plan->cluster)
+            : "";
+    return row.seconds ? fmt::format(", {:.3f} ms predicted{}{}", 1e3 * *row.seconds, error, clusters) : error;
 }
 
 }  // namespace

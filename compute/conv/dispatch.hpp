@@ -35,7 +35,8 @@ struct DispatchRow {
     bool open = false;
     std::string reason = {};             ///< of a closed one: requirement and value of every gate that fails
     std::optional<double> seconds = {};  ///< that an open one's plan predicts; none without a model
-    double seconds_a_frame = 0;          ///< to rank by: of a single output frame if it takes one, else the mean
+    double seconds_a_frame =
+        0;  ///< to rank by: of a single output frame if it takes one, else, and in batches, the mean
     Rounding rounding = Rounding::Once;
     double error = 0;      ///< expected (expected_error()) of an open one
     bool unrated = false;  ///< it has a plan, but no rates of the chip are known to predict its time by
@@ -51,10 +52,11 @@ struct DispatchRow {
 ///   in the list's order
 ///
 /// Methods add in different orders, so their bits differ. Because rows are ranked by the time of a single frame, the
-/// choice among Sums::Exact, and with it the bits of a frame, do not depend on how many frames a step takes.
+/// choice among Sums::Exact, and with it the bits of a frame, do not depend on how many frames a step takes. Batches (n
+/// above 1) are ranked by the time of them all.
 ///
-/// Of a chip, whether this build has its kernels or not; of a device, methods whose kernels this build lacks are
-/// closed.
+/// Of a chip, whether this build has its kernels or not; of a device, methods are closed whose kernels this build lacks
+/// or a self-check (self_check.hpp) has found to be wrong there.
 std::vector<DispatchRow> explain(const Chip& chip, const ConvProblem& problem, Sums sums = Sums::Exact,
                                  std::string_view preferred = {});
 std::vector<DispatchRow> explain(const accel::DeviceInfo& device, const ConvProblem& problem, Sums sums = Sums::Exact,

@@ -9,6 +9,9 @@ namespace kinetograph::conv {
 /// if it has.
 std::string missing_image(const accel::DeviceInfo& device, std::string_view image);
 
+/// Of the image's bytes, by which code is known again; 0 if this build lacks it.
+std::uint64_t image_hash(const accel::DeviceInfo& device, std::string_view image);
+
 /// A value: copies stand for the same kernels, which the device loads once and keeps. Thread-safe.
 class Kernels {
   public:

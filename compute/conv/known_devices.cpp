@@ -60,7 +60,8 @@ Chip chip_of(const accel::DeviceInfo& device) {
               .shared_bytes_per_block = device.shared_bytes_per_block,
               .clocks_per_second = 1e9,
               .memory_bytes_per_second = 1e12,
-              .rated = false};
+              .rated = false,
+              .clusters = {device.resident_clusters}};
     auto rates = find(device.architecture);
     if (!rates) rates = find_relative(device.kind, device.architecture);
     if (!rates) return chip;

@@ -1,5 +1,6 @@
 #include <kinetograph/compute/conv/known_devices.hpp>
 #include <kinetograph/compute/conv/planned.hpp>
+#include <kinetograph/compute/nn/attention_check.hpp>
 #include <kinetograph/compute/nn/cpu_operators.hpp>
 #include <kinetograph/compute/nn/operators.hpp>
 
@@ -47,6 +48,7 @@ Result<void> check(std::string_view pass_name, const Problem& problem, std::uint
 template <class Problem>
 struct Candidate {
     std::string_view method;
+    conv::OpPlan (*plan_of)(const Problem&, const conv::Chip&);
     conv::OpPlan plan;
     bool norm_follows = false;
 };
@@ -69,7 +71,7 @@ std::vector<Candidate<Problem>> candidates(const Problem& problem, const conv::C
             norm_follows = problem.adds && !method->adds;
             its.adds = problem.adds && method->adds;
         }
-        open.push_back({method->name, method->plan(its, chip), norm_follows});
+        open.push_back({method->name, method->plan, method->plan(its, chip), norm_follows});
     };
     for (const conv::ChipKernels& folder : conv::chips())
         for (const conv::OpMethod& method : folder.operators()) offer(method);
@@ -127,6 +129,14 @@ Result<std::shared_ptr<const Operator>> Operators::make(const Problem& problem) 
         if (!loaded) {
             declined += fmt::format("{}{}: {}", declined.empty() ? "" : "; ", candidate.method, loaded.error().message);
             continue;
+        }
+        if constexpr (std::is_same_v<Problem, conv::AttentionProblem>) {
+            auto checked = check_attention(kernels_, candidate.method, problem, candidate.plan_of);
+            if (!checked && checked.error().code != ErrorCode::Unsupported) return fail(std::move(checked.error()));
+            if (!checked) {
+                declined += fmt::format("{}{}", declined.empty() ? "" : "; ", checked.error().message);
+                continue;
+            }
         }
         auto made = std::make_shared<Operator>();
         made->problem_ = problem;

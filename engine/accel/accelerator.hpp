@@ -52,6 +52,9 @@ struct DeviceInfo {
     std::uint64_t memory_bytes = 0;
     std::uint32_t compute_units = 0;           ///< threads of the CPU, SMs or CUs of a GPU; 0: unknown
     std::uint32_t shared_bytes_per_block = 0;  ///< largest shared memory (LDS) of one block; 0 for the CPU
+    /// Clusters of 2, 4 and 8 blocks that run at once if each block fills a compute unit, as the driver of the opened
+    /// device answers; 0: it was not asked or has no answer.
+    std::array<std::uint32_t, 3> resident_clusters{};
     bool emulated = false;  ///< a driver of GPUs computes on the CPU (lavapipe): only named, never taken by `auto`
 
     Capability can_load;             ///< Device::load and Stream::launch(Launch)

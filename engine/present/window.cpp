@@ -5,14 +5,43 @@
 #define GLFW_INCLUDE_NONE
 #include <GLFW/glfw3.h>
 
+#include <dlfcn.h>
+
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+
+/// GLFW's connection to the X server (glfw3native.h); absent from a GLFW for Wayland alone.
+extern "C" __attribute__((weak)) void* glfwGetX11Display();
 
 namespace kinetograph::present {
 namespace {
 
 /// GLFW has global state: the last window to close terminates it.
 int open_windows = 0;
+
+/// GLFW's connection to the X server is broken, for the rest of the process: its functions may crash on what Xlib does
+/// not answer or, as an input method's end, wait for it without end, so none is called again.
+std::atomic<bool> display_is_lost = false;
+
+/// Xlib ends the process when its connection breaks, unless a handler is set, and for this connection another one that
+/// returns too (libX11 1.7; an older one ends the process all the same).
+void outlive_display() {
+    if (glfwGetX11Display == nullptr) return;
+    void* const display = glfwGetX11Display();
+    void* const xlib = display != nullptr ? dlopen("libX11.so.6", RTLD_LAZY | RTLD_NOLOAD) : nullptr;
+    if (xlib == nullptr) return;
+    using OnError = int (*)(void* display);
+    using OnExit = void (*)(void* display, void* data);
+    auto* const set_on_error = reinterpret_cast<OnError (*)(OnError)>(dlsym(xlib, "XSetIOErrorHandler"));
+    auto* const set_on_exit = reinterpret_cast<void (*)(void*, OnExit, void*)>(dlsym(xlib, "XSetIOErrorExitHandler"));
+    if (set_on_error != nullptr && set_on_exit != nullptr) {
+        set_on_error([](void*) { return 0; });
+        set_on_exit(
+            display, [](void*, void*) { display_is_lost = true; }, nullptr);
+    }
+    dlclose(xlib);
+}
 
 std::string last_error() {
     const char* description = nullptr;
@@ -56,19 +85,15 @@ void shrink_to_work_area(GLFWwindow* window) {
     glfwSetWindowPos(window, x + left, y + top);
 }
 
-std::uint32_t framebuffer_side(GLFWwindow* window, bool height) {
-    int sides[2] = {0, 0};
-    glfwGetFramebufferSize(window, &sides[0], &sides[1]);
-    return static_cast<std::uint32_t>(std::max(0, sides[height ? 1 : 0]));
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Window>> Window::create(const WindowOptions& options) {
+    if (display_is_lost)
+        return fail(ErrorCode::NotFound, "no display: the X server that this process had a window on has gone");
     if (glfwInit() != GLFW_TRUE)
         return fail(ErrorCode::NotFound, "no display: {} (use --headless to run without one)", last_error());
     std::unique_ptr<Window> window(new Window);
-    ++open_windows;
+    if (++open_windows == 1) outlive_display();
     if (glfwVulkanSupported() != GLFW_TRUE)
         return fail(ErrorCode::Unsupported,
                     "this display cannot show Vulkan pictures: {} (use --headless to run without a window)",
@@ -89,10 +114,12 @@ Result<std::unique_ptr<Window>> Window::create(const WindowOptions& options) {
         glfwShowWindow(window->window_);
     }
     window->install_callbacks();
+    window->read_refresh_rate();
     return window;
 }
 
 Window::~Window() {
+    if (is_lost()) return;
     if (window_ != nullptr) glfwDestroyWindow(window_);
     if (--open_windows == 0) glfwTerminate();
 }
@@ -138,53 +165,67 @@ Result<VkSurfaceKHR> Window::create_surface(const vulkan::Instance& instance) co
 }
 
 std::vector<Event> Window::poll() {
-    glfwPollEvents();
+    if (!is_lost()) glfwPollEvents();
     return std::exchange(events_, {});
 }
 
 std::vector<Event> Window::wait(Nanoseconds timeout) {
     const double seconds = std::chrono::duration<double>(timeout).count();
-    if (events_.empty() && seconds > 0.0) glfwWaitEventsTimeout(seconds);
+    if (events_.empty() && seconds > 0.0 && !is_lost()) glfwWaitEventsTimeout(seconds);
     return poll();
 }
 
-std::uint32_t Window::width() const { return framebuffer_side(window_, false); }
-std::uint32_t Window::height() const { return framebuffer_side(window_, true); }
+bool Window::is_lost() const { return display_is_lost; }
+
+std::uint32_t Window::framebuffer_side(bool height) const {
+    int sides[2] = {0, 0};
+    if (!is_lost()) glfwGetFramebufferSize(window_, &sides[0], &sides[1]);
+    if (!is_lost())  // nor while it was asked
+        sides_ = {static_cast<std::uint32_t>(std::max(0, sides[0])), static_cast<std::uint32_t>(std::max(0, sides[1]))};
+    return sides_[height ? 1 : 0];
+}
+
+std::uint32_t Window::width() const { return framebuffer_side(false); }
+std::uint32_t Window::height() const { return framebuffer_side(true); }
 
 float Window::content_scale() const {
-    float x = 1.0F, y = 1.0F;
+    float x = 1.0F, y = 1.0F;  // GLFW knows them without the server
     glfwGetWindowContentScale(window_, &x, &y);
     return std::max(x, y);
 }
 
 int Window::color_bits() const {
+    if (is_lost()) return 0;
     GLFWmonitor* monitor = glfwGetPrimaryMonitor();
     const GLFWvidmode* mode = monitor != nullptr ? glfwGetVideoMode(monitor) : nullptr;
     return mode != nullptr ? mode->redBits + mode->greenBits + mode->blueBits : 0;
 }
 
-double Window::refresh_rate() const {
+void Window::read_refresh_rate() {
     GLFWmonitor* monitor = glfwGetWindowMonitor(window_);
     if (monitor == nullptr) monitor = glfwGetPrimaryMonitor();
     const GLFWvidmode* mode = monitor != nullptr ? glfwGetVideoMode(monitor) : nullptr;
-    return mode != nullptr && mode->refreshRate > 0 ? mode->refreshRate : 60.0;
+    refresh_rate_ = mode != nullptr && mode->refreshRate > 0 ? mode->refreshRate : 60.0;
 }
 
 std::optional<CursorPosition> Window::cursor() const {
-    if (glfwGetWindowAttrib(window_, GLFW_HOVERED) != GLFW_TRUE) return std::nullopt;
+    if (is_lost() || glfwGetWindowAttrib(window_, GLFW_HOVERED) != GLFW_TRUE) return std::nullopt;
     CursorPosition position;
     glfwGetCursorPos(window_, &position.x, &position.y);
     int width = 1, height = 1;
     glfwGetWindowSize(window_, &width, &height);
+    if (is_lost()) return std::nullopt;
     position.x *= static_cast<double>(this->width()) / std::max(1, width);
     position.y *= static_cast<double>(this->height()) / std::max(1, height);
     return position;
 }
 
-void Window::set_title(const std::string& title) { glfwSetWindowTitle(window_, title.c_str()); }
+void Window::set_title(const std::string& title) {
+    if (!is_lost()) glfwSetWindowTitle(window_, title.c_str());
+}
 
 void Window::set_full_screen(bool full_screen) {
-    if (full_screen == full_screen_) return;
+    if (full_screen == full_screen_ || is_lost()) return;
     GLFWmonitor* monitor = glfwGetPrimaryMonitor();
     const GLFWvidmode* mode = monitor != nullptr ? glfwGetVideoMode(monitor) : nullptr;
     if (full_screen && mode == nullptr) return;
@@ -197,6 +238,7 @@ void Window::set_full_screen(bool full_screen) {
         glfwSetWindowMonitor(window_, nullptr, windowed_x_, windowed_y_, windowed_width_, windowed_height_,
                              GLFW_DONT_CARE);
     }
+    read_refresh_rate();
 }
 
 }  // namespace kinetograph::present

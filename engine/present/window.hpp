@@ -6,6 +6,7 @@
 #include <kinetograph/engine/present/input.hpp>
 #include <kinetograph/engine/vulkan/instance.hpp>
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,7 +31,8 @@ struct CursorPosition {
 /// Call everything from the thread that created it, which must be the program's main thread on some systems.
 class Window {
   public:
-    /// Errors: NotFound ("no display ..."), Unsupported (the display cannot show Vulkan).
+    /// Errors: NotFound ("no display ...", also once an X server has gone with a window on it), Unsupported (the
+    /// display cannot show Vulkan).
     static Result<std::unique_ptr<Window>> create(const WindowOptions& options = {});
     Window(const Window&) = delete;
     Window& operator=(const Window&) = delete;
@@ -45,13 +47,17 @@ class Window {
     std::vector<Event> poll();
     /// The same, but sleeps for up to `timeout` until something happens.
     std::vector<Event> wait(Nanoseconds timeout);
+    /// Whether a call has found the X server gone. Then there are no events, and sizes are those of before.
+    bool is_lost() const;
 
     std::uint32_t width() const;  ///< of the framebuffer, in pixels; 0 while minimised
     std::uint32_t height() const;
     /// Bits of a pixel's red, green and blue on the display; 0: not known.
     int color_bits() const;
     float content_scale() const;  ///< 1 at 96 dots per inch, 2 on a display of double density
-    double refresh_rate() const;  ///< hertz: of the display in full screen, else of the primary one; 60 if unknown
+    /// Hertz, when the window was created or last entered or left full screen: of its display in full screen, else of
+    /// the primary one; 60 if unknown.
+    double refresh_rate() const { return refresh_rate_; }
     std::optional<CursorPosition> cursor() const;  ///< none while the pointer is elsewhere
     void set_title(const std::string& title);
     bool is_full_screen() const { return full_screen_; }
@@ -61,8 +67,12 @@ class Window {
   private:
     Window() = default;
     void install_callbacks();
+    void read_refresh_rate();
+    std::uint32_t framebuffer_side(bool height) const;
     GLFWwindow* window_ = nullptr;
     bool full_screen_ = false;
+    double refresh_rate_ = 60.0;
+    mutable std::array<std::uint32_t, 2> sides_{};  // of the framebuffer, when the display was last there
     int windowed_x_ = 0, windowed_y_ = 0, windowed_width_ = 0, windowed_height_ = 0;
     bool last_key_repeats_ = false;  // GLFW sends the key first, then its character
     std::vector<Event> events_;

@@ -78,7 +78,9 @@ struct ParameterPacking {
 struct ConvPlan {
     std::vector<KernelName> kernels;  ///< indexed by ConvLaunch::kernel
     std::uint64_t workspace_bytes = 0;
-    double seconds = 0;  ///< predicted
+    double seconds = 0;                  ///< predicted
+    std::uint32_t cluster = 1;           ///< CTAs of a cluster of the first kernel
+    std::uint32_t clusters_at_once = 0;  ///< that the plan counts on; 0 if it has none
     ParameterPacking packing;
     /// The steps of one call, to be enqueued in order in one stream; each step waits for those before it.
     std::function<std::vector<ConvStep>(const ConvTensors&, const ParameterAddresses&, const EncodeMap&)> steps;

@@ -91,8 +91,8 @@ class Decoder:
     def declared_state_bytes(self, height: int, width: int, *, rewind: int = 0) -> int:
         """Bytes of the device that a stream for latents of that size, in latent pixels, will keep from step to step:
         exactly what stats()["state_bytes"] then says. Raises OutOfMemory if it would not fit now."""
-        info = _library.ClipInfo()
-        check(library.kg_model_declare_clip(self._opened().value, height, width,
+        model, info = self._opened(), _library.ClipInfo()
+        check(library.kg_model_declare_clip(model.value, height, width,
                                             byref(_library.ClipDesc(rewind_steps=rewind)), byref(info)))
         return int(info.state_bytes)
 

@@ -134,6 +134,7 @@ class EncoderStream:
         self.state_bytes: int = info.state_bytes
 
     def _opened(self) -> Handle:
+        """The encoder, which its caller keeps for as long as a call of the library."""
         encoder = self._encoder
         if encoder is None:
             raise InvalidArgument("the stream is closed")
@@ -165,8 +166,8 @@ class EncoderStream:
 
     def finish(self) -> int:
         """No more pictures come. Returns how many of the last ones make no latent frame."""
-        count = c_uint32()
-        check(library.kg_encoder_finish(self._opened().value, byref(count)))
+        encoder, count = self._opened(), c_uint32()
+        check(library.kg_encoder_finish(encoder.value, byref(count)))
         self._finished = True
         return int(count.value)
 
@@ -200,8 +201,8 @@ class EncoderStream:
             yield made
 
     def _take(self, address: int, count: int, wait_ns: int) -> int:
-        frame = _library.EncodedFrame()
-        result = check(library.kg_encoder_take(self._opened().value, wait_ns, cast(address, POINTER(c_float)), count,
+        encoder, frame = self._opened(), _library.EncodedFrame()
+        result = check(library.kg_encoder_take(encoder.value, wait_ns, cast(address, POINTER(c_float)), count,
                                                byref(frame)))
         if result == _library.OK and frame.finite == 0:
             raise InvalidArgument(f"latent frame {frame.index} has values that are not finite: another precision has a "
@@ -235,12 +236,14 @@ class EncoderStream:
 
     def reset(self) -> None:
         """Starts over with a clip's first picture, also after an error or cancel()."""
-        check(library.kg_encoder_reset(self._opened().value))
+        encoder = self._opened()
+        check(library.kg_encoder_reset(encoder.value))
         self._finished = False
 
     def cancel(self) -> None:
         """Ends the waits of other threads, which raise Cancelled until reset()."""
-        check(library.kg_encoder_cancel(self._opened().value))
+        encoder = self._opened()
+        check(library.kg_encoder_cancel(encoder.value))
 
     def close(self) -> None:
         """Waits for what is being encoded, once no other thread is in a call."""

@@ -256,8 +256,8 @@ class Stream:
     def fork(self, *, timeout: float | None = None) -> Stream:
         """A second stream that continues where this one is. Frames that were not taken are this one's."""
         clip, made = self._made(), c_void_p()
-        self._use_state(lambda left: library.kg_clip_fork(clip.value, byref(self._desc()), left, byref(made)), timeout)
         branch = Stream(self._decoder, self._dtype, self._layout, 1, self._fps, self._on_device, chosen=self._chosen)
+        self._use_state(lambda left: library.kg_clip_fork(clip.value, byref(self._desc()), left, byref(made)), timeout)
         branch._slots, branch._size = self._slots, self._size
         branch._clip = Handle(library.kg_clip_destroy, made, branch._model, branch._lent)
         branch._pushed = branch._taken = self._pushed

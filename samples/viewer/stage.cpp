@@ -3,6 +3,8 @@
 #include <kinetograph/engine/present/offscreen.hpp>
 #include <kinetograph/engine/present/swapchain.hpp>
 
+#include <utility>
+
 namespace kinetograph::viewer {
 
 Result<std::unique_ptr<Stage>> Stage::create(const ViewerOptions& options, profile::Recorder& recorder) {
@@ -15,6 +17,25 @@ Result<std::unique_ptr<Stage>> Stage::create(const ViewerOptions& options, profi
 Result<void> Stage::replace_device() {
     close_device();
     return open_device();
+}
+
+bool Stage::find_display_lost() {
+    if (window_ == nullptr) return false;
+    window_->poll();
+    return window_->is_lost();
+}
+
+Result<void> Stage::leave_window() {
+    KG_CHECK(device_->wait_idle());
+    const std::uint32_t width = target_->desc().width, height = target_->desc().height;
+    pictures_.reset();
+    layer_.reset();
+    readback_.reset();
+    target_.reset();
+    instance_->table().vkDestroySurfaceKHR(instance_->handle(), std::exchange(surface_, VK_NULL_HANDLE), nullptr);
+    window_.reset();
+    KG_CHECK(make_target(width, height));
+    return make_pictures();
 }
 
 Result<void> Stage::open_window() {
@@ -42,9 +63,8 @@ Result<void> Stage::open_window() {
 Result<void> Stage::open_device() {
     KG_TRY(device_, vulkan::Device::create(*instance_, {.surface = surface_, .name_contains = options_.device}));
     KG_CHECK(make_lanes());
-    KG_CHECK(make_target());
-    KG_CHECK(make_interface());
-    KG_TRY(pictures_, PictureRenderer::create(*device_, *graphics_, target_->desc().format));
+    KG_CHECK(make_target(options_.width, options_.height));
+    KG_CHECK(make_pictures());
     frame_.emplace(graph::FrameGraphOptions{
         .image_footprint = [device = device_.get()](const graph::ImageDesc& desc) { return device->footprint(desc); }});
     return {};
@@ -61,13 +81,19 @@ Result<void> Stage::make_lanes() {
     return {};
 }
 
-Result<void> Stage::make_target() {
+Result<void> Stage::make_target(std::uint32_t width, std::uint32_t height) {
     readback_ = std::make_unique<present::Readback>(*device_);
     if (window_) {
         KG_TRY(target_, present::SwapchainTarget::create(*device_, *window_, surface_, *graphics_));
         return {};
     }
-    KG_TRY(target_, present::OffscreenTarget::create(*device_, options_.width, options_.height));
+    KG_TRY(target_, present::OffscreenTarget::create(*device_, width, height));
+    return {};
+}
+
+Result<void> Stage::make_pictures() {
+    KG_CHECK(make_interface());
+    KG_TRY(pictures_, PictureRenderer::create(*device_, *graphics_, target_->desc().format));
     return {};
 }
 

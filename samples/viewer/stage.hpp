@@ -45,6 +45,11 @@ class Stage {
     /// one. Errors: those of create().
     Result<void> replace_device();
 
+    /// Whether the display of the window has gone; looks for that now.
+    bool find_display_lost();
+    /// Leaves the window: pictures stay in memory, of the window's size. Errors: those of create().
+    Result<void> leave_window();
+
     present::Window* window() { return window_.get(); }  ///< null: in memory
     const vulkan::Device& device() const { return *device_; }
     const graph::ImageDesc& target() const { return target_->desc(); }
@@ -65,7 +70,8 @@ class Stage {
     Result<void> open_device();
     void close_device();
     Result<void> make_lanes();
-    Result<void> make_target();
+    Result<void> make_target(std::uint32_t width, std::uint32_t height);
+    Result<void> make_pictures();
     Result<void> make_interface();
     float wanted_scale() const;
     void record_span(const char* name, Nanoseconds begin, std::uint64_t execution);

@@ -47,6 +47,8 @@ class Viewer {
     Result<void> show(Nanoseconds now, bool is_new_frame);
     Result<void> hand_out(const Stage::Shown& shown, bool is_new_frame, Nanoseconds now);
     Error keep_picture(Error error) const;
+    Error end_without_display();
+    Result<void> draw_once_more();
     void save_screenshot(const present::Picture& picture, Nanoseconds now);
     void pace(Nanoseconds turn_began);
     bool may_idle(Nanoseconds now) const;
@@ -108,6 +110,7 @@ Result<ViewerSummary> Viewer::run() {
     player_.open(options_.latents, started_);
     for (;;) {
         const auto goes_on = turn();
+        if (!goes_on && stage_->find_display_lost()) return fail(end_without_display());
         if (!goes_on) return fail(keep_picture(goes_on.error()));
         if (!*goes_on) return finish();
     }
@@ -120,6 +123,34 @@ Error Viewer::keep_picture(Error error) const {
     error.message += written ? fmt::format("; {} is the last picture before that", options_.screenshot.string())
                              : "; " + written.error().message;
     return error;
+}
+
+/// The Error that ends a run whose X server has gone, after the screenshot and the trace are written.
+Error Viewer::end_without_display() {
+    Error error{ErrorCode::NotFound, "the display is gone: the X server has closed its connection"};
+    if (!options_.screenshot.empty()) {
+        const auto drawn = draw_once_more();
+        if (!drawn) error.message += "; there is no last picture: " + drawn.error().message;
+        error = keep_picture(std::move(error));
+    }
+    if (options_.trace.empty()) return error;
+    const auto written = profile::write_chrome_trace(options_.trace, recorder_, facts());
+    error.message +=
+        written ? fmt::format("; {} is the trace until then", options_.trace.string()) : "; " + written.error().message;
+    return error;
+}
+
+/// The picture of the current frame, in memory.
+Result<void> Viewer::draw_once_more() {
+    KG_CHECK(stage_->leave_window());
+    arranged_ = {};  // the interface begins anew
+    const Nanoseconds now = host_now();
+    KG_TRY(auto shown, stage_->show({.subject = {player_.frame(), {}},
+                                     .interface = [&] { draw_interface(now, true); },
+                                     .since_last = now - last_turn_,
+                                     .read_back = true}));
+    last_picture_ = std::move(shown.picture);
+    return {};
 }
 
 Result<bool> Viewer::turn() {
@@ -149,6 +180,7 @@ Result<bool> Viewer::handle_events() {
     if (window == nullptr) return true;
     const Nanoseconds now = host_now();
     const std::vector<present::Event> events = window->poll();
+    if (window->is_lost()) return fail(ErrorCode::NotFound, "the display is gone");
     had_events_ = !events.empty();
     for (const present::Event& event : events) {
         if (std::holds_alternative<present::CloseEvent>(event)) return false;

@@ -11,6 +11,14 @@
 #include <cstdlib>
 #include <type_traits>
 
+// What a fault leaves unused or oddly compared is no error, where warnings are.
+#pragma GCC diagnostic ignored "-Wparentheses"
+#pragma GCC diagnostic ignored "-Wunused-variable"
+#pragma GCC diagnostic ignored "-Wunused-but-set-variable"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#pragma GCC diagnostic ignored "-Wsign-compare"
+#pragma GCC diagnostic ignored "-Wconversion"
+
 namespace kg_mutations {
 
 inline constexpr int kMost = 4096;

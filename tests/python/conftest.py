@@ -2,6 +2,9 @@ import faulthandler
 import json
 import os
 import pathlib
+import sys
+import threading
+import time
 
 import numpy
 import pytest
@@ -53,3 +56,45 @@ def application(request):
 def on_gpu(application):
     with kg.Decoder(WEIGHTS, device="cuda") as made:
         yield made
+
+
+def race(calls):
+    """Runs every call in a thread of its own, over and over until one of them has ended; returns what is no sentence of
+    the library."""
+    wrong = []
+    stop, begin = threading.Event(), threading.Barrier(len(calls))
+
+    def run(call):
+        begin.wait()
+        try:
+            while not stop.is_set() and not call():
+                pass
+            stop.set()
+        except (kg.Error, TimeoutError):
+            stop.set()
+        except BaseException as error:
+            wrong.append(error)
+            stop.set()
+
+    threads = [threading.Thread(target=run, args=(call,)) for call in calls]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return wrong
+
+
+def quietly(call):
+    """Errors of the library do not end the race."""
+    try:
+        call()
+    except (kg.Error, TimeoutError):
+        time.sleep(0)
+
+
+@pytest.fixture
+def often_switched():
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(interval)

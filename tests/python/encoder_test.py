@@ -1,10 +1,13 @@
 """Encoder and EncoderStream, on the CPU."""
 
+import time
+
 import numpy
 import pytest
-from conftest import WEIGHTS, latents_of
+from conftest import WEIGHTS, latents_of, quietly, race
 
 import kinetograph as kg
+from kinetograph._library import library
 
 
 def pictures_of(count, height=16, width=24, seed=0):
@@ -121,3 +124,41 @@ def test_errors_are_sentences(encoder, decoder):
         with pytest.raises(kg.Unsupported, match="of which only the decoder is built"):
             kg.Encoder(tiny).encode(pictures_of(1))
         assert tiny.decode(latents_of(1)).shape == (1, 16, 24, 3)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_every_method_of_an_encoder_may_race_with_its_end(decoder, often_switched):
+    pictures = pictures_of(1)
+    for round_ in range(40):
+        own = kg.Encoder(WEIGHTS, device="cpu", precision="fp32") if round_ % 8 == 0 else None
+        encoder = own or kg.Encoder(decoder)
+        stream = encoder.stream(16, 24)
+        others = [lambda: stream.take(timeout=0.01), lambda: list(stream.latents()), stream.finish, stream.reset,
+                  stream.cancel, lambda: repr(stream), stream.__enter__, lambda: encoder.encode(pictures),
+                  lambda: encoder.stream(16, 24).close(), lambda: repr(encoder), lambda: encoder.decoder.device]
+
+        def end():
+            time.sleep(0.0005 * (round_ % 7))
+            encoder.close()
+            stream.close()
+            return True
+
+        assert race([lambda: stream.push(pictures, timeout=0.01), lambda: quietly(others[round_ % len(others)]),
+                     lambda: quietly(lambda: stream.take(timeout=0.01)), end, end]) == [], round_
+
+
+@pytest.mark.parametrize("method", ["take", "finish", "reset", "cancel"])
+def test_a_stream_that_is_closed_during_a_call_is_there_until_its_end(encoder, monkeypatch, method):
+    """Closed by another thread between the look at the handle and its use."""
+    stream = encoder.stream(16, 24)
+    stream.push(pictures_of(1))
+    of_the_library = getattr(library, "kg_encoder_" + method)
+
+    def close_and_call(*arguments):
+        stream.close()
+        return of_the_library(*arguments)
+
+    monkeypatch.setattr(library, "kg_encoder_" + method, close_and_call)
+    getattr(stream, method)()
+    with pytest.raises(kg.InvalidArgument, match="the stream is closed"):
+        stream.finish()

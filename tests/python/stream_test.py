@@ -10,7 +10,7 @@ import warnings
 
 import numpy
 import pytest
-from conftest import ROOT, WEIGHTS, latents_of, write_latents
+from conftest import ROOT, WEIGHTS, latents_of, quietly, race, write_latents
 
 import kinetograph as kg
 from kinetograph import _dlpack
@@ -492,53 +492,14 @@ def test_a_file_is_decoded_to_its_end(decoder, tmp_path):
         assert clip.take() is None
 
 
-def race(calls):
-    """Runs every call in a thread of its own, over and over until one of them has ended; returns what is no sentence of
-    the library."""
-    wrong = []
-    stop, begin = threading.Event(), threading.Barrier(len(calls))
-
-    def run(call):
-        begin.wait()
-        try:
-            while not stop.is_set() and not call():
-                pass
-            stop.set()
-        except (kg.Error, TimeoutError):
-            stop.set()
-        except BaseException as error:
-            wrong.append(error)
-            stop.set()
-
-    threads = [threading.Thread(target=run, args=(call,)) for call in calls]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return wrong
-
-
-def quietly(call):
-    """Errors of the library do not end the race."""
-    try:
-        call()
-    except (kg.Error, TimeoutError):
-        time.sleep(0)
-
-
-@pytest.fixture
-def often_switched():
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    yield
-    sys.setswitchinterval(interval)
-
-
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_every_method_of_a_stream_may_race_with_its_end(decoder, often_switched):
     latents = latents_of(1)
-    for round_ in range(60):
-        stream = decoder.stream(chunk=1)
+    with decoder.stream(chunk=1) as stream:
+        stream.push(latents)
+        saved = stream.save()
+    for round_ in range(66):
+        stream = decoder.stream(chunk=1, rewind=1)
         frame = None
         if round_ % 2:
             stream.push(latents)
@@ -546,9 +507,13 @@ def test_every_method_of_a_stream_may_race_with_its_end(decoder, often_switched)
         others = [lambda: stream.take(timeout=0.01), lambda: stream.prepare(2, 3), stream.reset, stream.cancel,
                   stream.stats, lambda: repr(stream), lambda: stream.nbytes, lambda: stream.pending,
                   lambda: list(stream.frames(timeout=0.01)),
-                  lambda: decoder.decode_chunk(stream, latents, timeout=0.1)]
+                  lambda: decoder.decode_chunk(stream, latents, timeout=0.1), lambda: next(iter(stream), None),
+                  lambda: stream.fork(timeout=0.01).close(), lambda: stream.save(timeout=0.01),
+                  lambda: stream.load(saved, timeout=0.01), lambda: stream.rewind(timeout=0.01),
+                  lambda: (stream.park(timeout=0.01), stream.resume(timeout=0.01)), stream.__enter__]
         if frame is not None:
-            others += [lambda: frame.finite, lambda: repr(frame), lambda: numpy.asarray(frame)]
+            others += [lambda: frame.finite, lambda: repr(frame), lambda: numpy.asarray(frame), lambda: frame.shape,
+                       lambda: numpy.from_dlpack(frame), frame.release]
         other = others[round_ // 2 % len(others)]
 
         def end():
@@ -562,20 +527,23 @@ def test_every_method_of_a_stream_may_race_with_its_end(decoder, often_switched)
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_every_method_of_a_decoder_may_race_with_its_end(often_switched):
-    latents = latents_of(1)
-    for round_ in range(20):
+def test_every_method_of_a_decoder_may_race_with_its_end(often_switched, tmp_path):
+    latents, file = latents_of(1), tmp_path / "clip.safetensors"
+    write_latents(file, latents)
+    for round_ in range(24):
         decoder = kg.Decoder(WEIGHTS, device="cpu", precision="fp32")
         others = [lambda: decoder.stream().prepare(2, 3), lambda: repr(decoder),
-                  lambda: decoder.release(decoder.new_state())]
+                  lambda: decoder.release(decoder.new_state()), lambda: decoder.declared_state_bytes(2, 3),
+                  decoder.latent_statistics, lambda: decoder.device, lambda: list(decoder.open(file)),
+                  lambda: kg.Encoder(decoder).stream(16, 24).close()]
 
         def end():
             time.sleep(0.0005 * (round_ % 7))
             decoder.close()
             return True
 
-        assert race([lambda: quietly(lambda: decoder.decode(latents)), lambda: quietly(others[round_ % 3]), end,
-                     end]) == [], round_
+        assert race([lambda: quietly(lambda: decoder.decode(latents)), lambda: quietly(others[round_ % len(others)]),
+                     end, end]) == [], round_
 
 
 def test_a_stream_that_is_closed_while_it_is_made_stays_closed(decoder, monkeypatch):

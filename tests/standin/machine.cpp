@@ -173,6 +173,8 @@ std::shared_ptr<HardwareQueue> Machine::hardware_queue() {
 
 Status Machine::run_kernel(const std::string& name, const KernelCall& call) {
     const bool fails = ++kernels_ == options_.faulting_launch;
+    while (name == options_.hanging_kernel) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    if (name == options_.idle_kernel) return {};
     std::optional<std::string> fault;
     {
         const AddressSpace::Access access(*addresses_);

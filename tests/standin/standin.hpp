@@ -39,7 +39,9 @@ struct Options {
     std::string name{};                        ///< empty: "Stand-in MI355X" or "Stand-in H200"
     std::string architecture{};                ///< empty: "gfx950:sramecc+:xnack-" or "sm_90"
     std::uint32_t compute_units = 0;           ///< of a HIP device, which may be a partition; 0: 256, an MI355X's
-    std::uint8_t uuid_byte = 0x5A;             ///< all sixteen bytes of device 0; incremented for each next device
+    /// SMs of each GPC of a CUDA device, none of which a cluster leaves. Empty: 132 SMs that clusters can all use.
+    std::vector<std::uint32_t> gpcs{};
+    std::uint8_t uuid_byte = 0x5A;  ///< all sixteen bytes of device 0; incremented for each next device
     std::optional<std::array<std::uint8_t, 16>>
         uuid{};                               ///< of device 0 instead (CUDA), if it is also another API's device
     bool waits_for_values = true;             ///< streams can wait for values in memory (HIP asks whether they can)
@@ -55,6 +57,8 @@ struct Options {
     /// holds up all of its streams. 0: every stream has a queue of its own.
     std::size_t hardware_queues = 0;
     std::uint32_t faulting_launch = 0;  ///< the n-th kernel from now fails while it runs; 0: none
+    std::string idle_kernel{};          ///< one that does nothing, so that its results are wrong
+    std::string hanging_kernel{};       ///< one that never ends
     std::uint64_t jitter_seed = 1;      ///< of the small pauses between work; 0: none
     std::vector<Injection> injections{};
 };

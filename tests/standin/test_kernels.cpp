@@ -45,13 +45,15 @@ struct TestKernel {
     std::optional<std::string> (*run)(const KernelCall& call);
 };
 
-const std::array<TestKernel, 4>& test_kernels() {
-    static const std::array<TestKernel, 4> kernels{{
+const std::array<TestKernel, 5>& test_kernels() {
+    static const std::array<TestKernel, 5> kernels{{
         {{.name = "standin_scale_add", .argument_bytes = sizeof(ScaleAddParams), .max_threads = kThreads}, scale_add},
         {{.name = "standin_spin", .argument_bytes = sizeof(SpinParams), .max_threads = 64}, spin},
         {{.name = "sum_in_shared", .argument_bytes = sizeof(SharedSumParams), .max_threads = kThreads}, sum_in_shared},
         {{.name = "write_cluster_rank", .argument_bytes = sizeof(ClusterRankParams), .max_threads = kThreads},
          write_cluster_rank},
+        {{.name = "kinetograph_fills_an_sm", .max_threads = 1024},
+         [](const KernelCall&) -> std::optional<std::string> { return std::nullopt; }},
     }};
     return kernels;
 }

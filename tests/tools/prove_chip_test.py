@@ -14,7 +14,7 @@ TOOL = pathlib.Path(__file__).resolve().parents[2] / "bench/run/prove_chip"
 CONVOLUTION = {"device": "Fake B200", "commit": "0", "relative_l2": 1e-3,
                "dispatch": [{"candidate": "implicit-gemm-sm100", "open": True, "expected_error": 2e-3},
                             {"candidate": "im2col-sm100", "open": False, "expected_error": 2e-3}]}
-B200_PROGRAMS = ["gpu/sm100_on_device", "gpu/hopper_conformance", "compute/cuda/compute_cuda_conv_test",
+B200_PROGRAMS = ["gpu/sm100_on_device", "engine/accel/cuda/cuda_test", "gpu/hopper_conformance", "compute/cuda/compute_cuda_conv_test",
                  "compute/cuda/compute_cuda_nn_test", "compute/cuda/compute_cuda_decoder_test",
                  "compute/cuda/sm100/compute_cuda_sm100_test", "compute/cuda/sm100/compute_cuda_sm100_decoder_test"]
 
@@ -74,10 +74,13 @@ class ProveChip(unittest.TestCase):
             self.assertEqual(documented_layers(chip) - passes, set())  # each has rows to compare its prediction with
             published = {row["layer"]: row["published_tflops"] for row in report["rows"]}
             self.assertEqual(published["mid C384"], 722 if chip == "mi355x" else None)
+            predicted = report["rows"][0]["predicted_tflops"]
+            self.assertEqual(predicted is None, chip == "b200")
+            self.assertTrue(predicted is None or 0 < predicted[0] < predicted[1])
             self.assertEqual(len(published), 5)
             self.assertGreater(report["decodes"][0]["bench"]["frames"], 0)
             self.assertEqual({part["outcome"] for part in report["parts"]}, {"done"})
-            self.assertEqual(len(report["parts"]), 5)
+            self.assertEqual(len(report["parts"]), 7 if chip == "b200" else 6)
             self.assertFalse(report["on_the_chip"])
             self.assertIn("rehearsed on ", run.stdout)
 
@@ -101,6 +104,21 @@ class ProveChip(unittest.TestCase):
         run, report = self.proves("mi355x", "--only-prove")
         self.assertEqual(run.returncode, 1)
         self.assertIn("gfx950_problems is not built", "\n".join(report["failures"]))
+
+    def test_every_form_of_gfx950_is_verified_and_the_wrong_one_named(self):
+        dispatch = [{"candidate": name, "open": True, "expected_error": 2e-3}
+                    for name in ("four-wave-gfx950", "im2col-gfx950")]
+        self.kinetograph({"dispatch": dispatch})
+        self.program("tests/gpu/gfx950/gfx950_problems", "exit 0")
+        run, report = self.proves("mi355x", "--only-prove")
+        forms = {(form["name"], form["method"]) for form in report["forms"]}
+        self.assertLessEqual({("images of 7x7", "four-wave-gfx950:128x256"), ("parts of K", "four-wave-gfx950:128x192@1"),
+                              ("tiles of fp8", "four-wave-gfx950:256x96"), ("groups of fp8", "im2col-gfx950")}, forms)
+        self.assertFalse(any(form["wrong"] for form in report["forms"]))
+        self.kinetograph({"relative_l2": 6e-3, "dispatch": dispatch})
+        run, report = self.proves("mi355x", "--only-prove")
+        self.assertEqual(run.returncode, 1)
+        self.assertIn("groups of fp8 by im2col-gfx950", report["failures"])
 
     def test_on_the_chip_a_build_without_its_kernels_proves_nothing(self):
         self.kinetograph({"dispatch": [{"candidate": "conv2d-sm100", "open": False,
@@ -140,7 +158,7 @@ class ProveChip(unittest.TestCase):
         self.assertEqual(run.returncode, 1)
         self.assertIn("still running", report["steps"][0]["reason"])
         self.assertEqual({step["outcome"] for step in report["steps"][1:]}, {"left out: out of time"})
-        self.assertEqual([part["outcome"] for part in report["parts"]], ["failed"] + 6 * ["left out: out of time"])
+        self.assertEqual([part["outcome"] for part in report["parts"]], ["failed"] + 8 * ["left out: out of time"])
         self.assertIn("decoder at 1280x704: out of time", report["failures"])
 
     def test_a_part_that_gives_no_report_is_named_with_its_reason_and_the_others_run(self):
@@ -150,7 +168,7 @@ class ProveChip(unittest.TestCase):
                      f'if [ "$1" = conv ]; then cat {answer}; else echo "lane cpu: no luck" >&2; exit 1; fi')
         run, report = self.proves("b200", "--lane", "cpu")
         self.assertEqual(run.returncode, 1)
-        self.assertEqual([part["outcome"] for part in report["parts"]], ["done", "done"] + 5 * ["failed"])
+        self.assertEqual([part["outcome"] for part in report["parts"]], ["done", "done", "done"] + 6 * ["failed"])
         self.assertIn("decoding at 832x480: lane cpu: no luck", report["failures"])
         self.assertIn("layers at 1280x704: lane cpu: no luck", report["failures"])
 
@@ -158,8 +176,25 @@ class ProveChip(unittest.TestCase):
         self.kinetograph({"relative_l2": 1e-2})
         run, report = self.proves("b200", "--only-prove", "--lane", "cpu")
         self.assertEqual(run.returncode, 1)
-        self.assertEqual(report["failures"],
+        self.assertEqual(report["failures"][:4],
                          [f"{name} by implicit-gemm-sm100" for name in ("residual", "wide", "pointwise", "head")])
+        forms = {failure.split(" by ")[0] for failure in report["failures"][4:]}
+        self.assertLessEqual({"fp16 with SiLU", "fp32 output", "cluster 1x4", "three stages", "shared halos"}, forms)
+        self.assertEqual(forms, {form["name"] for form in report["forms"]})
+
+    def test_a_kernel_that_its_self_check_closed_is_named(self):
+        checks = "3 kernels agreed with fp64 in self-checks"
+        self.kinetograph({"accelerators": [{"name": "cpu:0", "self_checks": ""},
+                                           {"name": "cuda:0", "self_checks": checks}]})
+        for program in B200_PROGRAMS:
+            self.program("tests/" + program, "exit 0")
+        run, report = self.proves("b200", "--only-prove")
+        self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+        self.assertEqual(report["self_checks"], {"cuda:0": checks})
+        closed = checks + "; closed: implicit-gemm-sm100:n96: it has a relative error of 0.2"
+        self.kinetograph({"accelerators": [{"name": "cuda:0", "self_checks": closed}]})
+        run, report = self.proves("b200", "--only-prove")
+        self.assertEqual(report["failures"], [f"self-checks of cuda:0: {closed}"])
 
     def test_without_a_device_nothing_has_run(self):
         self.kinetograph(exit_code=1)

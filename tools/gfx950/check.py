@@ -5,8 +5,8 @@
 
 FILE.py (tests/kernels/code_objects/expectations.py) has a function expectation(kernel name): what the kernel may use of
 a compute unit and, for matrix kernels, what the main loop must contain; None means that the kernel is not expected. Its
-COUNTS give the number of kernels by prefix of their names. Without expectations only the table is printed. Exit code 1
-if anything was found.
+COUNTS give the number of kernels by prefix of their names. Without expectations only hazards (hazards.py) are looked
+for. Exit code 1 if anything was found.
 """
 
 import argparse
@@ -18,6 +18,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import code_object as objects  # noqa: E402
+import hazards  # noqa: E402
 
 # "CDNA4 Instruction Set Architecture" and LLVM, gfx950: 512 registers a lane (half of them accumulation registers) and
 # 160 KiB of LDS.
@@ -95,7 +96,7 @@ def crowded(body):
 
 
 def is_load_to_lds(instruction):
-    return re.search(r"\blds\b", instruction.operands) is not None or "load_lds" in instruction.mnemonic
+    return hazards.Effects.to_lds(instruction.mnemonic, instruction.operands)
 
 
 STORE = re.compile(r"(?:buffer|global|flat)_store_")
@@ -136,57 +137,9 @@ def check_kernel(kernel, instructions, expected):
     if "threads" in expected and metadata[".max_flat_workgroup_size"] != expected["threads"]:
         findings.append(f"workgroups of {metadata['.max_flat_workgroup_size']} threads instead of "
                         f"{expected['threads']}")
-    if expected.get("products_settle"):
-        findings += check_products_settle(instructions)
     if "main_loop" in expected:
         findings += check_main_loop(instructions, expected["main_loop"])
     return findings
-
-
-# Least wait states between a product of 8 passes, the longest in our kernels, and a vector or memory instruction that
-# touches its result; and between a vector instruction and a product that reads what it wrote ("CDNA4 Instruction Set
-# Architecture", required independent instructions; LLVM, GCNHazardRecognizer). The compiler adds none for inline
-# assembly.
-RESULT_STATES = 12
-OPERAND_STATES = 2
-
-
-def registers(text):
-    """The vector registers in operands: {"a12", "v3", ...}."""
-    named = set()
-    for kind, single, first, last in re.findall(r"\b([av])(?:(\d+)|\[(\d+):(\d+)\])", text):
-        numbers = [int(single)] if single else range(int(first), int(last) + 1)
-        named.update(f"{kind}{number}" for number in numbers)
-    return named
-
-
-def wait_states(instruction):
-    return int(instruction.operands, 0) + 1 if instruction.mnemonic == "s_nop" else 1
-
-
-def check_products_settle(instructions):
-    """Checks in code order that no result of a product is touched too early and no operand of one is written too late.
-    Branches are not followed: a taken one lasts longer than these wait states."""
-    results, written = {}, {}  # register: wait states since
-    for instruction in instructions:
-        name, first = instruction.mnemonic, instruction.operands.split(",")[0]
-        if name.startswith("v_mfma"):
-            used = registers(instruction.operands.partition(",")[2])
-            early = [register for register in used if written.get(register, OPERAND_STATES) < OPERAND_STATES]
-            if early:
-                return [f"{instruction}: {early[0]} was written by a vector instruction less than {OPERAND_STATES} "
-                        "wait states before"]
-            results.update({register: -1 for register in registers(first)})
-        elif name.startswith(("v_", "buffer_", "global_", "ds_")):
-            early = [register for register in registers(instruction.operands) if register in results]
-            if early:
-                return [f"{instruction}: {early[0]} holds a product of less than {RESULT_STATES} wait states before"]
-            if name.startswith("v_"):
-                written.update({register: -1 for register in registers(first)})
-        states = wait_states(instruction)
-        results = {register: since + states for register, since in results.items() if since + states < RESULT_STATES}
-        written = {register: since + states for register, since in written.items() if since + states < OPERAND_STATES}
-    return []
 
 
 def check_main_loop(instructions, expected):
@@ -240,6 +193,7 @@ def check_object(path, tools, expectation=None):
     for kernel in code.kernels:
         instructions = disassembly[kernel.name]
         rows.append(table_row(kernel, instructions))
+        findings += [f"{kernel.name}: {finding}" for finding in hazards.findings(instructions)]
         if expectation is None:
             continue
         expected = expectation(kernel.name)

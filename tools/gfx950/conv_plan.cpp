@@ -1,7 +1,7 @@
 // gfx950_conv_plan, for estimate.py: the dispatch's plans for single convolutions, or for a decoder's step.
 //   gfx950_conv_plan
-// For every line "frames h w c_in c_out q r s upsampled" on standard input (h and w of the output), the kernel that
-// FourWaveConv's dispatch chooses for that "same" convolution in bf16, or why it declines.
+// For every line "frames h w c_in c_out q r s upsampled" on standard input (h and w of the output), what the dispatch
+// takes for a launch of that "same" convolution in bf16, as a line of the form below.
 //   gfx950_conv_plan FAMILY HEIGHT WIDTH LDS_BYTES                              wan2.1 480 832 128
 // A step of that decoder at that frame size, for an LDS that reads so many bytes a clock; tab-separated fields. First a
 // line for each kind of convolution: key, launches, c_in, c_out, frames; of what the tiles walk: images, h, w, q, r, s;
@@ -17,21 +17,23 @@
 namespace kinetograph::gfx950 {
 namespace {
 
+void print(const DecoderLayer& layer) {
+    const conv::ConvProblem& p = layer.problem;
+    const std::int64_t outputs = 1 + (p.residual ? 1 : 0) + (p.norm == conv::Norm::Beside ? 1 : 0);
+    const std::uint64_t moved = static_cast<std::uint64_t>(p.frames_in()) * p.input_frame_bytes() +
+                                static_cast<std::uint64_t>(outputs * p.frames_out()) * p.output_frame_bytes();
+    const FourWaveConvParams& walk = layer.params;
+    const std::uint32_t columns = walk.by_w_out.divisor;
+    std::cout << layer.key << '\t' << layer.launches << '\t' << p.c_in << '\t' << p.filter.k << '\t' << p.frames_out()
+              << '\t' << p.frames_out() * walk.parities << '\t' << walk.pixels / columns << '\t' << columns << '\t'
+              << walk.q << '\t' << walk.r << '\t' << walk.s << '\t' << walk.splits << '\t'
+              << ((walk.flags & kConvNorm) != 0 ? 1 : 0) << '\t' << moved << '\t' << layer.kernels << '\t'
+              << 1e6 * layer.seconds << '\n';
+}
+
 void print_decoder(const families::Family& family, std::int64_t height, std::int64_t width, const conv::Chip& chip) {
     const DecoderStep step = decoder_step(family, height, width, chip);
-    for (const DecoderLayer& layer : step.layers) {
-        const conv::ConvProblem& p = layer.problem;
-        const std::int64_t outputs = 1 + (p.residual ? 1 : 0) + (p.norm == conv::Norm::Beside ? 1 : 0);
-        const std::uint64_t moved = static_cast<std::uint64_t>(p.frames_in()) * p.input_frame_bytes() +
-                                    static_cast<std::uint64_t>(outputs * p.frames_out()) * p.output_frame_bytes();
-        const FourWaveConvParams& walk = layer.params;
-        const std::uint32_t columns = walk.by_w_out.divisor;
-        std::cout << layer.key << '\t' << layer.launches << '\t' << p.c_in << '\t' << p.filter.k << '\t'
-                  << p.frames_out() << '\t' << p.frames_out() * walk.parities << '\t' << walk.pixels / columns << '\t'
-                  << columns << '\t' << walk.q << '\t' << walk.r << '\t' << walk.s << '\t' << walk.splits << '\t'
-                  << ((walk.flags & kConvNorm) != 0 ? 1 : 0) << '\t' << moved << '\t' << layer.kernels << '\t'
-                  << 1e6 * layer.seconds << '\n';
-    }
+    for (const DecoderLayer& layer : step.layers) print(layer);
     for (const OtherPasses& other : step.others)
         std::cout << "-\t" << other.kind << '\t' << other.first << '\t' << other.launches << '\t' << other.bytes << '\t'
                   << other.key_tiles << '\t' << other.kernel << '\t' << 1e6 * other.seconds << '\n';
@@ -51,8 +53,7 @@ void print_choices() {
             .stride = {},
             .dilation = {},
             .pad = {.front = n[5] - 1, .top = n[6] / 2, .bottom = n[6] / 2, .left = n[7] / 2, .right = n[7] / 2}};
-        const auto planned = plan_four_wave_conv(problem);
-        std::cout << (planned.plan ? std::string(planned.plan->kernel->name) : planned.error) << '\n';
+        print(layer_of("convolution", problem, 1, mi355x()));
     }
 }
 

@@ -24,18 +24,6 @@ std::string without(const std::string& name, std::string_view prefix) {
     return name.starts_with(prefix) ? name.substr(prefix.size()) : name;
 }
 
-void describe(DecoderLayer& layer, const conv::ConvPlan& plan) {
-    const auto steps = steps_of(plan, layer.problem);
-    layer.params = std::get<conv::ConvLaunch>(steps.front()).arguments.as<FourWaveConvParams>();
-    layer.seconds = plan.seconds;
-    for (const conv::KernelName& name : plan.kernels) {
-        layer.kernels += layer.kernels.empty() ? "" : ", then ";
-        layer.kernels += without(without(name.kernel, "kg_conv_bf16_"), "kinetograph_");
-        if (&name == &plan.kernels.front() && layer.params.splits > 1)
-            layer.kernels += " / " + std::to_string(layer.params.splits);
-    }
-}
-
 std::string_view method_of(const conv::ConvProblem& problem) {
     return !problem.carried && launch_reasons(without_norm(problem)).empty() ? "four-wave-gfx950" : "another";
 }
@@ -90,6 +78,25 @@ class OtherSums {
 
 }  // namespace
 
+DecoderLayer layer_of(std::string key, const conv::ConvProblem& problem, std::int64_t launches,
+                      const conv::Chip& chip) {
+    const conv::ConvPlan plan = plan_four_wave(problem, chip);
+    const auto steps = steps_of(plan, problem);
+    DecoderLayer layer{.key = std::move(key),
+                       .problem = problem,
+                       .launches = launches,
+                       .kernels = {},
+                       .params = std::get<conv::ConvLaunch>(steps.front()).arguments.as<FourWaveConvParams>(),
+                       .seconds = plan.seconds};
+    for (const conv::KernelName& name : plan.kernels) {
+        layer.kernels += layer.kernels.empty() ? "" : ", then ";
+        layer.kernels += without(without(name.kernel, "kg_conv_bf16_"), "kinetograph_");
+        if (&name == &plan.kernels.front() && layer.params.splits > 1)
+            layer.kernels += " / " + std::to_string(layer.params.splits);
+    }
+    return layer;
+}
+
 double DecoderStep::seconds() const {
     double seconds = 0;
     for (const DecoderLayer& layer : layers) seconds += static_cast<double>(layer.launches) * layer.seconds;
@@ -103,13 +110,8 @@ DecoderStep decoder_step(const families::Family& family, std::int64_t height, st
     const vae::LatentSize size{height / family.rates.space.out, width / family.rates.space.out};
     vae::StepPasses passes = vae::step_passes(network, size, method_of).value();
     DecoderStep step;
-    for (const vae::StepConvolution& convolution : passes.convolutions()) {
-        DecoderLayer& layer = step.layers.emplace_back();
-        layer.key = convolution.key;
-        layer.problem = convolution.problem;
-        layer.launches = convolution.launches;
-        describe(layer, plan_four_wave(layer.problem, chip));
-    }
+    for (const vae::StepConvolution& convolution : passes.convolutions())
+        step.layers.push_back(layer_of(convolution.key, convolution.problem, convolution.launches, chip));
     OtherSums others(chip);
     for (const auto& other : passes.others) std::visit([&](const auto& each) { others.add(each); }, other);
     step.others = others.take();

@@ -39,6 +39,9 @@ struct DecoderStep {
     double seconds() const;  ///< predicted, of all
 };
 
+/// `launches` launches of the dispatch's plan for a problem that FourWaveConv takes.
+DecoderLayer layer_of(std::string key, const conv::ConvProblem& problem, std::int64_t launches, const conv::Chip& chip);
+
 /// A later step of a family's published decoder, or its only one, in bf16: one latent frame to frames of height x width
 /// as float32, the picture decoded as a whole. An attention that has no kernel is listed in `passes` only.
 DecoderStep decoder_step(const families::Family& family, std::int64_t height, std::int64_t width,

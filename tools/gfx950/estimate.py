@@ -48,7 +48,14 @@ LDS_WRITE_BYTES = 128  # a cycle and compute unit
 L2_BYTES = 64
 LDS_LATENCY = 64       # cycles; CDNA3 microbenchmarks give 55 to 70
 MEMORY_LATENCY = 800   # cycles from issue to LDS, between an L2 hit (about 300) and HBM (about 1500)
+MISSES = 0.0           # share of loads that L2 does not hold; Layer.misses() bounds it
+# Beyond L2: 17.2 TB/s of Infinity Cache (AMD, CDNA3 white paper) for 256 units at 2.0 GHz, and HBM's latency.
+BEYOND_L2_BYTES = 33
+MISS_LATENCY = 1500
+XCD_UNITS = 32
 BARRIER = 24           # for the four waves to meet
+STALL = 0              # more, where waves are not in step: LONGEST_STALL at most is assumed
+LONGEST_STALL = 100
 BRANCH = 16            # taken
 NORM_CYCLES = 50       # for each value of a lane that the epilogue norms: kNormClocks of cost.cpp
 
@@ -64,9 +71,11 @@ class Wave:
 
 
 @contextlib.contextmanager
-def constants(factors):
-    """The constants of this file times `factors`, a number for each name, for the time of the block."""
-    kept = {name: globals()[name] for name in factors}
+def constants(factors, values=()):
+    """The constants of this file times `factors`, a number for each name, or with these (name, value), for the time of
+    the block."""
+    kept = {name: globals()[name] for name in (*factors, *dict(values))}
+    globals().update(values)
     for name, factor in factors.items():
         globals()[name] = tuple((form, cycles * factor)
                                 for form, cycles in MATRIX) if name == "MATRIX" else kept[name] * factor
@@ -120,10 +129,10 @@ def loop_cycles(body, waves, trips=24, settle=8, together=1):
             wave.lds.append(lds_free + LDS_LATENCY)
         elif re.match(r"(buffer|global)_(load|store)", name):
             size = access_bytes(instruction)
-            memory_free = max(memory_free, now) + 4 * size / L2_BYTES
+            memory_free = max(memory_free, now) + 4 * size * ((1 - MISSES) / L2_BYTES + MISSES / BEYOND_L2_BYTES)
             if check.is_load_to_lds(instruction):
                 lds_free = max(lds_free, now) + 4 * size / LDS_WRITE_BYTES
-            wave.memory.append(memory_free + MEMORY_LATENCY)
+            wave.memory.append(memory_free + (MISS_LATENCY if MISSES else MEMORY_LATENCY))
         elif name == "s_waitcnt":
             for counter, queue in (("vmcnt", wave.memory), ("lgkmcnt", wave.lds)):
                 left = objects.wait_counts(instruction).get(counter)
@@ -135,7 +144,7 @@ def loop_cycles(body, waves, trips=24, settle=8, together=1):
             met.append(wave)
             if len(met) == together:
                 for each in met:
-                    each.ready = now + BARRIER + ISSUE
+                    each.ready = now + BARRIER + STALL + ISSUE
                 met.clear()
             continue
         elif name == "s_setprio":
@@ -260,15 +269,6 @@ class Problem:
     def flops(self):
         return 2 * self.frames * self.h * self.w * self.c_out * self.c_in * math.prod(self.taps)
 
-    @property
-    def bytes(self):
-        """Least traffic with HBM: everything once, bf16."""
-        pixels = self.frames * self.h * self.w
-        history = (self.taps[0] - 1) * self.h * self.w
-        stored = 4 if self.upsampled else 1
-        return 2 * ((pixels + history) * self.c_in // stored + pixels * self.c_out + self.c_in * self.c_out
-                    * math.prod(self.taps))
-
 
 def loop_seconds(images, pixels, c_in, c_out, taps, kernel, splits=1, norm=0):
     """Seconds of all rounds of workgroups over the compute units."""
@@ -286,19 +286,28 @@ def loop_seconds(images, pixels, c_in, c_out, taps, kernel, splits=1, norm=0):
     return cycles / CLOCK
 
 
-def seconds(problem, kernel):
-    """Seconds of one convolution: rounds of workgroups over the compute units, or HBM's time if that is longer."""
-    cycles = loop_seconds(problem.frames, problem.h * problem.w, problem.c_in, problem.c_out, problem.taps, kernel)
-    return max(cycles, problem.bytes / HBM_BYTES)
-
-
-def chosen(problems, kernels, planner):
-    """[(problem, kernel), ...]: the dispatch's choice for each; `planner` is the program that prints it."""
+def chosen(problems, planner):
+    """[(problem, Layer), ...]: what the dispatch takes for a launch of each; `planner` is the program that prints it."""
     asked = "".join(f"{p.frames} {p.h} {p.w} {p.c_in} {p.c_out} {' '.join(map(str, p.taps))} {int(p.upsampled)}\n"
                     for p in problems)
-    names = subprocess.run([planner], input=asked, capture_output=True, text=True, check=True).stdout.splitlines()
-    named = {kernel.name: kernel for kernel in kernels}
-    return [(problem, named[name]) for problem, name in zip(problems, names)]
+    lines = subprocess.run([planner], input=asked, capture_output=True, text=True, check=True).stdout.splitlines()
+    return list(zip(problems, map(Layer.of, lines)))
+
+
+def max_tile(problem):
+    """The compiled loop nearest to MAX's: 128x128, k blocks of 64 channels where these divide C_in, else 32, and below
+    32 channels lanes with taps of their own. Source: modular, nn/conv/gpu/amd/dispatch_3d.mojo."""
+    if problem.c_in % 32:
+        return "kg_conv_bf16_128x128x64_chunks"
+    return f"kg_conv_bf16_128x128x{32 if problem.c_in % 64 else 64}_uniform"
+
+
+def max_seconds(problem, kernel):
+    """MAX's algorithm in this model: one wave a SIMD, so one workgroup a compute unit, tiles over the pixels of all
+    frames, K whole, no folded filters."""
+    alone = dataclasses.replace(kernel, trip_cycles=kernel.trip_cycles[:1])
+    return LAUNCH + loop_seconds(1, problem.frames * problem.h * problem.w, problem.c_in, problem.c_out, problem.taps,
+                                 alone)
 
 
 # MAX's benchmark of the Wan VAE on MI355X: shapes and TFLOP/s as its source states them. The frames of the 96-channel
@@ -350,6 +359,14 @@ class Layer:
     @property
     def output_bytes(self):
         return 2 * self.images * self.h * self.w * self.c_out
+
+    def misses(self, kernel):
+        """The share of loads that L2 does not hold at most: of the workgroups that share an XCD's, those of other
+        pixels read other pixels, those of other channels other rows of the filter, and both are gone from its 4 MiB
+        before the next tap reads them."""
+        (bm, bn, _), together = kernel.tile, XCD_UNITS * len(kernel.trip_cycles)
+        columns = min(-(-self.c_out // bn), together)
+        return (together / columns * bm + columns * bn) / (together * (bm + bn))
 
     def seconds(self, kernels):
         """Seconds (of a convolution with its launch, of the passes after it that add parts of K or norm)."""
@@ -455,23 +472,24 @@ def loops_table(kernels):
             "products", "instructions", "waits", "crowded", "longest heap", "cycles around"), rows
 
 
-COST = re.compile(r"^KG_COST_(16|8)\((\d+), (\d+), (\d+), (\w+), (\d+), (\d+), (\d+), (\d+)\)$", re.MULTILINE)
+COST = re.compile(r"^KG_COST_(16|8)\((\d+), (\d+), (\d+), (\w+), (\d+), (\d+), (\d+), (\d+), (\d+), (\d+)\)$", re.MULTILINE)
 COST_TOLERANCE = 0.01  # fp16 shares the rows of bf16, and its loops differ from them by 0.2 %
 
 
 def cost_of(kernel):
-    """(workgroups on a compute unit, clocks of a trip, the same at the stated rate of LDS, clocks around the loop), in
-    whole clocks."""
+    """(workgroups on a compute unit, clocks of a trip of all of them, of one alone, both at the stated rate of LDS,
+    clocks around the loop), in whole clocks."""
     with constants({"LDS_READ_BYTES": STATED_LDS_READ_BYTES / LDS_READ_BYTES}):
-        stated = loop_cycles(kernel.body, len(kernel.trip_cycles)) if kernel.body else kernel.trip_cycles[-1]
-    return len(kernel.trip_cycles), round(kernel.trip_cycles[-1]), round(stated), round(kernel.around)
+        stated = kernel.again().trip_cycles if kernel.body else kernel.trip_cycles
+    trips = (kernel.trip_cycles[-1], kernel.trip_cycles[0], stated[-1], stated[0])
+    return len(kernel.trip_cycles), *map(round, trips), round(kernel.around)
 
 
 def print_costs(kernels_of):
     print("// What FourWaveConv's main loops cost, by `tools/gfx950/estimate.py BUILD --costs`: KG_COST_16(BM, BN, BK, "
-          "loader, workgroups that\n// share a compute unit, clocks of a trip of all of them where LDS gives "
-          "kLdsReadBytes and where it gives kStatedLdsReadBytes a clock,\n// clocks around the loop) for bf16 and "
-          "fp16, KG_COST_8 for fp8.")
+          "loader, workgroups that\n// share a compute unit, clocks of a trip of all of them and of one alone where "
+          "LDS gives kLdsReadBytes a clock, the same where it gives\n// kStatedLdsReadBytes, clocks around the loop) "
+          "for bf16 and fp16, KG_COST_8 for fp8.")
     for width, element in ((16, "bf16"), (8, "f8")):
         for kernel in kernels_of(element):
             numbers = (*kernel.tile, kernel.loader.capitalize(), *cost_of(kernel))
@@ -509,7 +527,7 @@ def attention_disagreements(table, loops):
 
 def disagreements(table, kernels_of):
     """Differences between the text of four_wave_conv_costs.inc and the compiled kernels, as sentences."""
-    stated = {(row[1], tuple(map(int, row.group(2, 3, 4))), row[5].lower()): tuple(map(int, row.group(6, 7, 8, 9)))
+    stated = {(row[1], tuple(map(int, row.group(2, 3, 4))), row[5].lower()): tuple(map(int, row.group(6, 7, 8, 9, 10, 11)))
               for row in COST.finditer(table)}
     found, met = [], set()
     for width, element in (("16", "bf16"), ("16", "f16"), ("8", "f8")):
@@ -524,15 +542,45 @@ def disagreements(table, kernels_of):
     return found + [f"no kernel has the row {key}" for key in stated if key not in met]
 
 
-def rows_table(choices):
-    rows = []
-    for problem, kernel in choices:
-        time = seconds(problem, kernel)
-        rows.append((problem.name, f"{problem.frames}x{problem.h}x{problem.w}",
-                     kernel.name.removeprefix("kg_conv_bf16_"), f"{1e6 * time:.0f}",
-                     f"{problem.flops / time / 1e12:.0f}", f"{problem.published:.0f}",
-                     f"{problem.flops / time / 1e12 / problem.published:.2f}"))
-    return ("shape", "frames x h x w", "kernel", "estimate us", "estimate TFLOP/s", "published", "ratio"), rows
+def worst(layer, kernel):
+    """The kernel as it is if L2 misses as much as it can and waves are not in step."""
+    return _worst(kernel, round(layer.misses(kernel), 2))
+
+
+_WORST = {}
+
+
+def _worst(kernel, misses):
+    key = (kernel.name, misses)
+    if key not in _WORST:
+        with constants({}, {"MISSES": misses, "STALL": LONGEST_STALL}):
+            _WORST[key] = kernel.again()
+    return _WORST[key]
+
+
+def reached(problem, kernels):
+    """(TFLOP/s of MAX's algorithm in this model, the share of it that MAX measured)."""
+    modelled = problem.flops / max_seconds(problem, kernels[max_tile(problem)]) / 1e12
+    return modelled, problem.published / modelled
+
+
+def least_reached(kernels):
+    """The least share of a modelled rate that MAX measured, over its rows: the lower end of every prediction."""
+    return min(reached(problem, kernels)[1] for problem in ROWS)
+
+
+def rows_table(choices, kernels):
+    """MAX's rows: its algorithm in this model beside its rate, and ours as the dispatch runs it, from the least share
+    of the estimate that any row reaches to all of it."""
+    named, rows = {kernel.name: kernel for kernel in kernels}, []
+    least = least_reached(named)
+    for problem, layer in choices:
+        tflops = problem.flops / sum(layer.seconds(named)) / 1e12
+        modelled, share = reached(problem, named)
+        rows.append((problem.name, f"{problem.frames}x{problem.h}x{problem.w}", layer.kernels.split(",")[0],
+                     f"{problem.published:.0f}", f"{modelled:.0f}", f"{share:.2f}",
+                     f"{least * tflops:.0f} to {tflops:.0f}"))
+    return ("shape", "frames x h x w", "dispatch takes", "published", "modelled", "reached", "ours, TFLOP/s"), rows
 
 
 def step_table(layers, others, kernels, attentions):
@@ -600,7 +648,7 @@ def main():
     if options.loops:
         print_table(*loops_table(kernels_of(options.loops)))
     if options.rows:
-        print_table(*rows_table(chosen(ROWS, kernels_of("bf16"), planner)))
+        print_table(*rows_table(chosen(ROWS, planner), kernels_of("bf16")))
     if options.step:
         attentions = {name: attention_cycles(name, body)
                       for name, body in attention_loops(options.build, tools).items()}

@@ -2,6 +2,7 @@
 #include <kinetograph/compute/conv/conv_run.hpp>
 #include <kinetograph/compute/conv/dispatch.hpp>
 #include <kinetograph/compute/conv/known_devices.hpp>
+#include <kinetograph/compute/conv/self_check.hpp>
 #include <kinetograph/compute/conv/validate.hpp>
 #include <kinetograph/compute/formats/tensor_source.hpp>
 #include <kinetograph/tools/kinetograph/build_commit.hpp>
@@ -63,7 +64,8 @@ nlohmann::ordered_json to_json(std::span<const conv::DispatchRow> rows) {
                         {"open", row.open},
                         {"reason", row.reason},
                         {"predicted_seconds", json_or_null(row.seconds)},
-                        {"expected_error", json_or_null(row.open ? std::optional(row.error) : std::nullopt)}});
+                        {"expected_error", json_or_null(row.open ? std::optional(row.error) : std::nullopt)},
+                        {"clusters_at_once", row.plan != nullptr ? row.plan->clusters_at_once : 0}});
     return list;
 }
 
@@ -129,7 +131,7 @@ Result<void> run(const ConvArguments& arguments) {
     KG_TRY(const auto filter, read_filter(arguments));
     KG_TRY(auto device, open_lane(arguments.lane));
     const accel::DeviceInfo& info = device->info();
-    const auto rows = conv::explain(info, problem, arguments.sums);
+    KG_TRY(const auto rows, conv::explain_checked(*device, problem, arguments.sums));
     const bool quiet = arguments.json == "-";  // standard output then has the JSON
     if (arguments.explain && !quiet) {
         const auto models = conv::explain_models(conv::chip_of(info), problem);

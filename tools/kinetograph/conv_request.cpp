@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <type_traits>
 
 namespace kinetograph::cli {
@@ -80,11 +81,21 @@ ProblemOptions add_conv_options(CLI::App& command, conv::ConvProblem& p) {
     add_choice(command, "--norm", p.norm, kNorms,
                "RMS norm of the output for the next layer, stored beside it or instead of it (default none)");
     add_choice(command, "--norm-activation", p.norm_activation, kNormActivations, "After the norm (default silu)");
+    const auto wanted = std::make_shared<std::optional<tensor::DType>>();  // of the output, in whatever order they come
     add_choice(command, "--dtype", p.input.element, kDTypes, "Element type of activations and filter (default bf16)")
-        ->each([&p](const std::string& word) {
+        ->each([&p, wanted](const std::string& word) {
             const tensor::DType dtype = kDTypes.at(word);
             p.weight.element = dtype;
-            p.output = p.normed = dtype == tensor::DType::F8E4M3 ? tensor::DType::BF16 : dtype;
+            p.output = p.normed = wanted->value_or(dtype == tensor::DType::F8E4M3 ? tensor::DType::BF16 : dtype);
+        });
+    command
+        .add_option_function<std::string>(
+            "--output-dtype",
+            [&p, wanted](const std::string& word) { p.output = p.normed = *(*wanted = kDTypes.at(word)); },
+            "Element type of the output: fp32, or that of activations, of fp8 bf16 (default)")
+        ->type_name("fp32|bf16|fp16")
+        ->check([](const std::string& word) {
+            return word == "fp32" || word == "bf16" || word == "fp16" ? "" : word + " is none of fp32, bf16, fp16";
         });
     return options;
 }

@@ -46,9 +46,10 @@ class GuardedOutputs {
         text_path_ = path;
         KG_TRY(auto text, TextOutput::create(path));
         text_.emplace(std::move(text));
+        has_text_ = true;
         return {};
     }
-    bool has_text() const { return text_.has_value(); }
+    bool has_text() const { return has_text_; }
 
     Result<void> write_frame(std::span<const float> hwc) {
         const auto lock = guard(frames_are_files_);
@@ -57,12 +58,13 @@ class GuardedOutputs {
     Result<void> finish_frames() {
         const auto lock = guard(frames_are_files_);
         KG_CHECK(frames_->finish());
-        if (frames_are_files_) complete_.push_back(frames_->written());
+        written_ = frames_->written();
+        if (frames_are_files_) complete_.push_back(written_);
         frames_are_complete_ = true;
         return {};
     }
     /// What finish_frames() has written.
-    std::string written() const { return frames_->written(); }
+    const std::string& written() const { return written_; }
     Result<void> write_text(std::string_view text) {
         const auto lock = guard(text_is_file_);
         KG_CHECK(text_->write(text));
@@ -102,7 +104,8 @@ class GuardedOutputs {
     std::unique_ptr<media::FrameSink> frames_;
     std::optional<TextOutput> text_;
     bool frames_are_files_ = false, text_is_file_ = false, frames_are_complete_ = false, text_is_complete_ = false;
-    std::string text_path_;
+    bool has_text_ = false;
+    std::string text_path_, written_;
     std::vector<std::string> complete_;                  ///< names of the files that are in place
     Interrupt interrupt_{[this] { return discard(); }};  // last: it uses the others
 };

@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 #include <kinetograph/compute/conv/dispatch.hpp>
 #include <kinetograph/compute/conv/onednn/library.hpp>
+#include <kinetograph/compute/conv/self_check.hpp>
 #include <kinetograph/engine/accel/open.hpp>
 #include <kinetograph/engine/base/processor.hpp>
 #include <kinetograph/engine/interop/topology.hpp>
@@ -122,6 +123,8 @@ std::string to_text(const Report& report) {
         text +=
             fmt::format("  {:<10}{}, {:.1f} GiB, {}{}\n", one.name(), one.device->name, gib(one.device->memory_bytes),
                         one.device->features, one.device->is_host() ? "" : ", uuid " + accel::uuid_text(*one.device));
+        if (const std::string checks = conv::self_check_text(*one.device); !checks.empty())
+            text += fmt::format("            {}\n", checks);
     }
     text += "\ndevice code in this build\n";
     for (const DeviceCode& code : device_code()) {
@@ -163,7 +166,8 @@ nlohmann::ordered_json to_json(const Report& report) {
                                         {"device", one.device->name},
                                         {"features", one.device->features},
                                         {"memory_bytes", one.device->memory_bytes},
-                                        {"uuid", accel::uuid_text(*one.device)}});
+                                        {"uuid", accel::uuid_text(*one.device)},
+                                        {"self_checks", conv::self_check_text(*one.device)}});
     }
     for (const DeviceCode& code : device_code()) {
         json["device_code"].push_back({{"name", code.name}, {"images", code.images}, {"compiler", code.compiler}});

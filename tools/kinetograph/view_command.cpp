@@ -101,6 +101,7 @@ Result<void> run(const ViewArguments& arguments) {
         arguments.viewer.preview != kNoPreview)
         return fail(ErrorCode::Unsupported, "--preview {}: it would take raw latents for normalised ones",
                     arguments.viewer.preview);
+    GuardedOutputs outputs;
     KG_TRY(auto device, open_lane(arguments.decode.lane, arguments.decode.memory_budget));
     viewer::ViewerOptions options = arguments.viewer;
     options.memory_budget = arguments.decode.memory_budget;
@@ -116,7 +117,6 @@ Result<void> run(const ViewArguments& arguments) {
     options.width = static_cast<std::uint32_t>(arguments.size.width);
     options.height = static_cast<std::uint32_t>(arguments.size.height);
 
-    GuardedOutputs outputs;
     std::optional<Progress> progress;
     std::vector<float> hwc;  // [height, width, 3]
     if (options.headless) {

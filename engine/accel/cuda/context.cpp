@@ -1,6 +1,7 @@
 #include <kinetograph/engine/accel/cuda/context.hpp>
 
 #include <kinetograph/engine/accel/cuda/module.hpp>
+#include <kinetograph/engine/accel/cuda/resident_clusters.hpp>
 #include <kinetograph/engine/base/descriptors.hpp>
 
 #include <unistd.h>
@@ -132,6 +133,7 @@ Result<std::shared_ptr<Context>> Context::create(std::shared_ptr<const Driver> d
     };
     context->has_clusters_ = has(DeviceAttribute::ClusterLaunch);
     context->has_tensor_maps_ = has(DeviceAttribute::TensorMapAccessSupported);
+    context->described().resident_clusters = query_resident_clusters(*context);
     return context;
 }
 

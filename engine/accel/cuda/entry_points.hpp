@@ -91,6 +91,8 @@ struct EntryPoints : gpu::EntryPointTable {
         cuFuncGetParamInfo{*this, "cuFuncGetParamInfo", Need::Optional};
     EntryPoint<Status(const LaunchConfig* config, FunctionHandle function, void** parameters, void** extra)>
         cuLaunchKernelEx{*this, "cuLaunchKernelEx"};
+    EntryPoint<Status(int* clusters, FunctionHandle function, const LaunchConfig* config)> cuOccupancyMaxActiveClusters{
+        *this, "cuOccupancyMaxActiveClusters", Need::Optional};
 
     EntryPoint<Status(StreamHandle stream, CaptureMode mode)> cuStreamBeginCapture_v2{*this, "cuStreamBeginCapture_v2"};
     EntryPoint<Status(StreamHandle stream, GraphHandle* graph)> cuStreamEndCapture{*this, "cuStreamEndCapture"};

@@ -111,6 +111,7 @@ class Context {
 
   protected:
     explicit Context(DeviceInfo info) : info_(std::move(info)) {}
+    DeviceInfo& described() { return info_; }  ///< for what only the opened device answers
 
   private:
     DeviceInfo info_;

@@ -12,6 +12,7 @@ conv::ConvPlan plan_tiled(const conv::ConvProblem& problem, const conv::Chip& ch
         plan.kernels.push_back(norm_kernel(problem));
         plan.seconds += norm_seconds(problem, chip);
     }
+    if (tiled.cluster > 1) plan.cluster = tiled.cluster, plan.clusters_at_once = tiled.clusters_at_once;
     plan.packing = std::move(tiled.packing);
     const uint64_t frame_bytes = conv::workspace_part(problem.output_frame_bytes());
     // An output that only the norm reads is normed in place, unless the norm is of smaller elements.

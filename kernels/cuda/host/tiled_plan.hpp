@@ -11,6 +11,8 @@ struct TiledConv {
     double seconds = 0;
     conv::ParameterPacking packing;
     conv::ConvProblem problem;  ///< without the norm if no tile holds all filters
+    uint32_t cluster = 1;       ///< ConvPlan's, as clusters_at_once
+    uint32_t clusters_at_once = 0;
     std::function<std::vector<conv::ConvLaunch>(const conv::ConvProblem&, const conv::ConvTensors&,
                                                 const conv::ParameterAddresses&, const conv::EncodeMap&)>
         launches;

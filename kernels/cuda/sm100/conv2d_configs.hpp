@@ -51,6 +51,15 @@ KG_HOST_DEVICE Conv2dConfig cluster_config(uint32_t cta_group, uint32_t span, ui
     options.cluster = {x, y};
     return entry_config(cta_group, span, options);
 }
+/// A ring of fewer stages than fit.
+KG_HOST_DEVICE Conv2dConfig staged_config(uint32_t cta_group, uint32_t span, uint32_t filters, Activation activation,
+                                          uint32_t stages) {
+    PresetOptions options;
+    options.filters = filters;
+    options.activation = activation;
+    options.stages = stages;
+    return entry_config(cta_group, span, options);
+}
 /// 64 pixels a CTA: MMA_M 64 alone, 128 for a pair.
 KG_HOST_DEVICE Conv2dConfig small_config(uint32_t cta_group, uint32_t span, uint32_t filters, Activation activation,
                                          Source source) {
@@ -101,12 +110,18 @@ KG_HOST_DEVICE Conv2dConfig product_config(uint32_t cta_group, uint32_t span, El
 #define KG_SM100_CLUSTER(X, group, span, n, form, x, y)            \
     X(conv2d_##form##_##group##sm_##span##b_n##n##_cluster_##x##y, \
       (cluster_config(group, span, n, Activation::form, x, y)), NoEpilogue)
+// Rings of fewer stages than fit, by name.
+#define KG_SM100_STAGES(X, group, span, n, form, stages)            \
+    X(conv2d_##form##_##group##sm_##span##b_n##n##_stages_##stages, \
+      (staged_config(group, span, n, Activation::form, stages)), NoEpilogue)
 #define KG_SM100_FRAMES(X) KG_SM100_SHAPES(KG_SM100_TILES, X, Frames2d)
 #define KG_SM100_VOLUMES(X) KG_SM100_SHAPES(KG_SM100_TILES, X, Volume3d)
 #define KG_SM100_WINDOWS(X)                          \
     KG_SM100_SHAPES(KG_SM100_TILES, X, Window3d)     \
     KG_SM100_CLUSTER(X, 2, 128, 192, Window3d, 2, 2) \
-    KG_SM100_CLUSTER(X, 2, 128, 192, Window3d, 4, 2)
+    KG_SM100_CLUSTER(X, 2, 128, 192, Window3d, 4, 2) \
+    KG_SM100_STAGES(X, 2, 128, 192, Window3d, 3)     \
+    KG_SM100_STAGES(X, 2, 128, 192, Window3d, 5)
 
 // The same with SiLU in registers, in one width.
 #define KG_SM100_SILU(X, group, span, form)                                                                         \
@@ -125,12 +140,20 @@ KG_HOST_DEVICE Conv2dConfig product_config(uint32_t cta_group, uint32_t span, El
       (element_config(group, span, Element::element, Source::None, Activation::form)), NoEpilogue) \
     X(conv2d_##name##_##form##_##group##sm_##span##b_residual,                                     \
       (element_config(group, span, Element::element, Source::Residual, Activation::form)), NoEpilogue)
-#define KG_SM100_EIGHTHS(X)                                         \
-    KG_SM100_SHAPES(KG_SM100_ELEMENT_3D, X, Volume3d, e4m3, F8E4M3) \
-    KG_SM100_SHAPES(KG_SM100_ELEMENT_3D, X, Window3d, e4m3, F8E4M3)
-#define KG_SM100_HALVES(X)                                       \
-    KG_SM100_SHAPES(KG_SM100_ELEMENT_3D, X, Volume3d, fp16, F16) \
-    KG_SM100_SHAPES(KG_SM100_ELEMENT_3D, X, Window3d, fp16, F16)
+// The same with SiLU, and of images.
+#define KG_SM100_ELEMENT_SILU(X, group, span, form, name, element)                                      \
+    X(conv2d_silu_##name##_##form##_##group##sm_##span##b,                                              \
+      (element_config(group, span, Element::element, Source::None, Activation::form)), SiluInRegisters) \
+    X(conv2d_silu_##name##_##form##_##group##sm_##span##b_residual,                                     \
+      (element_config(group, span, Element::element, Source::Residual, Activation::form)), SiluInRegisters)
+#define KG_SM100_OF_ELEMENT(X, name, element)                          \
+    KG_SM100_SHAPES(KG_SM100_ELEMENT_3D, X, Volume3d, name, element)   \
+    KG_SM100_SHAPES(KG_SM100_ELEMENT_3D, X, Window3d, name, element)   \
+    KG_SM100_SHAPES(KG_SM100_ELEMENT_SILU, X, Frames2d, name, element) \
+    KG_SM100_SHAPES(KG_SM100_ELEMENT_SILU, X, Volume3d, name, element) \
+    KG_SM100_SHAPES(KG_SM100_ELEMENT_SILU, X, Window3d, name, element)
+#define KG_SM100_EIGHTHS(X) KG_SM100_OF_ELEMENT(X, e4m3, F8E4M3)
+#define KG_SM100_HALVES(X) KG_SM100_OF_ELEMENT(X, fp16, F16)
 
 // 64 pixels a CTA, for small images.
 #define KG_SM100_SMALL_TILE(X, group, span, form, n)                              \
@@ -176,6 +199,10 @@ KG_HOST_DEVICE Conv2dConfig product_config(uint32_t cta_group, uint32_t span, El
     KG_SM100_CLUSTER(X, 1, 128, 128, Frames2d, 2, 1)   \
     KG_SM100_CLUSTER(X, 1, 128, 128, Frames2d, 1, 2)   \
     KG_SM100_CLUSTER(X, 1, 64, 128, Frames2d, 2, 2)    \
+    KG_SM100_CLUSTER(X, 1, 128, 128, Frames2d, 4, 1)   \
+    KG_SM100_CLUSTER(X, 1, 128, 128, Frames2d, 1, 4)   \
+    KG_SM100_STAGES(X, 2, 128, 192, Frames2d, 3)       \
+    KG_SM100_STAGES(X, 2, 128, 192, Frames2d, 5)       \
     KG_SM100_CLUSTER(X, 2, 128, 256, Frames2d, 4, 1)   \
     KG_SM100_CLUSTER(X, 2, 128, 256, Frames2d, 2, 2)   \
     KG_SM100_CLUSTER(X, 2, 64, 256, Frames2d, 4, 2)    \

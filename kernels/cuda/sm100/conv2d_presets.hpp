@@ -16,6 +16,7 @@ struct PresetOptions {
     Source source = Source::None;
     ClusterShape cluster{0, 0};  ///< 0: the smallest that the preset can have
     uint32_t pixels = 128;       ///< of a CTA: 128, or 64 for small images
+    uint32_t stages = 0;         ///< of the main ring; 0: as many as fit
 };
 
 KG_HOST_DEVICE Conv2dConfig preset(uint32_t cta_group, isa::Swizzle swizzle, const PresetOptions& options) {
@@ -35,7 +36,9 @@ KG_HOST_DEVICE Conv2dConfig preset(uint32_t cta_group, isa::Swizzle swizzle, con
     c.cluster = options.cluster.x == 0 ? ClusterShape{cta_group, 1} : options.cluster;
     // Two k blocks of 64-byte rows make a stage as deep as one of 128-byte rows: half the barriers.
     c.k_group = swizzle == isa::Swizzle::Span64 ? 2 : 1;
-    return with_most_stages(c);
+    c = with_most_stages(c);
+    if (options.stages != 0) c.stages = options.stages;
+    return c;
 }
 
 /// One CTA, 128-byte swizzle: channels a multiple of 64 (bf16, fp16) or 128 (fp8).

@@ -10,6 +10,12 @@ namespace {
 using conv::ceil_div;
 using conv::ConvProblem;
 
+// Clocks of an epilogue warp for one piece of 32 x 32, counted in the halo kernel's compiled instructions: a quarter of
+// an SM issues one a clock, but a special function only every eight clocks (SiLU has two).
+constexpr double kPieceClocks = 300, kSiluClocks = 512, kResidualClocks = 100, kNormClocks = 250;
+
+bool silu(conv::Activation activation) { return activation == conv::Activation::Silu; }
+
 /// Clusters along the pixels: a window's are tiled frame by frame, otherwise all frames together.
 uint64_t cluster_columns(const Conv2dConfig& config, const ConvProblem& p) {
     const auto pixels = static_cast<uint64_t>(p.frames_out() * p.pixels_out());
@@ -27,7 +33,7 @@ double operand_bytes(const Conv2dConfig& config, const ConvProblem& p, const Chi
     const double filter = element * static_cast<double>(p.filter.k * p.taps() * p.c_in);
     const uint64_t columns = cluster_columns(config, p);
     const uint64_t rows = ceil_div(static_cast<uint64_t>(p.filter.k), uint64_t{config.mma.n} * config.cluster.y);
-    const uint64_t at_once = ceil_div(uint64_t{std::max(chip.sms / config.cluster.size(), 1U)}, rows);
+    const uint64_t at_once = ceil_div(uint64_t{chip.clusters_at_once(config.cluster.size())}, rows);
     const uint64_t width = std::min(std::max(panel, at_once), columns);
     const double of_panel = activation * static_cast<double>(width) / static_cast<double>(columns);
     if (filter + of_panel <= chip.l2_bytes) return activation + filter;
@@ -41,10 +47,12 @@ double result_bytes(const Conv2dConfig& config, const ConvProblem& p) {
     return static_cast<double>(p.frames_out() * p.pixels_out() * p.filter.k) * (element_bytes(config.output) + source);
 }
 
-/// Clusters of more than an MMA's CTAs leave SMs idle, which the model does not count: they have to win by 2 %.
+/// Clusters of more than an MMA's CTAs leave SMs idle: while it is not known how many run at once, they have to win by
+/// 2 %.
 double cost(const Conv2dEntry& entry, const ConvProblem& p, const ChipRates& chip) {
     constexpr double kOfLargerClusters = 1.02;
-    const bool larger = entry.config.cluster.size() > entry.config.cta_group;
+    const bool larger =
+        chip.clusters == conv::ResidentClusters{} && entry.config.cluster.size() > entry.config.cta_group;
     return (larger ? kOfLargerClusters : 1) * estimate(entry.config, p, chip).cost();
 }
 
@@ -61,7 +69,22 @@ bool serves(const Conv2dEntry& entry, const ConvProblem& p, const EntryRequest& 
            element_bytes(c.output) == request.output_bytes;
 }
 
+/// Clocks of an epilogue warp for a tile: each has 32 rows of tensor memory's lanes, and the columns in them.
+double epilogue_clocks(const Conv2dConfig& config, const ConvProblem& p) {
+    ConvProblem stored = p;
+    stored.residual = config.source != Source::None;
+    const double values = element_bytes(config.output) / 2.0;  // fp32 takes two sweeps of stores
+    return ceil_div(part_columns(config), config.output_tile.n) * piece_clocks(stored).sums * values;
+}
+
 }  // namespace
+
+PieceClocks piece_clocks(const ConvProblem& p) {
+    PieceClocks clocks;
+    clocks.sums = kPieceClocks + (silu(p.activation) ? kSiluClocks : 0) + (p.residual ? kResidualClocks : 0);
+    if (p.norm != conv::Norm::None) clocks.norm = kNormClocks + (silu(p.norm_activation) ? kSiluClocks : 0);
+    return clocks;
+}
 
 Conv2dEstimate estimate(const Conv2dConfig& config, const ConvProblem& p, const ChipRates& chip) {
     Conv2dEstimate result;
@@ -72,7 +95,7 @@ Conv2dEstimate estimate(const Conv2dConfig& config, const ConvProblem& p, const 
     const uint64_t columns = cluster_columns(config, p);
     const uint64_t clusters = columns * ceil_div(filters, uint64_t{config.mma.n} * config.cluster.y);
     result.tiles = clusters * cluster / config.cta_group;
-    result.rounds = ceil_div(clusters, std::max(chip.sms / cluster, 1U));
+    result.rounds = ceil_div(clusters, uint64_t{chip.clusters_at_once(cluster)});
 
     const uint64_t steps = taps * ceil_div(channels, config.mma.k), blocks = taps * ceil_div(channels, config.block.k);
     // A step is 32 bytes of k: 8-bit operands do twice the work in the same clocks.
@@ -97,16 +120,16 @@ Conv2dEstimate estimate(const Conv2dConfig& config, const ConvProblem& p, const 
         if (bytes < fewest) fewest = bytes, result.panel = panel;
     }
     result.hbm_seconds = (fewest + result_bytes(config, p)) / chip.hbm_bytes_per_second;
-    result.find_limit();
+    result.epilogue_seconds = clocks * epilogue_clocks(config, p);
+    result.find_limit(static_cast<double>(clusters), chip.clusters_at_once(cluster), chip);
     return result;
 }
 
-void Conv2dEstimate::find_limit() {
-    const std::pair<double, Limit> parts[] = {{mma_seconds, Limit::Mma},
-                                              {shared_seconds, Limit::Shared},
-                                              {l2_seconds, Limit::L2},
-                                              {hbm_seconds, Limit::Hbm},
-                                              {epilogue_seconds, Limit::Epilogue}};
+void Conv2dEstimate::find_limit(double tiles_of_clusters, double places, const ChipRates& chip) {
+    power_seconds = mma_seconds * tiles_of_clusters / (static_cast<double>(rounds) * places) / chip.power_share;
+    const std::pair<double, Limit> parts[] = {
+        {mma_seconds, Limit::Mma}, {shared_seconds, Limit::Shared},     {l2_seconds, Limit::L2},
+        {hbm_seconds, Limit::Hbm}, {epilogue_seconds, Limit::Epilogue}, {power_seconds, Limit::Power}};
     const auto* const longest = std::ranges::max_element(parts, {}, &std::pair<double, Limit>::first);
     seconds = longest->first;
     limit = longest->second;

@@ -14,6 +14,7 @@ namespace kinetograph::sm100 {
 /// since sm_70.
 struct ChipRates {
     uint32_t sms = 148;
+    conv::ResidentClusters clusters{};
     double flops_per_clock = 8192;  ///< of one SM, 16-bit operands; 8-bit ones double it
     double clocks_per_second = 2250e12 / (148 * 8192);
     double l2_bytes_per_clock = 40;       ///< into one SM
@@ -21,12 +22,24 @@ struct ChipRates {
     double shared_bytes_per_clock = 128;  ///< of one SM: operands that MMAs read, and what arrives for them
     double hbm_bytes_per_second = 8e12;
     double l2_bytes = 126e6;  ///< what the chip's L2 keeps
+    /// Of the rate of products, what the power budget sustains if all SMs multiply without a pause. 1: that of the data
+    /// sheet; an H200 holds 1.50 of 1.98 GHz.
+    double power_share = 1;
     /// Rows of a CTA at which a pair's MMA is at its full rate. 64 rows of a pair fill all lanes of tensor memory, so
     /// they may be enough; until that is measured the model takes half of the rate.
     uint32_t full_rows_of_pairs = 128;
+
+    uint32_t clusters_at_once(uint32_t ctas) const { return clusters.at_once(ctas, sms); }
 };
 
-enum class Limit : uint8_t { Mma, Shared, L2, Hbm, Epilogue };
+/// Clocks of an epilogue warp for a piece of 32 pixels x 32 channels: for the sweep that reads sums from tensor memory
+/// and stores results, and for the norm's sweep over registers.
+struct PieceClocks {
+    double sums = 0, norm = 0;
+};
+PieceClocks piece_clocks(const conv::ConvProblem& problem);
+
+enum class Limit : uint8_t { Mma, Shared, L2, Hbm, Epilogue, Power };
 
 struct Conv2dEstimate {
     uint64_t tiles = 0;           ///< of one MMA (one CTA or a pair), those that fill up clusters included
@@ -37,11 +50,13 @@ struct Conv2dEstimate {
     double shared_seconds = 0;    ///< operands into and out of shared memory alone
     double l2_seconds = 0;        ///< operands into shared memory alone
     double hbm_seconds = 0;       ///< every tensor once, or as often as it does not stay in L2
-    double epilogue_seconds = 0;  ///< of the halo kernel's warps alone
+    double epilogue_seconds = 0;  ///< of the epilogue's warps alone
+    double power_seconds = 0;     ///< of the products' energy; SMs that the last round leaves idle take none
     Limit limit = Limit::Mma;
 
-    /// Sets `seconds` and `limit` from the parts.
-    void find_limit();
+    /// Sets power_seconds from the products of so many clusters' tiles in so many places at once, then `seconds` and
+    /// `limit` from the parts.
+    void find_limit(double tiles_of_clusters, double places, const ChipRates& chip);
 
     /// What choices compare: among entries limited by HBM alone, the one that needs less of L2 wins.
     double cost() const { return seconds + 1e-3 * (mma_seconds + l2_seconds); }

@@ -72,6 +72,7 @@ conv::KernelName kernel_name(const Conv2dEntry& entry) { return {entry.name, ima
 ChipRates rates_of(const conv::Chip& chip) {
     ChipRates rates;
     rates.sms = std::max(chip.compute_units, 2U);  // a pair of CTAs takes two
+    rates.clusters = chip.clusters;
     return rates;
 }
 

@@ -151,13 +151,6 @@ bool multiplies(Element element) {
 }
 constexpr Gate<Subject> kMultipliedElement{
     "bf16, fp16 or fp8", [](const Subject& s) { return multiplies(s.problem.input.element); }, conv::met_dtype};
-constexpr Gate<Subject> kBf16BeforeActivation{"bf16 before an activation",
-                                              [](const Subject& s) {
-                                                  return s.problem.activation == conv::Activation::None ||
-                                                         s.problem.input.element == Element::BF16;
-                                              },
-                                              conv::met_dtype};
-
 /// The kernel's gates that the problem fails; "" if none, or if no kernel here multiplies the element.
 std::string failed(std::span<const Gate<ConvProblem>> gates, const Subject& s) {
     return multiplies(s.problem.input.element) ? conv::reasons(gates, s.problem) : "";
@@ -238,7 +231,6 @@ constexpr Gate<Subject> kConv2d[] = {
     kSiluOrNone,
     kNarrowOutput,
     kMultipliedElement,
-    kBf16BeforeActivation,
     {"what the 2-D kernel holds", [](const Subject& s) { return failed(gates(Activation::Frames2d), s).empty(); },
      [](const Subject& s) { return failed_value(gates(Activation::Frames2d), s); }},
 };
@@ -248,7 +240,6 @@ constexpr Gate<Subject> kConv3d[] = {
     kSiluOrNone,
     kNarrowOutput,
     kMultipliedElement,
-    kBf16BeforeActivation,
     {"what one launch over frames holds",
      [](const Subject& s) { return failed(gates(Activation::Window3d), s).empty(); },
      [](const Subject& s) { return failed_value(gates(Activation::Window3d), s); }},

@@ -22,14 +22,8 @@ using conv::ConvProblem;
 constexpr std::array kConfigs{KG_SM100_HALO_BF16_TILES(KG_ROW) KG_SM100_HALO_F16_TILES(KG_ROW)};
 #undef KG_ROW
 
-// Clocks of an epilogue warp for one piece of 32 x 32, counted in the compiled kernel's instructions: a quarter of an
-// SM issues one a clock, but a special function only every eight clocks (SiLU has two).
-constexpr double kPieceClocks = 300, kSiluClocks = 512, kResidualClocks = 100, kNormClocks = 250;
-
 using conv::ceil_div;
 double real(int64_t value) { return static_cast<double>(value); }
-
-bool silu(conv::Activation activation) { return activation == conv::Activation::Silu; }
 
 /// Values moved per output element: stores, and the load of a residual.
 int64_t transfers(const ConvProblem& p) { return 1 + (p.residual ? 1 : 0) + (p.norm == conv::Norm::Beside ? 1 : 0); }
@@ -68,13 +62,6 @@ int64_t tiles_of(const HaloConfig& c, const ConvProblem& p) {
 
 std::span<const NamedHaloConfig> halo_configs() { return kConfigs; }
 
-PieceClocks piece_clocks(const ConvProblem& p) {
-    PieceClocks clocks;
-    clocks.sums = kPieceClocks + (silu(p.activation) ? kSiluClocks : 0) + (p.residual ? kResidualClocks : 0);
-    if (p.norm != conv::Norm::None) clocks.norm = kNormClocks + (silu(p.norm_activation) ? kSiluClocks : 0);
-    return clocks;
-}
-
 bool fits(const HaloConfig& c, const ConvProblem& p) {
     if (c.element != p.input.element || c.side != (p.upsample ? 2 : p.filter.r)) return false;
     if (c.store == HaloStore::Pixels || stores_pixels(p)) return c.store == HaloStore::Pixels && stores_pixels(p);
@@ -86,7 +73,7 @@ bool fits(const HaloConfig& c, const ConvProblem& p) {
 Conv2dEstimate estimate(const HaloConfig& c, const ConvProblem& p, const ChipRates& chip) {
     Conv2dEstimate result;
     if (p.empty()) return result;
-    const int64_t tiles = tiles_of(c, p), clusters = std::max(chip.sms / c.cluster, 1U);
+    const int64_t tiles = tiles_of(c, p), clusters = chip.clusters_at_once(c.cluster);
     result.tiles = static_cast<uint64_t>(tiles);
     result.rounds = static_cast<uint64_t>(ceil_div(tiles, clusters));
 
@@ -113,7 +100,7 @@ Conv2dEstimate estimate(const HaloConfig& c, const ConvProblem& p, const ChipRat
                           real(transfers(p) * p.frames_out()) * static_cast<double>(p.output_frame_bytes()) +
                           real(p.filter_elements()) * element_bytes(p.input.element)) /
                          chip.hbm_bytes_per_second;
-    result.find_limit();
+    result.find_limit(real(tiles), real(clusters), chip);
     return result;
 }
 
@@ -125,7 +112,7 @@ const NamedHaloConfig* choose_halo_config(const ConvProblem& problem, const Chip
 
 std::vector<ConvLaunch> halo_launches(const HaloConfig& config, const ConvProblem& problem,
                                       const conv::ConvTensors& tensors, const conv::ParameterAddresses& parameters,
-                                      uint32_t sms, const conv::EncodeMap& encode) {
+                                      uint32_t clusters, const conv::EncodeMap& encode) {
     std::vector<ConvLaunch> launches;
     if (problem.empty()) return launches;
     const sm90::TileShape tile = tile_shape(config);
@@ -151,7 +138,7 @@ std::vector<ConvLaunch> halo_launches(const HaloConfig& config, const ConvProble
             maps.stored(p, tensors, run.first_output, run.count);
         }
         const uint32_t tiles = p.tiles_x * p.tiles_y * p.frames * p.parities * p.tiles_n;
-        launches.push_back({.grid = {std::min(tiles, std::max(sms / config.cluster, 1U)) * config.cluster, 1, 1},
+        launches.push_back({.grid = {std::min(tiles, clusters) * config.cluster, 1, 1},
                             .cluster = {config.cluster, 1, 1},
                             .threads = kThreads,
                             .shared_bytes = shared_bytes(config),
@@ -168,6 +155,7 @@ conv::ConvPlan plan_taken(const ConvProblem& problem, const conv::Chip& chip, co
     assert(taken.tile != nullptr);  // gates admit only what is built
     const ChipRates rates = rates_of(chip);
     const auto launches = static_cast<double>(sm90::frame_runs(problem).size());
+    const uint32_t clusters = rates.clusters_at_once(taken.tile->config.cluster);
     return cuda::plan_tiled(
         problem, chip,
         {.kernel = {std::string(taken.tile->kernel),
@@ -176,10 +164,12 @@ conv::ConvPlan plan_taken(const ConvProblem& problem, const conv::Chip& chip, co
          .packing = {sm90::packing_layout(problem),
                      [problem](const conv::ConvParameters& given) { return sm90::pack_parameters(problem, given); }},
          .problem = taken.problem,
-         .launches = [config = taken.tile->config, sms = rates.sms](
-                         const ConvProblem& p, const conv::ConvTensors& tensors,
-                         const conv::ParameterAddresses& parameters, const conv::EncodeMap& encode) {
-             return halo_launches(config, p, tensors, parameters, sms, encode);
+         .cluster = taken.tile->config.cluster,
+         .clusters_at_once = clusters,
+         .launches = [config = taken.tile->config, clusters](const ConvProblem& p, const conv::ConvTensors& tensors,
+                                                             const conv::ParameterAddresses& parameters,
+                                                             const conv::EncodeMap& encode) {
+             return halo_launches(config, p, tensors, parameters, clusters, encode);
          }});
 }
 

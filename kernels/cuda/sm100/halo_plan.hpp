@@ -19,23 +19,17 @@ std::span<const NamedHaloConfig> halo_configs();
 /// holds all filters if there is a norm. Channels follow from c_in alone, so that every tile adds in the same order.
 bool fits(const HaloConfig& config, const conv::ConvProblem& problem);
 
-/// Clocks of an epilogue warp for a piece of 32 pixels x 32 channels: for the sweep that reads sums from tensor memory
-/// and stores results, and for the norm's sweep over registers.
-struct PieceClocks {
-    double sums = 0, norm = 0;
-};
-PieceClocks piece_clocks(const conv::ConvProblem& problem);
-
 /// What the problem takes with that tile, without a norm pass after it and without the launch.
 Conv2dEstimate estimate(const HaloConfig& config, const conv::ConvProblem& problem, const ChipRates& chip = {});
 
 /// The cheapest tile that fits; null if none does.
 const NamedHaloConfig* choose_halo_config(const conv::ConvProblem& problem, const ChipRates& chip = {});
 
-/// Launches of that tile on a chip of `sms` SMs, as many as the frames need.
+/// Launches of that tile, as many as the frames need, each of `clusters` at most, which are resident at once: they
+/// divide the tiles among themselves, so a cluster that had to wait for another's end would double the time.
 std::vector<conv::ConvLaunch> halo_launches(const HaloConfig& config, const conv::ConvProblem& problem,
                                             const conv::ConvTensors& tensors,
-                                            const conv::ParameterAddresses& parameters, uint32_t sms,
+                                            const conv::ParameterAddresses& parameters, uint32_t clusters,
                                             const conv::EncodeMap& encode);
 
 /// One launch for up to six output frames; a norm over more than 384 filters is a pass that follows.

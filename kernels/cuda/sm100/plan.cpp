@@ -229,6 +229,13 @@ std::span<const conv::KnownDevice> devices() {
 
 namespace {
 
+/// Says what a plan counts on if the kernel's CTAs form clusters.
+void state_clusters(ConvPlan& plan, const Conv2dConfig& config, const ChipRates& rates) {
+    if (config.cluster.size() == 1) return;
+    plan.cluster = config.cluster.size();
+    plan.clusters_at_once = rates.clusters_at_once(plan.cluster);
+}
+
 /// A call's frames as images.
 ConvProblem images_of(ConvProblem problem) {
     problem.n *= problem.d;
@@ -241,6 +248,7 @@ ConvPlan plan_images(const ConvProblem& problem, const conv::Chip& chip, const W
     const ChipRates rates = rates_of(chip);
     ConvPlan plan;
     plan.kernels = {kernel_name(entry)};
+    state_clusters(plan, entry.config, rates);
     plan.seconds = conv::kLaunchSeconds + estimate(entry.config, images_of(problem), rates).seconds;
     if (entry.function == EntryFunction::ChannelSums)
         plan.workspace_bytes = static_cast<uint64_t>(problem.filter.k) * sizeof(float);
@@ -270,6 +278,7 @@ ConvPlan plan_volume(const ConvProblem& problem, const conv::Chip& chip, const W
     const ChipRates rates = rates_of(chip);
     ConvPlan plan;
     plan.kernels = {kernel_name(*window.entry)};
+    state_clusters(plan, window.entry->config, rates);
     if (volume.entry != nullptr) plan.kernels.push_back(kernel_name(*volume.entry));
     plan.seconds = conv::kLaunchSeconds + estimate(window.entry->config, problem, rates).seconds;
     plan.packing = filter_packing(problem);

@@ -36,7 +36,7 @@ Conv2dEstimate winograd_estimate(const HaloConfig& c, const ConvProblem& p, cons
     if (p.empty()) return result;
     const int64_t places = ceil_div(p.h_out(), cta_rows(c)) * ceil_div(p.w_out(), tile_columns(c)) *
                            ceil_div(p.filter.k, tile_filters(c)) * p.n;
-    const int64_t clusters = std::max(chip.sms / c.cluster, 1U);
+    const int64_t clusters = chip.clusters_at_once(c.cluster);
     const double pairs = conv::frame_pairs(p);
     result.tiles = static_cast<uint64_t>(places * ((p.d_out() + 1) / 2));
     result.rounds = static_cast<uint64_t>(ceil_div(static_cast<int64_t>(real(places) * pairs), clusters));
@@ -65,7 +65,7 @@ Conv2dEstimate winograd_estimate(const HaloConfig& c, const ConvProblem& p, cons
                           real(transfers * p.frames_out()) * static_cast<double>(p.output_frame_bytes()) +
                           real(p.filter_elements()) * 2 * kProducts / 3) /
                          chip.hbm_bytes_per_second;
-    result.find_limit();
+    result.find_limit(real(places) * pairs, real(clusters), chip);
     return result;
 }
 

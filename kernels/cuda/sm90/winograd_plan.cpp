@@ -101,7 +101,8 @@ double winograd_seconds(const WinogradConfig& c, const ConvProblem& p, const con
     const int64_t places =
         ceil_div(ceil_div(p.h_out(), tile_rows(tile)) * ceil_div(p.w_out(), tile_columns(tile)), kClusterCtas) *
         ceil_div(p.filter.k, c.bn) * p.n;
-    const int64_t turns = ceil_div(places * (pairs + alone), std::max<int64_t>(chip.compute_units / kClusterCtas, 1));
+    const int64_t turns =
+        ceil_div(places * (pairs + alone), int64_t{chip.clusters.at_once(kClusterCtas, chip.compute_units)});
     return launch_seconds(static_cast<double>(turns) * clocks / static_cast<double>(pairs + alone), p, chip);
 }
 
@@ -128,7 +129,7 @@ conv::PackedParameters pack_winograd(const WinogradConfig& config, const ConvPro
 
 std::vector<ConvLaunch> winograd_launches(const WinogradConfig& config, const ConvProblem& problem,
                                           const conv::ConvTensors& tensors, const conv::ParameterAddresses& parameters,
-                                          uint32_t sms, const conv::EncodeMap& encode) {
+                                          uint32_t resident, const conv::EncodeMap& encode) {
     std::vector<ConvLaunch> launches;
     if (problem.empty()) return launches;
     const TileShape tile = tile_shape(whole(config));
@@ -143,7 +144,7 @@ std::vector<ConvLaunch> winograd_launches(const WinogradConfig& config, const Co
             params.conv.input[i] = maps.input(tensors.input[static_cast<size_t>(run.first_input + i)]);
         maps.stored(params.conv, tensors, run.first_output, run.outputs);
         const uint32_t places = (params.conv.tiles_x * params.conv.tiles_y + kClusterCtas - 1) / kClusterCtas;
-        const uint32_t clusters = std::min(places * params.conv.tiles_n * run.pairs, std::max(sms / kClusterCtas, 1u));
+        const uint32_t clusters = std::min(places * params.conv.tiles_n * run.pairs, resident);
         launches.push_back({.grid = {clusters * kClusterCtas, 1, 1},
                             .cluster = {kClusterCtas, 1, 1},
                             .threads = kWinogradThreads,
@@ -155,6 +156,7 @@ std::vector<ConvLaunch> winograd_launches(const WinogradConfig& config, const Co
 
 conv::ConvPlan plan_winograd_in(const NamedWinogradConfig& tile, const ConvProblem& problem, const conv::Chip& chip) {
     const ConvProblem in_tile = without_norm_unless(fits(tile.config, problem), problem);
+    const uint32_t resident = chip.clusters.at_once(kClusterCtas, chip.compute_units);
     return cuda::plan_tiled(
         problem, chip,
         {.kernel = {std::string(tile.kernel),
@@ -166,10 +168,12 @@ conv::ConvPlan plan_winograd_in(const NamedWinogradConfig& tile, const ConvProbl
                          return pack_winograd(config, problem, given);
                      }},
          .problem = in_tile,
-         .launches = [config = tile.config, sms = chip.compute_units](
-                         const ConvProblem& p, const conv::ConvTensors& tensors,
-                         const conv::ParameterAddresses& parameters, const conv::EncodeMap& encode) {
-             return winograd_launches(config, p, tensors, parameters, sms, encode);
+         .cluster = kClusterCtas,
+         .clusters_at_once = resident,
+         .launches = [config = tile.config, resident](const ConvProblem& p, const conv::ConvTensors& tensors,
+                                                      const conv::ParameterAddresses& parameters,
+                                                      const conv::EncodeMap& encode) {
+             return winograd_launches(config, p, tensors, parameters, resident, encode);
          }});
 }
 

@@ -28,10 +28,10 @@ const NamedWinogradConfig* choose_winograd_config(const conv::ConvProblem& probl
 conv::PackedParameters pack_winograd(const WinogradConfig& config, const conv::ConvProblem& problem,
                                      const conv::ConvParameters& parameters);
 
-/// As conv_launches(), for WinogradKernel. Arguments: WinogradParams.
+/// As conv_launches(), for WinogradKernel, each of `resident` clusters at most. Arguments: WinogradParams.
 std::vector<conv::ConvLaunch> winograd_launches(const WinogradConfig& config, const conv::ConvProblem& problem,
                                                 const conv::ConvTensors& tensors,
-                                                const conv::ParameterAddresses& parameters, uint32_t sms,
+                                                const conv::ParameterAddresses& parameters, uint32_t resident,
                                                 const conv::EncodeMap& encode);
 
 conv::ConvPlan plan_winograd(const conv::ConvProblem& problem, const conv::Chip& chip);

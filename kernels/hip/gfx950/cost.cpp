@@ -24,15 +24,15 @@ constexpr int64_t kLeastTripsOfPart = 6;
 struct LoopCost {
     ConvTile tile;
     ConvPath path;
-    int64_t workgroups;  ///< that share a compute unit
-    int64_t trip;        ///< clocks of two k blocks, all workgroups of the unit together
-    int64_t stated;      ///< the same at kStatedLdsReadBytes
-    int64_t around;      ///< clocks before and after the loop
+    int64_t workgroups;                 ///< that share a compute unit
+    int64_t trip, alone;                ///< clocks of two k blocks, all workgroups of the unit together; one alone
+    int64_t stated_trip, stated_alone;  ///< the same at kStatedLdsReadBytes
+    int64_t around;                     ///< clocks before and after the loop
 };
 
 #define KG_NO_COST(...)
-#define KG_COST(bm, bn, bk, loader, workgroups, trip, stated, around) \
-    {{bm, bn, bk}, ConvPath::loader, workgroups, trip, stated, around},
+#define KG_COST(bm, bn, bk, loader, workgroups, trip, alone, stated_trip, stated_alone, around) \
+    {{bm, bn, bk}, ConvPath::loader, workgroups, trip, alone, stated_trip, stated_alone, around},
 constexpr LoopCost kCosts16[] = {
 #define KG_COST_16 KG_COST
 #define KG_COST_8 KG_NO_COST
@@ -60,8 +60,10 @@ const LoopCost& cost_of(const ConvKernel& kernel) {
 /// Workgroups of all frames, for all of K.
 int64_t workgroups(const ConvProblem& p, const ConvKernel& kernel) {
     const Walk walk = walk_of(p);
-    return p.frames_out() * walk.parities * ceil_div(walk.h * walk.w, kernel.tile.bm) *
-           ceil_div(p.filter.k, kernel.tile.bn);
+    const int64_t images = p.frames_out() * walk.parities, pixels = walk.h * walk.w, columns = p.filter.k;
+    const int64_t tiles = joins_images(p, kernel.path) && p.filter.q == 1 ? ceil_div(images * pixels, kernel.tile.bm)
+                                                                          : images * ceil_div(pixels, kernel.tile.bm);
+    return tiles * ceil_div(columns, kernel.tile.bn);
 }
 
 /// Trips of the main loop.
@@ -69,13 +71,14 @@ int64_t trips(const ConvProblem& p, const ConvKernel& kernel) {
     return ceil_div(p.filter.q * steps_per_q(p, kernel.path, kernel.tile.bk), 2);
 }
 
-/// Clocks of a round of workgroups: the length of its loop.
-int64_t round_clocks(const ConvProblem& p, const ConvChoice& choice, const conv::Chip& chip) {
+/// Clocks of a round of workgroups, one alone on each compute unit or as many as share it.
+int64_t round_clocks(const ConvProblem& p, const ConvChoice& choice, const conv::Chip& chip, bool alone = false) {
     const LoopCost& cost = cost_of(*choice.kernel);
     const ConvTile& tile = choice.kernel->tile;
     const int64_t norm = p.norm != conv::Norm::None ? int64_t{tile.bm} * tile.bn / kThreads * kNormClocks : 0;
-    const int64_t trip = lds_read_bytes(chip) < kStatedLdsReadBytes ? cost.trip : cost.stated;
-    return ceil_div(trips(p, *choice.kernel), choice.splits) * trip + cost.around + norm;
+    const bool stated = lds_read_bytes(chip) >= kStatedLdsReadBytes;
+    const int64_t shared = stated ? cost.stated_trip : cost.trip, single = stated ? cost.stated_alone : cost.alone;
+    return ceil_div(trips(p, *choice.kernel), choice.splits) * (alone ? single : shared) + cost.around + norm;
 }
 
 /// Clocks per pixel on an endless grid.
@@ -139,17 +142,23 @@ bool fits_epilogue(const ConvProblem& p, const ConvTile& tile) {
 
 ConvPath path_of(const ConvProblem& p) { return path_of(p, p.input.element == Element::F8E4M3 ? 128 : 32); }
 
-ConvProblem of_one_frame(ConvProblem p) {
+bool joins_images(const ConvProblem& p, ConvPath path) {
+    return (path == ConvPath::Uniform || path == ConvPath::Padded) && walk_of(p).parities == 1;
+}
+
+ConvProblem of_frames(ConvProblem p, int64_t count) {
     p.n = 1;
-    p.d = p.dilation.d * (p.filter.q - 1) + 1;
+    p.d = p.dilation.d * (p.filter.q - 1) + 1 + (count - 1) * p.stride.d;
     p.pad.front = p.pad.back = 0;
     return p;
 }
 
 double estimated_seconds(const ConvProblem& p, const ConvChoice& choice, const conv::Chip& chip) {
     const int64_t at_once = int64_t{chip.compute_units} * cost_of(*choice.kernel).workgroups;
-    const int64_t rounds = ceil_div(workgroups(p, *choice.kernel) * choice.splits, at_once);
-    const double computing = static_cast<double>(rounds * round_clocks(p, choice, chip)) / chip.clocks_per_second;
+    const int64_t all = workgroups(p, *choice.kernel) * choice.splits, left = all % at_once;
+    int64_t clocks = all / at_once * round_clocks(p, choice, chip);
+    if (left > 0) clocks += round_clocks(p, choice, chip, left <= int64_t{chip.compute_units});
+    const double computing = static_cast<double>(clocks) / chip.clocks_per_second;
     const auto output = static_cast<double>(p.frames_out()) * static_cast<double>(p.output_frame_bytes());
     const double moved = static_cast<double>(p.frames_out()) * static_cast<double>(p.input_frame_bytes()) +
                          output * (1 + (p.residual ? 1 : 0) + (p.norm == conv::Norm::Beside ? 1 : 0));
@@ -169,9 +178,21 @@ ConvChoice choose_kernel(const ConvProblem& p, const conv::Chip& chip, std::opti
         })};
 }
 
+ConvChoice choose_kernel_of_tile(const ConvProblem& p, const conv::Chip& chip, const ConvTile& tile, uint32_t parts) {
+    const auto choice = [&](const ConvKernel& kernel) {
+        return ConvChoice{&kernel, std::clamp<uint32_t>(parts, 1, static_cast<uint32_t>(trips(p, kernel)))};
+    };
+    const ConvKernel* const kernel = least_of(
+        p, {}, [&](const ConvKernel& each) { return each.tile == tile; },
+        [&](const ConvProblem& problem, const ConvKernel& each) {
+            return estimated_seconds(problem, choice(each), chip);
+        });
+    return kernel == nullptr ? ConvChoice{} : choice(*kernel);
+}
+
 ConvChoice choose_kernel_for_packing(const ConvProblem& p, const conv::Chip& chip, Splitting splitting) {
     ConvProblem plain = p;
-    const ConvProblem frame = of_one_frame(p);
+    const ConvProblem frame = of_frames(p, 1), many = of_frames(p, kMaxConvFrames);
     plain.norm = conv::Norm::None;
     const ConvKernel* const endless = least_of(
         plain, {}, [](const ConvKernel&) { return true; },
@@ -191,18 +212,29 @@ ConvChoice choose_kernel_for_packing(const ConvProblem& p, const conv::Chip& chi
                           splits};
     };
     const auto any = [](const ConvKernel&) { return true; };
-    // Sums in another order have other bits: how K is split must not depend on the number of frames.
-    ConvChoice whole = best(frame, 1, any);
+    // Sums in another order have other bits: how K is split must not depend on the number of frames. So it is what
+    // takes the least time for one frame and for as many as a launch names, by the product of both.
+    const auto seconds = [&](const ConvProblem& problem, const ConvChoice& choice) {
+        return conv::kLaunchSeconds + estimated_seconds(problem, choice, chip);
+    };
+    const ConvChoice whole = best(frame, 1, any);
     if (whole.kernel == nullptr) return {};
+    double least = seconds(frame, whole) * seconds(many, best(many, 1, any));
+    uint32_t splits = 1;
     const bool splittable = splitting == Splitting::WherePaying && p.norm == conv::Norm::None && p.filter.k % 8 == 0;
-    for (uint32_t splits = 2; splittable && splits <= kMostSplits; ++splits) {
-        const ConvChoice split = best(frame, splits, [&](const ConvKernel& kernel) {
-            return workgroups(frame, kernel) < chip.compute_units && trips(p, kernel) / splits >= kLeastTripsOfPart;
+    for (uint32_t parts = 2; splittable && parts <= kMostSplits; ++parts) {
+        const auto long_parts = [&](const ConvKernel& kernel) { return trips(p, kernel) / parts >= kLeastTripsOfPart; };
+        const ConvChoice split = best(frame, parts, [&](const ConvKernel& kernel) {
+            return workgroups(frame, kernel) < chip.compute_units && long_parts(kernel);
         });
-        if (split.kernel != nullptr && estimated_seconds(frame, split, chip) < estimated_seconds(frame, whole, chip))
-            whole = split;
+        if (split.kernel == nullptr) continue;
+        const double product = seconds(frame, split) * seconds(many, best(many, parts, long_parts));
+        if (product < least) {
+            least = product;
+            splits = parts;
+        }
     }
-    return best(p, whole.splits, any);
+    return best(p, splits, any);
 }
 
 }  // namespace kinetograph::gfx950

@@ -52,6 +52,7 @@ enum class ConvFault : uint8_t {
     NormOfOneWave,          ///< the norm divides by the length of one wave's channels
     NormReadsEarly,         ///< ... or does not wait until the other wave has written its squares
     NormOfNeighbour,        ///< the norm's factors are those of the next four channels
+    ImagesShareTheFirst,    ///< all images of a frame read the first one
 };
 
 template <Element kType_, uint32_t kBM_, uint32_t kBN_, uint32_t kBK_, ConvLoader kLoader_,

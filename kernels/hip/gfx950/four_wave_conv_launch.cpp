@@ -65,6 +65,7 @@ FourWaveConvParams params_of(const ConvProblem& p, const ConvKernel& kernel, uin
     params.output_bytes = static_cast<uint32_t>(p.output_frame_bytes());
     params.filter_bytes = params.c_out * params.filter_pitch;
     params.by_w_out = FastDivisor::of(u32(walk.w));
+    params.by_image = FastDivisor::of(u32(pixels));
     params.by_c_in = FastDivisor::of(u32(p.c_in));
     params.by_s = FastDivisor::of(u32(walk.s));
     const bool norm = p.norm != Norm::None;
@@ -77,6 +78,62 @@ FourWaveConvParams params_of(const ConvProblem& p, const ConvKernel& kernel, uin
     params.negative_slope = p.negative_slope;
     params.sqrt_c_out = std::sqrt(static_cast<float>(p.filter.k));
     return params;
+}
+
+/// Bytes from each address to the next, where that is the same number for all; none if one is null.
+template <class Void>
+std::optional<uint64_t> pitch_of(std::span<Void* const> frames, size_t first, size_t step) {
+    const auto at = [&](size_t i) { return reinterpret_cast<uintptr_t>(frames[first + i * step]); };
+    const size_t count = (frames.size() - first + step - 1) / step;
+    const uint64_t pitch = at(1) - at(0);
+    for (size_t i = 0; i < count; ++i)
+        if (at(i) == 0 || at(i) != at(0) + i * pitch) return {};
+    return pitch;
+}
+
+/// The parameters of a launch whose frames are one: those that follow each other in memory at the same distance for
+/// every tap, outputs without gaps. None where they do not, or where a descriptor would not span them.
+std::optional<FourWaveConvParams> as_one_frame(const FourWaveConvPlan& plan, const ConvAddresses& addresses) {
+    const auto frames = static_cast<uint64_t>(plan.problem.frames_out());
+    FourWaveConvParams params = plan.params;
+    if (frames < 2 || !joins_images(plan.problem, plan.kernel->path)) return {};
+    const auto dense = [&](auto outputs) {
+        return outputs.empty() || pitch_of(outputs, 0, 1) == uint64_t{params.output_bytes};
+    };
+    if (!dense(addresses.output) || !dense(addresses.source) || !dense(addresses.normed)) return {};
+    const auto pitch = pitch_of(addresses.input, 0, params.q);
+    for (size_t tap = 1; pitch && tap < params.q; ++tap)
+        if (pitch_of(addresses.input, tap, params.q) != pitch) return {};
+    if (!pitch || *pitch >= kDescriptorBytes || *pitch * (frames - 1) + params.input_bytes >= kDescriptorBytes ||
+        params.output_bytes * frames >= kDescriptorBytes)
+        return {};
+    params.image_pitch = static_cast<uint32_t>(*pitch);
+    params.input_bytes += static_cast<uint32_t>(*pitch * (frames - 1));
+    params.output_bytes *= static_cast<uint32_t>(frames);
+    params.pixels *= static_cast<uint32_t>(frames);
+    params.tiles_m = u32(ceil_div(params.pixels, plan.kernel->tile.bm));
+    params.frames = 1;
+    return params;
+}
+
+/// Completes the parameters of a launch of params.frames frames, from `first` on.
+FourWaveConvLaunch launch_of(const FourWaveConvPlan& plan, FourWaveConvParams params, const ConvAddresses& addresses,
+                             uint32_t first) {
+    params.filter = addresses.filter;
+    params.bias = static_cast<const float*>(addresses.bias);
+    params.gamma = static_cast<const float*>(addresses.gamma);
+    params.scales = static_cast<const float*>(addresses.scales);
+    params.split_bytes = addresses.split_bytes;
+    std::copy_n(addresses.input.begin() + first * params.q, params.frames * params.q, params.input);
+    if (plan.problem.norm != Norm::Instead) std::copy_n(addresses.output.begin() + first, params.frames, params.output);
+    if (plan.problem.residual) std::copy_n(addresses.source.begin() + first, params.frames, params.source);
+    if (plan.problem.norm != Norm::None) std::copy_n(addresses.normed.begin() + first, params.frames, params.normed);
+    const uint32_t workgroups = params.frames * params.parities * params.splits * params.tiles_m * params.tiles_n;
+    const bool large = workgroups >= kLargeGrid * plan.compute_units;
+    params.xcds = std::max(1U, plan.compute_units / kComputeUnitsOfXcd);
+    params.xcd_chunk = large ? 32 : 0;
+    params.group_m = large ? 8 : 1;
+    return {workgroups, params};
 }
 
 }  // namespace
@@ -123,29 +180,13 @@ ConvPlanResult plan_four_wave_conv(const ConvProblem& problem, const ConvOverrid
 std::vector<FourWaveConvLaunch> launches(const FourWaveConvPlan& plan, const ConvAddresses& addresses) {
     std::vector<FourWaveConvLaunch> result;
     if (plan.problem.empty()) return result;
+    if (const auto one = as_one_frame(plan, addresses)) return {launch_of(plan, *one, addresses, 0)};
     const auto frames = static_cast<uint32_t>(plan.problem.frames_out());
     result.reserve(frames / plan.frames_per_launch + 1);
     for (uint32_t first = 0; first < frames; first += plan.frames_per_launch) {
-        FourWaveConvLaunch launch{.workgroups = 0, .params = plan.params};
-        FourWaveConvParams& params = launch.params;
+        FourWaveConvParams params = plan.params;
         params.frames = std::min(frames - first, plan.frames_per_launch);
-        params.filter = addresses.filter;
-        params.bias = static_cast<const float*>(addresses.bias);
-        params.gamma = static_cast<const float*>(addresses.gamma);
-        params.scales = static_cast<const float*>(addresses.scales);
-        params.split_bytes = addresses.split_bytes;
-        std::copy_n(addresses.input.begin() + first * params.q, params.frames * params.q, params.input);
-        if (plan.problem.norm != Norm::Instead)
-            std::copy_n(addresses.output.begin() + first, params.frames, params.output);
-        if (plan.problem.residual) std::copy_n(addresses.source.begin() + first, params.frames, params.source);
-        if (plan.problem.norm != Norm::None)
-            std::copy_n(addresses.normed.begin() + first, params.frames, params.normed);
-        launch.workgroups = params.frames * params.parities * params.splits * params.tiles_m * params.tiles_n;
-        const bool large = launch.workgroups >= kLargeGrid * plan.compute_units;
-        params.xcds = std::max(1U, plan.compute_units / kComputeUnitsOfXcd);
-        params.xcd_chunk = large ? 32 : 0;
-        params.group_m = large ? 8 : 1;
-        result.push_back(launch);
+        result.push_back(launch_of(plan, params, addresses, first));
     }
     return result;
 }

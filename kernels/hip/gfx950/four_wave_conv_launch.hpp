@@ -54,8 +54,9 @@ struct FourWaveConvLaunch {
     FourWaveConvParams params;
 };
 
-/// The launches of one call, in any order: one, unless there are more frames than a launch can list. None for a problem
-/// without output elements.
+/// The launches of one call, in any order: one, unless there are more frames than a launch can list. Frames that follow
+/// each other in memory are one frame of all their pixels, so that tiles do not end at each image, where the kernel's
+/// path can (joins_images). None for a problem without output elements.
 std::vector<FourWaveConvLaunch> launches(const FourWaveConvPlan& plan, const ConvAddresses& addresses);
 
 }  // namespace kinetograph::gfx950

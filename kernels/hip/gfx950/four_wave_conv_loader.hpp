@@ -29,14 +29,19 @@ class FourWaveConvLoader {
             for (uint32_t load = 0; load < Config::kLoadsA; ++load) {
                 const Lanes<uint32_t> row = row_of(load) + half * (Config::kBM / 2);
                 const Lanes<uint32_t> pixel = row + tile.m * Config::kBM;
-                const Lanes<uint32_t> y = quotient(pixel, params.by_w_out);
-                const Lanes<uint32_t> x = pixel - y * params.by_w_out.divisor;
+                const Lanes<uint32_t> image = Config::kOneTap ? quotient(pixel, params.by_image) : Lanes<uint32_t>(0u);
+                const Lanes<uint32_t> in_image = pixel - image * params.by_image.divisor;
+                const Lanes<uint32_t> y = quotient(in_image, params.by_w_out);
+                const Lanes<uint32_t> x = in_image - y * params.by_w_out.divisor;
                 // Rows past the last pixel, and those that only fill up a load, get a position below every image.
                 top_[half][load] =
                     isa::amd::select<uint32_t>((pixel < params.pixels) & (row_of(load) < Config::kBM / 2),
                                                y * params.stride_h - pad_top, kNowhere);
                 left_[half][load] = x * params.stride_w - pad_left;
-                if constexpr (Config::kOneTap) find_taps(half, load, chunk_of(load, slot));
+                if constexpr (Config::kOneTap) {
+                    const uint32_t pitch = Config::kFault == ConvFault::ImagesShareTheFirst ? 0 : params.image_pitch;
+                    find_taps(half, load, image * pitch + chunk_of(load, slot) * 16u);
+                }
             }
             KG_UNROLL
             for (uint32_t load = 0; load < Config::kLoadsB; ++load) {
@@ -242,9 +247,10 @@ class FourWaveConvLoader {
         isa::amd::forget_uniform(filter_block_bytes_, filter_offset_);
     }
 
-    /// kOneTap: turns a row's position into the address of its chunk under the first tap (modulo 2^32: that may lie
-    /// before the image) and into a bit for every row r and column s of taps that is inside the image.
-    KG_DEVICE void find_taps(uint32_t half, uint32_t load, const Lanes<uint32_t>& chunk) {
+    /// kOneTap: turns a row's position into the address of its chunk under the first tap, `beyond` bytes after that
+    /// pixel of the frame's first image (modulo 2^32: it may lie before the image), and into a bit for every row r and
+    /// column s of taps that is inside the image.
+    KG_DEVICE void find_taps(uint32_t half, uint32_t load, const Lanes<uint32_t>& beyond) {
         const Lanes<uint32_t> y = top_[half][load], x = left_[half][load];
         Lanes<uint32_t> inside = 0u;
         const uint32_t taps = params_.r > params_.s ? params_.r : params_.s;  // at most kMostUniformTaps
@@ -254,7 +260,7 @@ class FourWaveConvLoader {
             inside = inside | isa::amd::select<uint32_t>(row, 1u << tap, 0u) |
                      isa::amd::select<uint32_t>(column, 0x10000u << tap, 0u);
         }
-        top_[half][load] = (y * params_.w_stored + x) * (params_.c_in * Config::kElementBytes) + chunk * 16u;
+        top_[half][load] = (y * params_.w_stored + x) * (params_.c_in * Config::kElementBytes) + beyond;
         left_[half][load] = inside;
     }
 

@@ -8,6 +8,9 @@
 /// The parameters of one launch of FourWaveConv, passed by value; four_wave_conv_launch.cpp fills them in.
 namespace kinetograph::gfx950 {
 
+/// Of a frame, less than the 4 GiB that a buffer descriptor spans by 16 MiB for the last tile's ragged edge.
+inline constexpr uint64_t kDescriptorBytes = (uint64_t{1} << 32) - (16 << 20);
+
 /// Output frames of one launch, and frame taps (output frames times temporal taps) of one launch.
 inline constexpr uint32_t kMaxConvFrames = 32, kMaxConvFrameTaps = 64;
 
@@ -37,7 +40,7 @@ struct FourWaveConvParams {
     uint32_t h, w;                      ///< of an input frame as the taps see it: twice the stored one with upsample 1
     uint32_t w_stored, c_in;            ///< of an input frame in memory
     uint32_t upsample;                  ///< 1: nearest 2x between the stored frame and the taps
-    uint32_t pixels, c_out;             ///< of an output frame, or of one parity of it
+    uint32_t pixels, c_out;             ///< of an output frame, all its images, or of one parity of it
     uint32_t q, r, s;                   ///< taps
     uint32_t stride_h, stride_w, dilation_h, dilation_w, pad_top, pad_left;
     uint32_t taps_c;              ///< r * s * c_in: K of one temporal tap, without padding
@@ -46,7 +49,9 @@ struct FourWaveConvParams {
     uint64_t split_bytes;                              ///< from an output frame of one part of K to that of the next
     uint32_t filter_pitch;                             ///< bytes
     FastDivisor by_w_out, by_c_in, by_s;
-    uint32_t flags;  ///< EpilogueFlags
+    FastDivisor by_image;  ///< pixels of an output image; images that follow each other in memory are one frame
+    uint32_t image_pitch;  ///< bytes from an input image to the next one of the frame
+    uint32_t flags;        ///< EpilogueFlags
     float beta;
     float negative_slope;  ///< of kConvRelu
     float sqrt_c_out;

@@ -22,8 +22,6 @@ bool multiplies(Element element) {
 
 std::string met(int64_t value) { return std::to_string(value); }
 
-constexpr uint64_t kDescriptor = (uint64_t{1} << 32) - (16 << 20);  // less 16 MiB for the last tile's ragged edge
-
 /// Whether the other gates can be asked: they divide by and multiply what this one looks at.
 bool has_sizes(const ConvProblem& p) {
     return p.groups == 1 && p.c_in >= 1 && p.filter.q >= 1 && p.filter.r >= 1 && p.filter.s >= 1 && p.stride.h >= 1 &&
@@ -48,13 +46,13 @@ constexpr Gate<ConvProblem> kLaunch[] = {
      [](const ConvProblem& p) { return !has_sizes(p) || p.filter.q <= kMaxConvFrameTaps; },
      [](const ConvProblem& p) { return met(p.filter.q); }},
     {"an input frame of less than the 4 GiB that a buffer descriptor spans",
-     [](const ConvProblem& p) { return !has_sizes(p) || p.input_frame_bytes() < kDescriptor; },
+     [](const ConvProblem& p) { return !has_sizes(p) || p.input_frame_bytes() < kDescriptorBytes; },
      [](const ConvProblem& p) { return std::to_string(p.input_frame_bytes()) + " bytes"; }},
     {"an output frame of less than the 4 GiB that a buffer descriptor spans",
-     [](const ConvProblem& p) { return !has_sizes(p) || p.output_frame_bytes() < kDescriptor; },
+     [](const ConvProblem& p) { return !has_sizes(p) || p.output_frame_bytes() < kDescriptorBytes; },
      [](const ConvProblem& p) { return std::to_string(p.output_frame_bytes()) + " bytes"; }},
     {"a packed filter of less than the 4 GiB that a buffer descriptor spans",
-     [](const ConvProblem& p) { return !has_sizes(p) || packed_filter_bytes(p) < kDescriptor; },
+     [](const ConvProblem& p) { return !has_sizes(p) || packed_filter_bytes(p) < kDescriptorBytes; },
      [](const ConvProblem& p) { return std::to_string(packed_filter_bytes(p)) + " bytes"; }},
     {"at most as many output channels under a norm as a tile holds of a pixel's",
      [](const ConvProblem& p) {
@@ -76,6 +74,9 @@ constexpr Gate<ConvProblem> kLaunch[] = {
      [](const ConvProblem&) { return std::string("F32"); }},
 };
 
+constexpr Gate<Subject> kMultiplied{
+    "bf16, fp16 or fp8", [](const Subject& s) { return multiplies(s.problem.input.element); }, conv::met_dtype};
+
 constexpr Gate<Subject> kOneLaunch{
     "what one launch of the kernel holds",
     [](const Subject& s) {
@@ -85,7 +86,7 @@ constexpr Gate<Subject> kOneLaunch{
 
 constexpr Gate<Subject> kFourWave[] = {
     kOnGfx950,
-    {"bf16, fp16 or fp8", [](const Subject& s) { return multiplies(s.problem.input.element); }, conv::met_dtype},
+    kMultiplied,
     kOneLaunch,
 };
 
@@ -97,8 +98,7 @@ constexpr Gate<Subject> kWinograd[] = {
 constexpr Gate<Subject> kIm2col[] = {
     kOnGfx950,
     conv::kNoUpsampling,
-    conv::kBf16OrF16,
-    conv::kUnscaled,
+    kMultiplied,
     {"no norm", [](const Subject& s) { return s.problem.norm == conv::Norm::None; },
      [](const Subject&) { return std::string("one"); }},
     {"a matrix whose parts descriptors span",

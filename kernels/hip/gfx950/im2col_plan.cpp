@@ -11,7 +11,8 @@ using conv::Im2colMatrix;
 using conv::Im2colPart;
 
 Im2colMatrix matrix_of(const ConvProblem& problem) {
-    return Im2colMatrix::of(problem, 64);  // for the kernel's fastest loader
+    // For the kernels' fastest loader.
+    return Im2colMatrix::of(problem, problem.input.element == Element::F8E4M3 ? 128 : 64);
 }
 
 /// Input frames under `outputs` consecutive output frames, those in the padding included.

@@ -73,18 +73,8 @@ double seconds_of(const ConvProblem& p, const conv::Chip& chip) {
     return conv::kLaunchSeconds + estimated_seconds(p, choose_kernel_for_packing(p, chip), chip);
 }
 
-/// The cheaper of a norm in the convolution's epilogue, which needs a tile of all channels, and one after it; by one
-/// frame alone, because the two add in different orders, and bits must not depend on the number of frames.
-Course course_of(const ConvProblem& p, const conv::Chip& chip, Splitting splitting) {
-    Course course;
-    course.conv = without_norm(p);
-    course.norm_after = p.norm != conv::Norm::None;
-    if (course.norm_after && launch_reasons(p).empty() && choose_kernel_for_packing(p, chip).kernel != nullptr &&
-        seconds_of(of_one_frame(p), chip) < seconds_of(of_one_frame(course.conv), chip) + norm_seconds(p, 1, chip)) {
-        course.conv = p;
-        course.norm_after = false;
-    }
-    course.choice = choose_kernel_for_packing(course.conv, chip, splitting);
+/// Completes a course whose choice is made.
+Course completed(Course course, const ConvProblem& p, const conv::Chip& chip) {
     course.seconds = conv::kLaunchSeconds + estimated_seconds(course.conv, course.choice, chip) +
                      (course.norm_after ? norm_seconds(p, p.frames_out(), chip) : 0);
     if (course.choice.splits > 1) {
@@ -94,6 +84,29 @@ Course course_of(const ConvProblem& p, const conv::Chip& chip, Splitting splitti
         course.conv.output = course.conv.normed = Element::F32;
     }
     return course;
+}
+
+/// The cheaper of a norm in the convolution's epilogue, which needs a tile of all channels, and one after it; by one
+/// frame alone, because the two add in different orders, and bits must not depend on the number of frames.
+Course course_of(const ConvProblem& p, const conv::Chip& chip, Splitting splitting) {
+    Course course;
+    course.conv = without_norm(p);
+    course.norm_after = p.norm != conv::Norm::None;
+    if (course.norm_after && launch_reasons(p).empty() && choose_kernel_for_packing(p, chip).kernel != nullptr &&
+        seconds_of(of_frames(p, 1), chip) < seconds_of(of_frames(course.conv, 1), chip) + norm_seconds(p, 1, chip)) {
+        course.conv = p;
+        course.norm_after = false;
+    }
+    course.choice = choose_kernel_for_packing(course.conv, chip, splitting);
+    return completed(course, p, chip);
+}
+
+/// With this kernel and number of parts of K, and the norm in its epilogue if one tile holds it.
+Course course_with(const ConvProblem& p, const conv::Chip& chip, const ConvChoice& choice) {
+    const bool fused = choice.splits == 1 && launch_reasons(p).empty() && fits_epilogue(p, choice.kernel->tile);
+    return completed(
+        {.conv = fused ? p : without_norm(p), .choice = choice, .norm_after = !fused && p.norm != conv::Norm::None}, p,
+        chip);
 }
 
 JoinSumsProblem join_problem(const ConvProblem& p, uint32_t parts, size_t frames) {
@@ -201,12 +214,76 @@ ConvPlan plan_of(const ConvProblem& problem, const conv::Chip& chip, const Cours
     return plan;
 }
 
+/// Names of a tile, with and without its k block, and of the same with K in parts: "256x192", "256x192x64",
+/// "256x192@N", "256x192x64@N".
+struct TileName {
+    ConvTile tile;
+    std::string name;
+    bool in_parts;
+};
+
+const std::vector<TileName>& tile_names() {
+    static const std::vector<TileName> kNames = [] {
+        std::vector<TileName> names;
+        for (const ConvKernel& kernel : kConvKernels) {
+            if (std::ranges::find(names, kernel.tile, &TileName::tile) != names.end()) continue;
+            const std::string area = std::to_string(kernel.tile.bm) + "x" + std::to_string(kernel.tile.bn);
+            for (const std::string& name : {area, area + "x" + std::to_string(kernel.tile.bk)}) {
+                names.push_back({kernel.tile, name, false});
+                names.push_back({kernel.tile, name + "@N", true});
+            }
+        }
+        return names;
+    }();
+    return kNames;
+}
+
+/// The cheapest kernel of a tile with one of its names, K in so many parts; none if no such tile takes the problem.
+ConvChoice choice_of(const ConvProblem& p, const conv::Chip& chip, std::string_view name, uint32_t parts) {
+    ConvChoice best;
+    for (const TileName& tile : tile_names()) {
+        if (tile.name != name) continue;
+        const ConvChoice choice = choose_kernel_of_tile(without_norm(p), chip, tile.tile, parts);
+        if (choice.kernel != nullptr &&
+            (best.kernel == nullptr || estimated_seconds(p, choice, chip) < estimated_seconds(p, best, chip)))
+            best = choice;
+    }
+    return best;
+}
+
+std::vector<std::string_view> named_tiles(const ConvProblem& p, const conv::Chip& chip) {
+    std::vector<std::pair<double, std::string_view>> fitting;
+    for (const TileName& tile : tile_names()) {
+        const std::string_view name = tile.name;
+        const bool listed =
+            std::ranges::find(fitting, name, [](const auto& row) { return row.second; }) != fitting.end();
+        if (listed || (tile.in_parts && p.filter.k % 8 != 0)) continue;
+        const ConvChoice choice = choice_of(p, chip, name.substr(0, name.find('@')), 1);
+        if (choice.kernel != nullptr) fitting.emplace_back(course_with(p, chip, choice).seconds, name);
+    }
+    std::ranges::stable_sort(fitting, {}, [](const auto& row) { return row.first; });
+    std::vector<std::string_view> names;
+    for (const auto& [seconds, name] : fitting) names.push_back(name);
+    return names;
+}
+
+ConvPlan plan_named(const ConvProblem& p, const conv::Chip& chip, std::string_view name) {
+    const size_t at = name.find('@');
+    const uint32_t parts =
+        at == std::string_view::npos ? 1 : static_cast<uint32_t>(std::stoul(std::string(name.substr(at + 1))));
+    return plan_of(p, chip, course_with(p, chip, choice_of(p, chip, name.substr(0, at), parts)));
+}
+
 }  // namespace
 
 std::span<const conv::ConvMethod> methods() {
     static const conv::ConvMethod kMethods[] = {
-        {"four-wave-gfx950", "implicit GEMM on gfx950's matrix units, frames read in place", four_wave_gates(),
-         plan_four_wave},
+        {"four-wave-gfx950",
+         "implicit GEMM on gfx950's matrix units, frames read in place",
+         four_wave_gates(),
+         plan_four_wave,
+         conv::Rounding::Once,
+         {named_tiles, plan_named}},
         {"im2col-gfx950", "a matrix of all taps and its product on gfx950", im2col_gates(), plan_im2col},
     };
     return kMethods;

@@ -77,11 +77,6 @@ const Decline kDeclines[] = {
     {"conv2d-sm100", "wants an sm_100 or sm_103 device, met sm_90", hopper},
     {"conv2d-sm100", "wants SiLU or no activation, met relu", relu},
     {"conv2d-sm100", "wants an output of 16 bits, met F32", float32},
-    {"conv2d-sm100", "wants bf16 before an activation, met F16",
-     [](ConvProblem& p, accel::DeviceInfo&) {
-         p.input = p.weight = p.output = p.normed = DType::F16;
-         p.activation = Activation::Silu;
-     }},
     {"conv2d-sm100", "wants bf16, fp16 or fp8, met F32", float32_input},
     {"conv2d-sm100",
      "wants what the 2-D kernel holds, met one that wants C_in a multiple of 32, met C_in 48; wants one temporal tap "
@@ -94,11 +89,6 @@ const Decline kDeclines[] = {
     {"conv3d-sm100", "wants SiLU or no activation, met relu", relu},
     {"conv3d-sm100", "wants an output of 16 bits, met F32", float32},
     {"conv3d-sm100", "wants bf16, fp16 or fp8, met F32", float32_input},
-    {"conv3d-sm100", "wants bf16 before an activation, met F8_E4M3",
-     [](ConvProblem& p, accel::DeviceInfo&) {
-         p.input = p.weight = DType::F8E4M3;
-         p.activation = Activation::Silu;
-     }},
     {"conv3d-sm100",
      "wants what one launch over frames holds, met one that wants at most 8 frames in and out, met frames 9 in, 7 out",
      [](ConvProblem& p, accel::DeviceInfo&) { p.d = 9; }},
@@ -161,6 +151,38 @@ TEST(ConvDispatchSm100, EveryGateIsInTheListOfDeclines) {
         gates += std::ssize(candidate.gates);
     }
     EXPECT_EQ(gates, std::ssize(kDeclines));
+}
+
+/// Strides, dilations, small images and batches are shapes of the im2col kernel; of what both take, the cheaper runs.
+TEST(ConvDispatchSm100, TakesTheKernelWhoseCostWins) {
+    ConvProblem image = easy_problem("conv2d-sm100"), strided = image, dilated = image, halves = image, wide = image;
+    for (ConvProblem* p : {&image, &strided, &dilated, &halves, &wide}) {
+        p->n = 16;
+        p->d = 1;
+        p->h = p->w = 56;
+        p->c_in = p->filter.k = 192;
+        p->pad = {0, 0, 1, 1, 1, 1};
+    }
+    strided.stride.h = strided.stride.w = 2;
+    dilated.dilation.h = dilated.dilation.w = 2;
+    halves.input = halves.weight = halves.output = halves.normed = DType::F16;
+    halves.stride = strided.stride;
+    halves.activation = Activation::Silu;
+    wide.filter = {1152, 1, 1, 1};
+    wide.pad = {};
+    wide.h = 88, wide.w = 160;
+    for (const ConvProblem& p : {strided, dilated, halves}) {
+        const DispatchRow first = explain(chip_of(b200()), p).front();
+        EXPECT_EQ(first.candidate, "conv2d-sm100") << p.to_string();
+    }
+    const auto seconds = [&](std::string_view name, const ConvProblem& p) { return *row_of(name, b200(), p).seconds; };
+    EXPECT_LT(seconds("conv2d-sm100", wide), seconds("implicit-gemm-sm100", wide));
+    EXPECT_EQ(explain(chip_of(b200()), wide).front().candidate, "conv2d-sm100");
+    EXPECT_LT(seconds("conv2d-sm100", image), seconds("implicit-gemm-sm100", image)) << "which takes three launches";
+    EXPECT_EQ(explain(chip_of(b200()), image).front().candidate, "conv2d-sm100") << "a batch as a whole";
+    image.n = 1;
+    EXPECT_LT(seconds("implicit-gemm-sm100", image), seconds("conv2d-sm100", image));
+    EXPECT_EQ(explain(chip_of(b200()), image).front().candidate, "implicit-gemm-sm100");
 }
 
 TEST(ConvDispatchSm100, PredictsLessThanTheMethodsOfOlderChips) {

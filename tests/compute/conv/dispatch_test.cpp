@@ -144,7 +144,6 @@ const Decline kDeclines[] = {
     {"q-slice-sm80", "wants sums without scales, met a scale for each channel",
      [](ConvProblem& p, accel::DeviceInfo&) { p.channel_scales = true; }},
     {"im2col-sm80", "wants sums without scales, met alpha 0.500000", halve},
-    {"im2col-gfx950", "wants sums without scales, met alpha 0.500000", halve},
     {"im2col-gfx950",
      "wants a product that one launch of the kernel holds, met one that wants a source of 16 bits, which is prefetched "
      "into registers, met F32",
@@ -189,8 +188,8 @@ const Decline kDeclines[] = {
     {"im2col-gfx950", "wants an input as it lies in memory, met one to upsample", upsample},
     {"im2col-gfx950", "wants a gfx950 device, met cuda",
      [](ConvProblem&, accel::DeviceInfo& d) { d.kind = "cuda"; }},
-    {"im2col-gfx950", "wants bf16 or fp16, met F8_E4M3",
-     [](ConvProblem& p, accel::DeviceInfo&) { p.input = p.weight = DType::F8E4M3; }},
+    {"im2col-gfx950", "wants bf16, fp16 or fp8, met F32",
+     [](ConvProblem& p, accel::DeviceInfo&) { p.input = p.weight = p.output = p.normed = DType::F32; }},
     {"im2col-gfx950",
      "wants a matrix whose parts descriptors span, met im2col: an input frame of 2147483648 bytes; a buffer "
      "descriptor spans 1 to 2147483392",

@@ -71,5 +71,30 @@ TEST(KnownDevices, OfAmdOpenTheCandidatesOfAmdOnly) {
         EXPECT_EQ(row.open, row.candidate == "four-wave-gfx950" || row.candidate == "im2col-gfx950") << row.candidate;
 }
 
+TEST(KnownDevices, OfSm90GetNoMoreClustersThanTheDriverSaysRunAtOnce) {
+    accel::DeviceInfo h200 = describe_known_device("sm_90").value();
+    ConvProblem p;
+    p.d = 4;
+    p.h = 704;
+    p.w = 1280;
+    p.c_in = 192;
+    p.filter = {192, 3, 3, 3};
+    p.pad = {0, 0, 1, 1, 1, 1};
+    p.input = p.weight = p.output = p.normed = Element::BF16;
+    const auto plan = [&] { return explain_named(chip_of(h200), p, "winograd-time-sm90").value().plan; };
+    const auto even = plan();
+    EXPECT_EQ(even->clusters_at_once, 66U);
+    h200.resident_clusters = {60, 0, 0};
+    const auto odd = plan();
+    EXPECT_EQ(odd->cluster, 2U);
+    EXPECT_EQ(odd->clusters_at_once, 60U);
+    EXPECT_GT(odd->seconds, even->seconds);
+    std::vector<std::byte*> frames(4, nullptr);
+    const std::vector<const std::byte*> input(frames.begin(), frames.end());
+    const auto steps = odd->steps({.input = input, .output = std::span(frames).first(2), .residual = {}}, {},
+                                  [](const isa::TensorMapDesc&) { return isa::TensorMap{}; });
+    EXPECT_EQ(std::get<ConvLaunch>(steps.front()).grid[0], 120U);
+}
+
 }  // namespace
 }  // namespace kinetograph::conv

@@ -2,6 +2,7 @@
 #include <kinetograph/compute/conv/conv_run.hpp>
 #include <kinetograph/compute/conv/dispatch.hpp>
 #include <kinetograph/compute/conv/known_devices.hpp>
+#include <kinetograph/kernels/hip/gfx950/four_wave_conv_params.hpp>
 #include <kinetograph/kernels/hip/gfx950/plan.hpp>
 #include <kinetograph/tests/compute/hip/hip_lane.hpp>
 
@@ -150,6 +151,63 @@ TEST_F(HipConvolution, OfGroupsFallsToIm2colAndSaysWhy) {
     const auto declined = std::ranges::find(rows, "four-wave-gfx950", &DispatchRow::candidate);
     ASSERT_NE(declined, rows.end());
     EXPECT_EQ(declined->reason, "wants what one launch of the kernel holds, met one that wants groups 1, met 4");
+}
+
+/// Their zeros in a filter over all channels, of bytes too, and the factors of the sums.
+TEST_F(HipConvolution, OfGroupsInFp8AndWithScalesAgrees) {
+    ConvProblem p = causal(32, 48);
+    p.groups = 4;
+    p.weight.scale = 0.375F;
+    p.channel_scales = true;
+    expect_agrees(p, "im2col-gfx950");
+    p.input = p.weight = DType::F8E4M3;
+    p.output = p.normed = DType::BF16;
+    p.weight.scale = 0.375F;
+    expect_agrees(p, "im2col-gfx950");
+    p.c_in = 20;  // 4 bytes of each of 5 channels
+    expect_agrees(p, "im2col-gfx950");
+    p.c_in = 9;  // single bytes
+    p.groups = 3;
+    expect_agrees(p, "im2col-gfx950");
+    p.groups = 1;
+    expect_agrees(p, "im2col-gfx950", "im2col-gfx950");
+}
+
+/// The parts of K of a plan's convolution.
+std::uint32_t parts_of(const ConvPlan& plan, const ConvProblem& problem) {
+    static std::byte memory[64];
+    const std::vector<const std::byte*> input(static_cast<std::size_t>(problem.frames_in()), memory);
+    const std::vector<std::byte*> output(static_cast<std::size_t>(problem.frames_out()), memory);
+    const auto steps = plan.steps({input, output, {}, memory, {}}, {}, {});
+    return std::get<ConvLaunch>(steps.front()).arguments.as<gfx950::FourWaveConvParams>().splits;
+}
+
+TEST_F(HipConvolution, TakesATileAndANumberOfPartsOfKByName) {
+    const ConvProblem p = causal(64, 96);
+    const std::pair<std::string, std::uint32_t> kNamed[] = {{"256x192", 1}, {"128x256", 1},      {"64x64x32", 1},
+                                                            {"64x64@1", 1}, {"128x128x64@3", 3}, {"64x64@99", 14}};
+    for (const auto& [name, parts] : kNamed) {
+        const std::string backend = "four-wave-gfx950:" + name;
+        const auto row = explain_named(device_->info(), p, backend);
+        ASSERT_TRUE(row && row->plan) << backend;
+        EXPECT_NE(row->plan->kernels.front().kernel.find("_" + name.substr(0, name.find('@'))), std::string::npos)
+            << row->plan->kernels.front().kernel;
+        EXPECT_EQ(parts_of(*row->plan, p), parts) << backend;
+        expect_agrees(p, "four-wave-gfx950", backend);
+    }
+    ConvProblem normed = p;
+    normed.norm = Norm::Beside;
+    expect_agrees(normed, "four-wave-gfx950", "four-wave-gfx950:128x128@2");
+    expect_agrees(normed, "four-wave-gfx950", "four-wave-gfx950:64x64");  // its tiles do not hold a pixel
+    const auto refused = explain_named(device_->info(), p, "four-wave-gfx950:256x512");
+    ASSERT_FALSE(refused);
+    EXPECT_NE(refused.error().message.find("four-wave-gfx950 has no kernel \"256x512\" for it; it has "),
+              std::string::npos)
+        << refused.error().message;
+    ConvProblem odd = p;
+    odd.filter.k = 33;  // the pass that adds parts reads eight channels at a time
+    EXPECT_FALSE(explain_named(device_->info(), odd, "four-wave-gfx950:64x64@2"));
+    EXPECT_TRUE(explain_named(device_->info(), odd, "four-wave-gfx950:64x64"));
 }
 
 TEST_F(HipConvolution, ByIm2colAgreesForAnyShape) {

@@ -12,6 +12,7 @@ import unittest
 sys.path.insert(0, os.path.dirname(sys.argv[1]))
 import check  # noqa: E402
 import code_object  # noqa: E402
+import hazards  # noqa: E402
 
 CLANG, TOOLS, WORK = sys.argv[2:5]
 
@@ -23,8 +24,8 @@ SOUND = """
     .p2align 8
     .type sound,@function
 sound:
-    s_mov_b32 s8, 16
     s_mov_b32 m0, 0
+    s_mov_b32 s8, 16
 loop:
     buffer_load_dwordx4 v0, s[4:7], 0 offen lds
     ds_read_b128 v[4:7], v1
@@ -88,6 +89,42 @@ EXPECTED = {
     "main_loop": {"mfma": "v_mfma_f32_16x16x32_bf16", "mfma_a_k_step": 4, "lds_reads_a_k_step": 2,
                   "loads_to_lds_a_k_step": 1, "barriers_a_k_step": 1, "vector_a_k_step": 0, "scalar_a_k_step": 2},
 }
+
+# Of every rule: its wait states, the instruction that makes the hazard, and one that meets it.
+DPP = "quad_perm:[1,0,3,2] row_mask:0xf bank_mask:0xf"
+PRODUCT = "v_mfma_f32_16x16x32_bf16 a[0:3], v[4:7], v[8:11], a[0:3]"
+HAZARDS = (
+    ("a scalar register that a vector instruction wrote, in a memory instruction", 5,
+     "v_readfirstlane_b32 s9, v12", "buffer_load_dword v13, v0, s[4:7], s9 offen"),
+    ("a scalar register that a vector instruction wrote, in a vector instruction", 2,
+     "v_cmp_lt_u32 vcc, v12, v13", "v_cndmask_b32 v14, v12, v13, vcc"),
+    ("a scalar register that a vector instruction wrote, as the lane of another", 4,
+     "v_readfirstlane_b32 s9, v12", "v_readlane_b32 s10, v13, s9"),
+    ("vcc that a vector instruction wrote, in v_div_fmas", 4,
+     "v_cmp_lt_u32 vcc, v12, v13", "v_div_fmas_f32 v14, v12, v13, v12"),
+    ("vccz or execz after a vector instruction that wrote vcc or exec", 5,
+     "v_cmp_lt_u32 vcc, v12, v13", "v_mov_b32 v14, src_vccz"),
+    ("a vector register that a vector instruction wrote, in v_readlane or v_readfirstlane", 1,
+     "v_mov_b32 v12, 0", "v_readfirstlane_b32 s9, v12"),
+    ("exec that a vector instruction wrote, in an access to a lane or a swap", 4,
+     "v_cmpx_lt_u32 vcc, v12, v13", "v_readfirstlane_b32 s9, v14"),
+    ("exec that a vector instruction wrote, in DPP", 5,
+     "v_cmpx_lt_u32 vcc, v12, v13", f"v_mov_b32_dpp v14, v15 {DPP}"),
+    ("a vector register that a vector instruction wrote, in DPP", 2,
+     "v_mov_b32 v12, 0", f"v_mov_b32_dpp v14, v12 {DPP}"),
+    ("a vector register that a vector instruction wrote, in a swap of lanes", 2,
+     "v_mov_b32 v12, 0", "v_permlane32_swap_b32 v12, v13"),
+    ("the result of a transcendental instruction", 1, "v_rcp_f32 v12, v13", "v_mul_f32 v14, v12, v12"),
+    ("a part of a register that was just written", 1,
+     "v_mov_b32_sdwa v12, v13 dst_sel:WORD_1 dst_unused:UNUSED_PRESERVE src0_sel:DWORD", "v_add_u32 v14, v12, v12"),
+    ("m0 that a scalar instruction wrote", 1, "s_mov_b32 m0, 0", "buffer_load_dwordx4 v0, s[4:7], 0 offen lds"),
+    ("the data of a store of more than 8 bytes", 2,
+     "buffer_store_dwordx4 v[12:15], v0, s[4:7], s9 offen", "v_mov_b32 v12, 0"),
+    ("an operand of a product that a vector instruction wrote", 2, "v_mov_b32 v4, 0", PRODUCT),
+    ("a product", 8, PRODUCT, "v_accvgpr_read_b32 v12, a0"),
+    ("a hardware register that was just set", 2,
+     "s_setreg_imm32_b32 hwreg(HW_REG_MODE), 0", "s_getreg_b32 s9, hwreg(HW_REG_MODE)"),
+)
 
 
 def compiled(name, text, *options):
@@ -261,23 +298,23 @@ class Checker(unittest.TestCase):
                          ["sound: stores by buffer_store_dwordx4, buffer_store_short instead of buffer_store_dwordx4"])
         self.assertEqual(stored(), ["sound: stores by none instead of buffer_store_dwordx4"])
 
-    def test_a_result_read_before_its_product_has_settled_is_found(self):
-        settled = {**EXPECTED, "products_settle": True}
-        end = "    s_endpgm"
-        self.assertIn(end, SOUND)
-        self.assertEqual(findings(assembled(SOUND), settled), [])
-        sound = SOUND.replace(end, "    s_nop 15\n    v_accvgpr_read_b32 v12, a12\n" + end)
-        self.assertEqual(findings(assembled(sound), settled), [])
-        early = findings(assembled(SOUND.replace(end, "    v_accvgpr_read_b32 v12, a12\n" + end)), settled)
-        self.assertEqual(len(early), 1)
-        self.assertIn("a12 holds a product of less than 12 wait states before", early[0])
+    def test_every_hazard_is_found_until_its_last_wait_state(self):
+        self.assertEqual([name for name, *_ in HAZARDS], [rule.name for rule in hazards.RULES])
+        for name, states, first, second in HAZARDS:
+            with self.subTest(hazard=name):
+                for between in range(states):
+                    nop = f"    s_nop {between - 1}\n" if between else ""
+                    found = findings(assembled(SOUND.replace(
+                        "    s_endpgm", f"    s_nop 15\n    {first}\n{nop}    {second}\n    s_endpgm")))
+                    self.assertIn(f"{name}, is touched {states - between} wait states too early", "\n".join(found))
+                self.assertEqual(findings(assembled(SOUND.replace(
+                    "    s_endpgm", f"    s_nop 15\n    {first}\n    s_nop {states - 1}\n    {second}\n"
+                    "    s_endpgm"))), [])
 
-    def test_an_operand_written_right_before_its_product_is_found(self):
-        settled = {**EXPECTED, "products_settle": True, "main_loop": {**EXPECTED["main_loop"], "vector_a_k_step": 1}}
-        text = SOUND.replace("    s_waitcnt lgkmcnt(0)\n", "    s_waitcnt lgkmcnt(0)\n    v_mov_b32 v4, 0\n", 1)
-        found = findings(assembled(text), settled)
-        self.assertEqual(len(found), 1)
-        self.assertIn("v4 was written by a vector instruction less than 2 wait states before", found[0])
+    def test_a_hazard_does_not_reach_over_an_unconditional_branch(self):
+        text = SOUND.replace("    s_endpgm", "    v_readfirstlane_b32 s9, v12\n    s_branch end_of_it\n"
+                             "    buffer_load_dword v13, v0, s[4:7], s9 offen\nend_of_it:\n    s_endpgm")
+        self.assertEqual(findings(assembled(text)), [])
 
     def test_a_kernel_nobody_expects_is_found(self):
         self.assertEqual(check.check_object(assembled(SOUND), TOOLS, {"other": EXPECTED}.get)[0],

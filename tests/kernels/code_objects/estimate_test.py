@@ -110,7 +110,7 @@ class Estimate(unittest.TestCase):
         kernel = dataclasses.replace(conv_kernel("k", (64, 64, 32), "uniform", (4096.0,)),
                                      body=body(*[READ] * 128, wait(lgkmcnt=0)))
         self.assertEqual(estimate.LDS_READ_BYTES, 128)
-        workgroups, trip, stated, _ = estimate.cost_of(kernel)
+        workgroups, trip, _, stated, _, _ = estimate.cost_of(kernel)
         self.assertEqual((workgroups, trip), (1, 4096))
         self.assertAlmostEqual(stated, 128 * 4 * 1024 / 256, delta=estimate.LDS_LATENCY + 40)
         self.assertEqual(estimate.LDS_READ_BYTES, 128)
@@ -147,18 +147,37 @@ class Estimate(unittest.TestCase):
         listed[2] = Instruction(8, *LOAD, None)
         self.assertEqual(estimate.shortest_path(listed, 0, lambda at: at == end, loads=1), 3)
 
-    def test_time_is_rounds_of_workgroups_or_memory(self):
-        kernel = conv_kernel("k", (128, 128, 64), "uniform", (3000.0, 4000.0))
-        # 512 tiles: one round of two; 9 k blocks: 5 trips
-        problem = estimate.Problem("p", 1, 256, 256, 64, 128, (1, 3, 3))
-        self.assertAlmostEqual(estimate.seconds(problem, kernel), 5 * 4000 / estimate.CLOCK)
-        larger = estimate.Problem("p", 1, 256, 257, 64, 128, (1, 3, 3))  # two tiles more, alone on their compute units
-        self.assertAlmostEqual(estimate.seconds(larger, kernel), 5 * 7000 / estimate.CLOCK)
-        small = estimate.Problem("p", 1, 64, 64, 64, 128, (1, 3, 3))
-        self.assertAlmostEqual(estimate.seconds(small, kernel), 5 * 3000 / estimate.CLOCK)
-        thin = estimate.Problem("p", 64, 512, 512, 64, 64, (1, 1, 1))
-        self.assertAlmostEqual(estimate.seconds(thin, dataclasses.replace(kernel, trip_cycles=(1.0,))),
-                               thin.bytes / estimate.HBM_BYTES)
+    def test_max_takes_one_workgroup_a_unit_and_tiles_over_all_frames(self):
+        kernel = conv_kernel("k", (128, 128, 64), "uniform", (3000.0, 4000.0), 100.0)
+        # 3 x 16 x 16 pixels: 6 tiles; 9 k blocks: 5 trips
+        problem = estimate.Problem("p", 3, 16, 16, 64, 128, (1, 3, 3), 200)
+        alone = estimate.LAUNCH + (5 * 3000 + 100) / estimate.CLOCK
+        self.assertAlmostEqual(estimate.max_seconds(problem, kernel), alone)
+        modelled, share = estimate.reached(problem, {estimate.max_tile(problem): kernel})
+        self.assertAlmostEqual(modelled * share, 200)
+        self.assertAlmostEqual(modelled, problem.flops / alone / 1e12)
+        rounds = estimate.Problem("p", 257, 16, 16, 64, 128, (1, 3, 3))  # 514 tiles: three rounds
+        self.assertAlmostEqual(estimate.max_seconds(rounds, kernel),
+                               estimate.LAUNCH + 3 * (5 * 3000 + 100) / estimate.CLOCK)
+        self.assertEqual([estimate.max_tile(dataclasses.replace(problem, c_in=c_in))[len("kg_conv_bf16_"):]
+                          for c_in in (16, 96, 192)],
+                         ["128x128x64_chunks", "128x128x32_uniform", "128x128x64_uniform"])
+
+    def test_misses_of_l2_and_waves_out_of_step_take_longer(self):
+        once = self.cycles(LOAD, wait(vmcnt=0), ("s_barrier", ""))
+        with estimate.constants({}, {"MISSES": 1.0}):
+            missed = self.cycles(LOAD, wait(vmcnt=0), ("s_barrier", ""))
+        self.assertAlmostEqual(missed - once, 4 * 1024 * (1 / estimate.BEYOND_L2_BYTES - 1 / estimate.L2_BYTES)
+                               + estimate.MISS_LATENCY - estimate.MEMORY_LATENCY)
+        with estimate.constants({}, {"STALL": estimate.LONGEST_STALL}):
+            self.assertAlmostEqual(self.cycles(LOAD, wait(vmcnt=0), ("s_barrier", "")) - once, estimate.LONGEST_STALL)
+        self.assertEqual((estimate.MISSES, estimate.STALL), (0, 0))
+
+    def test_the_share_that_misses_is_that_of_different_rows(self):
+        kernel = conv_kernel("k", (256, 192, 64), "uniform", (3000.0,))
+        line = "k\t1\t384\t384\t1\t1\t64\t128\t3\t3\t3\t1\t0\t1000\t256x192x64_uniform\t1"
+        # 32 workgroups on an XCD: 16 of other pixels, 2 of other channels
+        self.assertAlmostEqual(estimate.Layer.of(line).misses(kernel), (16 * 256 + 2 * 192) / (32 * (256 + 192)))
 
     def test_a_layer_of_a_decoder_is_read_as_the_planner_prints_it(self):
         line = ("decoder.head.2\t1\t96\t8\t4\t16\t64\t128\t3\t2\t2\t3\t0\t1000\t"
@@ -179,15 +198,16 @@ class Estimate(unittest.TestCase):
                                          2000.0)],
                     "f16": [], "f8": []}[element]
 
-        row = "KG_COST_16(64, 64, 32, Chunks, {}, {}, {}, {})\n"
+        row = "KG_COST_16(64, 64, 32, Chunks, {}, {}, 700, {}, 700, {})\n"
         self.assertEqual(estimate.disagreements(row.format(2, 1000, 1000, 2000), kernels_of), [])
         self.assertEqual(estimate.disagreements(row.format(2, 1005, 995, 1990), kernels_of), [])
         for wrong in ((1, 1000, 1000, 2000), (2, 1012, 1000, 2000), (2, 1000, 980, 2000), (2, 1000, 1000, 1970)):
+            said = (*wrong[:2], 700, wrong[2], 700, wrong[3])
             self.assertEqual(estimate.disagreements(row.format(*wrong), kernels_of),
-                             [f"kg_conv_bf16_64x64x32_chunks: the table says {wrong}, the machine code (2, 1000, 1000, "
-                              "2000)"])
+                             [f"kg_conv_bf16_64x64x32_chunks: the table says {said}, the machine code (2, 1000, 700, "
+                              "1000, 700, 2000)"])
         self.assertEqual(estimate.disagreements("", kernels_of), ["kg_conv_bf16_64x64x32_chunks has no row"])
-        gone = row.format(2, 1000, 1000, 2000) + "KG_COST_8(64, 64, 128, Chunks, 2, 1, 1, 1)\n"
+        gone = row.format(2, 1000, 1000, 2000) + "KG_COST_8(64, 64, 128, Chunks, 2, 1, 1, 1, 1, 1)\n"
         self.assertEqual(estimate.disagreements(gone, kernels_of),
                          ["no kernel has the row ('8', (64, 64, 128), 'chunks')"])
 

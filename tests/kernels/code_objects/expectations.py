@@ -8,12 +8,12 @@ occupancy that the launch counts on: it bounds registers and LDS.
 import re
 
 # Kernels that must exist, by the beginning of their names.
-COUNTS = {"kg_conv_bf16_": 20, "kg_conv_f16_": 20, "kg_conv_f8_": 11, "kinetograph_attention_": 20,
-          "kinetograph_rms_norm_": 6, "kinetograph_upsample_": 3, "kinetograph_im2col_": 3, "kinetograph_unpack_latent_": 6,
+COUNTS = {"kg_conv_bf16_": 21, "kg_conv_f16_": 21, "kg_conv_f8_": 15, "kinetograph_attention_": 20,
+          "kinetograph_rms_norm_": 6, "kinetograph_upsample_": 3, "kinetograph_im2col_": 4, "kinetograph_unpack_latent_": 6,
           "kinetograph_join_sums_": 3, "kinetograph_store_": 9}
 
-# Instructions that store 16, 8, 4 and 2 bytes of a lane.
-X16, X8, X4, X2 = "buffer_store_dwordx4", "buffer_store_dwordx2", "buffer_store_dword", "buffer_store_short"
+# Instructions that store 16, 8, 4, 2 and 1 bytes of a lane.
+X16, X8, X4, X2, X1 = (f"buffer_store_{size}" for size in ("dwordx4", "dwordx2", "dword", "short", "byte"))
 
 
 def streaming(*stores):
@@ -32,6 +32,7 @@ PASSES = (
     ("kinetograph_(upsample_nearest2x|im2col)_16", streaming(X16)),
     ("kinetograph_(upsample_nearest2x|im2col|depth_to_space)_4", streaming(X4)),
     ("kinetograph_(upsample_nearest2x|im2col|depth_to_space)_2", streaming(X2)),
+    ("kinetograph_im2col_1", streaming(X1)),
     ("kinetograph_unpack_latent_(bf16|f16|f32)", streaming(X16)),
     ("kinetograph_unpack_latent_f32_any", streaming(X4)),
     ("kinetograph_unpack_latent_(bf16|f16)_any", streaming(X2)),
@@ -118,12 +119,12 @@ def convolution(element, bm, bn, bk, loader):
     # addresses and the advance to the next tap are spread over the products, where a quadrant has enough of them
     if direct:
         main_loop["crowded"] = 200
-        main_loop["longest_heap"] = 20 if loader != "chunks" and bm * bn >= 128 * 128 else 52
+        near = 24 if element == "f8" else 20
+        main_loop["longest_heap"] = near if loader != "chunks" and bm * bn >= 128 * 128 else 52
     if not direct:
         pieces = 16 // (size if loader == "elements" else 4 if element == "f8" else 8)
         main_loop["lds_writes"] = 4 * half_a
         main_loop["loads_to_registers"] = 4 * half_a * pieces
     # 16 bytes a lane; where the epilogue takes odd numbers of channels, single values of 16 bits and of float32 too.
     stores = (X16,) if bm * bn > 128 * 128 else (X16, X4, X2)
-    return {"threads": 256, "workgroups_a_compute_unit": resident, "stores": stores, "products_settle": True,
-            "main_loop": main_loop}
+    return {"threads": 256, "workgroups_a_compute_unit": resident, "stores": stores, "main_loop": main_loop}

@@ -173,7 +173,7 @@ void add_im2col(ProblemWriter& writer, Element storage, size_t channels) {
     problem.pixels = problem.height.output() * problem.width.output();
     const auto columns = static_cast<size_t>(problem.columns), pixels = static_cast<size_t>(problem.pixels);
     const auto output_width = static_cast<size_t>(problem.width.output());
-    Frames input(element_of(storage), 2, 4 * 9 * channels), matrix(element_of(storage), 1, 2 * pixels * columns);
+    Frames input(storage, 2, 4 * 9 * channels), matrix(storage, 1, 2 * pixels * columns);
     input.fill_normal(6);
     auto reference = matrix.reference([&](size_t, size_t e) {
         const size_t column = e % columns, pixel = e / columns % pixels, frame = e / columns / pixels;
@@ -357,6 +357,7 @@ int write_problems(const char* path) {
     add_im2col(writer, Element::BF16, 16);
     add_im2col(writer, Element::F32, 3);
     add_im2col(writer, Element::F16, 3);
+    add_im2col(writer, Element::F8E4M3, 3);
     return writer.finish();
 }
 

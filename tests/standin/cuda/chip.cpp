@@ -24,7 +24,9 @@ Chip posed_chip() {
                 return 227;
         }
     }();
-    return {.architecture = architecture, .shared_bytes = shared_kib << 10};
+    Chip chip{.architecture = architecture, .shared_bytes = shared_kib << 10};
+    if (!standin::Machine::instance().options().gpcs.empty()) chip.gpcs = standin::Machine::instance().options().gpcs;
+    return chip;
 }
 
 }  // namespace kinetograph::accel::cuda

@@ -126,7 +126,7 @@ STANDIN_EXPORT Status cuDeviceGetAttribute(int* value, DeviceAttribute attribute
             case DeviceAttribute::MaxThreadsPerBlock:
                 return 1024;
             case DeviceAttribute::MultiprocessorCount:
-                return 132;
+                return static_cast<int>(chip.sms());
             case DeviceAttribute::PciBus:
                 return 0x3B + device;
             case DeviceAttribute::PciDevice:

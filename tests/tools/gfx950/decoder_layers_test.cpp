@@ -84,7 +84,7 @@ Launches launches_of(const std::vector<DecoderLayer>& left, const std::vector<De
 TEST(Gfx950DecoderLayers, LaunchTheKernelsOfThePageAtBothSizes) {
     Launches of_page;
     for (const Row& row : rows_of("wan21"))
-        of_page[{row[2], row[3], row[4], row[7] == "\"" ? row[4] : row[7]}] += std::stoll(row[1]);
+        of_page[{row[2], row[3], row[4], row[6] == "\"" ? row[4] : row[6]}] += std::stoll(row[1]);
     EXPECT_EQ(of_page, launches_of(layers_of(kSizes[0]), layers_of(kSizes[1])));
 }
 
@@ -129,12 +129,12 @@ TEST(Gfx950DecoderLayers, OfWan22LaunchTheseKernelsAt1280x704) {
     EXPECT_EQ(
         table_of("wan2.2", 704, 1280),
         "1 x decoder.conv1 48>1024: 128x128x64_chunks, then rms_norm_bf16\n"
-        "5 x decoder.middle.0.residual.2 1024>1024: 256x256x64_uniform / 4, then join_sums_bf16, then rms_norm_bf16\n"
-        "1 x decoder.middle.0.residual.6 1024>1024: 256x256x64_uniform / 4, then join_sums_bf16, then rms_norm_bf16\n"
+        "5 x decoder.middle.0.residual.2 1024>1024: 128x256x64_uniform / 2, then join_sums_bf16, then rms_norm_bf16\n"
+        "1 x decoder.middle.0.residual.6 1024>1024: 128x256x64_uniform / 2, then join_sums_bf16, then rms_norm_bf16\n"
         "1 x decoder.middle.1.to_qkv 1024>3072: 128x192x64_uniform\n"
-        "3 x decoder.middle.2.residual.6 1024>1024: 256x256x64_uniform / 4, then join_sums_bf16, then rms_norm_bf16\n"
-        "1 x decoder.upsamples.0.upsamples.2.residual.6 1024>1024: 256x256x64_uniform / 4, then join_sums_bf16\n"
-        "2 x decoder.upsamples.0.upsamples.3.time_conv 1024>1024: 128x128x64_uniform / 2, then join_sums_bf16\n"
+        "3 x decoder.middle.2.residual.6 1024>1024: 128x256x64_uniform / 2, then join_sums_bf16, then rms_norm_bf16\n"
+        "1 x decoder.upsamples.0.upsamples.2.residual.6 1024>1024: 128x256x64_uniform / 2, then join_sums_bf16\n"
+        "2 x decoder.upsamples.0.upsamples.3.time_conv 1024>1024: 128x128x64_uniform\n"
         "1 x decoder.upsamples.0.upsamples.3.resample.1 1024>1024: 256x256x64_uniform, then rms_norm_bf16\n"
         "3 x decoder.upsamples.1.upsamples.0.residual.2 1024>1024: 256x256x64_uniform, then rms_norm_bf16\n"
         "2 x decoder.upsamples.1.upsamples.0.residual.6 1024>1024: 256x256x64_uniform, then rms_norm_bf16\n"

@@ -93,6 +93,8 @@ const Form kForms[] = {
     {"fp16 over frames", kClip + "--dtype fp16 --stride 1,2,2", "conv3d-sm100"},
     {"fp8 images", kWide + "--dtype fp8 --alpha 0.25 --channel-scales", "conv2d-sm100"},
     {"fp8 over frames", kClip + "--dtype fp8 --alpha 0.25 --channel-scales", "conv3d-sm100"},
+    {"SiLU of fp16", kImage + "--dtype fp16 --activation silu", "conv2d-sm100"},
+    {"SiLU of fp8 over frames", kClip + "--activation silu --dtype fp8", "conv3d-sm100"},
     {"a doubled input", kWide + "--upsample", "implicit-gemm-sm100"},
     {"a doubled input in fp8", kWide + "--upsample --dtype fp8 --channel-scales", "conv2d-sm100"},
 };
@@ -106,6 +108,14 @@ TEST_F(ConvOnSm100, RunsEveryFormThatIsAskedFor) {
         expect_close(run, twice ? 4e-3 : 2.5e-3, form.what);
         EXPECT_EQ(run.value("backend", ""), form.backend.substr(0, form.backend.find(':'))) << form.what;
         EXPECT_EQ(run.value("device", ""), "Stand-in B200");
+    }
+}
+
+TEST_F(ConvOnSm100, StoresFloat32IfAskedWhateverTheOrderOfTheOptions) {
+    for (const char* words : {"--output-dtype fp32 --dtype fp16", "--dtype fp16 --output-dtype fp32"}) {
+        const nlohmann::json run = conv(kClip + words);
+        EXPECT_EQ(run.value("backend", ""), "im2col-sm100");
+        EXPECT_LE(run.at("relative_l2").get<double>(), 1e-5) << "fp32 sums, not rounded to fp16";
     }
 }
 

@@ -1,4 +1,5 @@
 // Failures end with exit code 1, one sentence that names the cause, and no new file.
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -275,8 +276,11 @@ TEST(FailedDecode, ByASignalAtAnyMomentLeavesAllOldOrAllNewPicturesAndSaysWhich)
         const auto left = outputs_in(folder);
         const bool says_complete = result.exit_code == 0 || result.messages.find("complete: ") != std::string::npos;
         const bool is_killed = result.exit_code == 128 + SIGTERM;  // once everything had been cleaned up, or not begun
-        EXPECT_TRUE(left == fresh || left == older) << round << ": " << result.messages;
-        EXPECT_TRUE(is_killed || (left == fresh) == says_complete) << round << ": " << result.messages;
+        std::string what = fmt::format("round {}, exit code {}, left:", round, result.exit_code);
+        for (const auto& [name, contents] : left)
+            what += " " + name + (contents == "older" ? " (older)" : fresh.contains(name) ? " (new)" : " (?)");
+        EXPECT_TRUE(left == fresh || left == older) << what << "\n" << result.messages;
+        EXPECT_TRUE(is_killed || (left == fresh) == says_complete) << what << "\n" << result.messages;
     }
 }
 

@@ -3,10 +3,13 @@
 
 #include <kinetograph/engine/present/png.hpp>
 
+#include <nlohmann/json.hpp>
+
 #include "../media/read_video.hpp"
 #include "latent_files.hpp"
 #include "program.hpp"
 #include "standin_cuda.hpp"
+#include "virtual_display.hpp"
 
 namespace kinetograph::test {
 namespace {
@@ -57,6 +60,36 @@ TEST(ViewProgram, FailsBeforeItDecodesWhereItsOutputsCannotBeWritten) {
         EXPECT_NE(result.messages.find("/nowhere/last.png: cannot create"), std::string::npos) << result.messages;
         EXPECT_EQ(result.messages.find("1/5 frames"), std::string::npos) << result.messages;
     }
+}
+
+/// The server ends once the viewer has shown pictures for a second.
+TEST(ViewProgram, WritesItsTraceAndItsLastPictureWhenTheXServerGoes) {
+    auto display = present::testing::VirtualDisplay::start();
+    if (!display) GTEST_SKIP() << "Xvfb is not installed (Debian package xvfb)";
+    const TemporaryFolder folder;
+    const auto trace = folder.path() / "trace.json", shot = folder.path() / "shot.png", lines = folder.path() / "lines";
+    const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(120);
+    const auto result = run_program(view(write_latents(folder, "clip.safetensors"),
+                                         {"--loop", "--screenshot", shot, "--trace", trace, "--stats", lines}),
+                                    {.interrupt_when =
+                                         [&] {
+                                             if (!read_text(lines).empty()) display.reset();
+                                             return std::chrono::steady_clock::now() > give_up;
+                                         },
+                                     .signal = SIGKILL});
+    if (result.messages.find("this display cannot show Vulkan") != std::string::npos) GTEST_SKIP() << result.messages;
+    EXPECT_EQ(result.exit_code, 1) << result.messages;
+    EXPECT_NE(result.messages.find("the display is gone: the X server has closed its connection; " + shot.string() +
+                                   " is the last picture before that; " + trace.string() + " is the trace until then"),
+              std::string::npos)
+        << result.messages;
+    const auto picture = present::read_png(shot);
+    ASSERT_TRUE(picture) << picture.error().message;
+    EXPECT_EQ(picture->width, 320U);
+    const auto events = nlohmann::json::parse(read_text(trace), nullptr, false);
+    EXPECT_FALSE(events.is_discarded());
+    EXPECT_NE(read_text(trace).find("\"picture\""), std::string::npos);
+    EXPECT_EQ(folder.count_entries(), 4U);
 }
 
 class ViewOnCuda : public OnStandinCuda {};

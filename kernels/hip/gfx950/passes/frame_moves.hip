@@ -9,5 +9,6 @@ using namespace kinetograph::gfx950;
 KG_FRAME_MOVES(16)
 KG_FRAME_MOVES(4)
 KG_FRAME_MOVES(2)
+KG_KERNEL(kinetograph_im2col_1, Im2colParams, 256, 8) { Im2colKernel<1>(params).run(); }
 KG_KERNEL(kinetograph_depth_to_space_4, DepthToSpaceParams, 256, 8) { depth_to_space<4>(params); }
 KG_KERNEL(kinetograph_depth_to_space_2, DepthToSpaceParams, 256, 8) { depth_to_space<2>(params); }

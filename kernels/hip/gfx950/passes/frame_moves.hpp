@@ -12,15 +12,19 @@ struct Unit {
     static KG_DEVICE Value load(amd::Buffer from, const Lanes<uint32_t>& offset) {
         if constexpr (kBytes == 4) {
             return amd::load_4(from, offset);
-        } else {
+        } else if constexpr (kBytes == 2) {
             return amd::load_2(from, offset);
+        } else {
+            return amd::load_1(from, offset);
         }
     }
     static KG_DEVICE void store(amd::Buffer to, const Lanes<uint32_t>& offset, const Value& value) {
         if constexpr (kBytes == 4) {
             amd::store_4(to, offset, value);
-        } else {
+        } else if constexpr (kBytes == 2) {
             amd::store_2(to, offset, value);
+        } else {
+            amd::store_1(to, offset, value);
         }
     }
 };

@@ -7,8 +7,8 @@ namespace {
 
 constexpr int64_t kMostGridY = 65535;
 
-/// The largest unit that divides all of them: 16, 4 or 2 bytes.
-int64_t unit_of(int64_t bytes) { return bytes % 16 == 0 ? 16 : bytes % 4 == 0 ? 4 : 2; }
+/// The largest unit that divides them: 16, 4, 2 bytes or, of im2col, 1.
+int64_t unit_of(int64_t bytes) { return bytes % 16 == 0 ? 16 : bytes % 4 == 0 ? 4 : bytes % 2 == 0 ? 2 : 1; }
 
 LaunchShape shape(const char* pass, int64_t unit, int64_t units, int64_t grid_y, int64_t grid_z = 1) {
     return {"frame_moves", std::string("kinetograph_") + pass + "_" + std::to_string(unit),

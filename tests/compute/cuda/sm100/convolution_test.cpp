@@ -3,9 +3,14 @@
 // a B200.
 #include <kinetograph/compute/conv/conv_run.hpp>
 #include <kinetograph/compute/conv/dispatch.hpp>
+#include <kinetograph/compute/conv/kernels.hpp>
 #include <kinetograph/compute/conv/known_devices.hpp>
 #include <kinetograph/engine/accel/cpu/device.hpp>
+#include <kinetograph/engine/accel/cuda/context.hpp>
+#include <kinetograph/engine/accel/gpu/device.hpp>
+#include <kinetograph/engine/accel/gpu/module.hpp>
 #include <kinetograph/kernels/cuda/sm100/entry_launch.hpp>
+#include <kinetograph/kernels/cuda/sm100/halo_plan.hpp>
 #include <kinetograph/kernels/cuda/sm100/im2col_product.hpp>
 #include <kinetograph/kernels/cuda/sm100/pack.hpp>
 #include <kinetograph/kernels/cuda/sm100/plan.hpp>
@@ -114,6 +119,19 @@ TEST_F(Sm100Convolution, ImagesOfTheNarrowerFormatsAgree) {
     const auto run = run_problem(*device_, eighth, {.backend = "conv2d-sm100", .repeats = 1});
     ASSERT_TRUE(run) << run.error().message;
     EXPECT_LE(run->relative_l2, 2.5e-3);  // of the bf16 output: both sides start from the same fp8 numbers
+}
+
+TEST_F(Sm100Convolution, TakesSiluInTheNarrowerFormatsToo) {
+    for (const DType dtype : {DType::F16, DType::F8E4M3})
+        for (const std::string_view backend : {"conv2d-sm100", "conv3d-sm100"}) {
+            ConvProblem p = backend == "conv2d-sm100" ? image(32, 64).problem : causal(32, 64).problem;
+            p.input = p.weight = dtype;
+            p.output = p.normed = dtype == DType::F16 ? DType::F16 : DType::BF16;
+            p.activation = Activation::Silu;
+            const auto run = run_problem(*device_, p, {.backend = backend, .repeats = 1});
+            ASSERT_TRUE(run) << run.error().message;
+            EXPECT_LE(run->relative_l2, dtype == DType::F16 ? 5e-4 : 2.5e-3) << p.to_string();
+        }
 }
 
 TEST_F(Sm100Convolution, ScalesItsSumsByAlpha) {
@@ -288,14 +306,13 @@ TEST(Sm100Entries, CanAllBeAskedForByName) {
                 p.output = p.normed = dtype == DType::F8E4M3 ? DType::BF16 : dtype;
                 p.activation = activation;
                 p.residual = residual;
-                const bool images = activation == Activation::None || dtype == DType::BF16;
                 ConvProblem volume = p;
                 volume.filter.q = 3;
                 const auto add = [&](const std::vector<std::string_view>& names) {
                     named.insert(names.begin(), names.end());
                 };
-                if (images) add(sm100::conv2d_kernels(p, chip));
-                if (images) add(sm100::conv3d_kernels(volume, chip));
+                add(sm100::conv2d_kernels(p, chip));
+                add(sm100::conv3d_kernels(volume, chip));
                 if (dtype == DType::BF16) {
                     add(sm100::q_slice_kernels(volume, chip));
                     add(sm100::rounded_q_slice_kernels(volume, chip));
@@ -542,6 +559,86 @@ TEST(Sm100Filters, ArePackedChannelsFastestAndRoundedOnce) {
             }
     p.input = p.weight = DType::F8E4M3;
     EXPECT_EQ(sm100::pack_filter(p, filter).size(), filter.size());
+}
+
+/// GPCs of which six leave two SMs idle in clusters of four: 34 clusters of them are resident, not 37.
+class Sm100OddGpcs : public Sm100Convolution {
+  protected:
+    standin::Options pose() const override {
+        return {.name = "Stand-in B200", .architecture = "sm_100", .gpcs = {20, 18, 18, 18, 20, 18, 18, 18}};
+    }
+};
+
+TEST_F(Sm100OddGpcs, GetNoMoreClustersThanRunAtOnce) {
+    if (on_gpu()) GTEST_SKIP() << "a GPU has the GPCs that it has";
+    ConvProblem p = causal(384, 384).problem;  // of which pairs of pairs compute each tile
+    p.h = 176;
+    p.w = 320;
+    for (const std::uint32_t resident : {34U, 0U}) {
+        accel::DeviceInfo info = device_->info();
+        if (resident == 0) info.resident_clusters = {};
+        const auto row = explain_named(chip_of(info), p, "implicit-gemm-sm100:sm100_halo_bf16_n384_16x8_3_64");
+        ASSERT_TRUE(row && row->open);
+        const std::uint32_t wanted = resident != 0 ? resident : 37;
+        EXPECT_EQ(row->plan->cluster, 4U);
+        EXPECT_EQ(row->plan->clusters_at_once, wanted);
+        EXPECT_NE(to_string(std::span(&*row, 1)).find(fmt::format("{} clusters of 4 CTAs at once", wanted)),
+                  std::string::npos);
+        std::vector<std::byte*> frames(static_cast<std::size_t>(p.frames_in()), nullptr);
+        const std::vector<const std::byte*> input(frames.begin(), frames.end());
+        const auto steps = row->plan->steps({.input = input, .output = std::span(frames).first(2), .residual = {}}, {},
+                                            [](const isa::TensorMapDesc&) { return isa::TensorMap{}; });
+        EXPECT_EQ(std::get<ConvLaunch>(steps.front()).grid[0], 4 * wanted);
+    }
+}
+
+/// The numbers that plans count on are asked for a kernel that fills an SM. Every clustered kernel's own answer is the
+/// same, on a GPU too.
+TEST_F(Sm100OddGpcs, AreTheSameForEveryClusteredKernel) {
+    const Kernels kernels(*device_);
+    const auto context = accel::gpu::context_of<accel::cuda::Context>(*device_);
+    const accel::cuda::CurrentUncaptured current(*context);
+    int asked = 0;
+    const auto expect_same = [&](const KernelName& name, sm100::ClusterShape cluster, std::uint32_t shared) {
+        const auto kernel = kernels.get(name.image, name.kernel);
+        if (cluster.size() == 1 || !kernel) return;  // the stand-in has some of them
+        accel::cuda::LaunchAttribute attribute{};
+        attribute.id = accel::cuda::LaunchAttributeId::ClusterDimension;
+        attribute.cluster = {cluster.x, cluster.y, 1};
+        const accel::cuda::LaunchConfig config{cluster.x, cluster.y, 1,       sm100::kThreads, 1,
+                                               1,         shared,    nullptr, &attribute,      1};
+        const auto& function = dynamic_cast<const accel::gpu::GpuKernel&>(**kernel);
+        int clusters = 0;
+        ASSERT_EQ(context->cuda().cuOccupancyMaxActiveClusters(&clusters, function.function(), &config),
+                  accel::cuda::Status::Success)
+            << name.kernel;
+        EXPECT_EQ(static_cast<std::uint32_t>(clusters),
+                  chip_of(device_->info()).clusters.at_once(cluster.size(), device_->info().compute_units))
+            << name.kernel;
+        ++asked;
+    };
+    for (const sm100::NamedHaloConfig& tile : sm100::halo_configs())
+        expect_same(
+            {std::string(tile.kernel), tile.config.element == Element::BF16 ? "halo_conv_bf16" : "halo_conv_f16"},
+            {tile.config.cluster, 1}, sm100::shared_bytes(tile.config));
+    for (const sm100::Conv2dEntry& entry : sm100::kConv2dEntries)
+        expect_same(sm100::kernel_name(entry), entry.config.cluster, sm100::shared_bytes(entry.config));
+    EXPECT_GE(asked, 30);
+}
+
+TEST_F(Sm100OddGpcs, GetATileOfPairsWhereThoseOfFourWouldTakeAnotherRound) {
+    if (on_gpu()) GTEST_SKIP() << "a GPU has the GPCs that it has";
+    ConvProblem p = causal(192, 192).problem;
+    p.h = 16 * 37;  // a round of 37 clusters of four tiles; 34 of them take two
+    p.w = 32;
+    p.d = 3;
+    const auto kernel = [&](const accel::DeviceInfo& info) {
+        return explain_named(chip_of(info), p, "implicit-gemm-sm100")->plan->kernels.front().kernel;
+    };
+    accel::DeviceInfo even = device_->info();
+    even.resident_clusters = {};
+    EXPECT_EQ(kernel(even), "sm100_halo_bf16_n192_16x8_3_64_shared");
+    EXPECT_EQ(kernel(device_->info()), "sm100_halo_bf16_n192_16x8_3_64");
 }
 
 /// The launches of sums are planned with configs that follow from the image kernel's, and run kernels that are built

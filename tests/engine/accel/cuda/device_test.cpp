@@ -31,6 +31,26 @@ TEST_F(CudaDevices, DescribeThemselves) {
     RecordProperty("driver", info.driver);
 }
 
+TEST_F(CudaDevices, SayHowManyClustersRunAtOnce) {
+    if (control == nullptr) {
+        const DeviceInfo& info = device->info();
+        for (std::uint32_t size = 2; const std::uint32_t clusters : info.resident_clusters) {
+            EXPECT_LE(clusters * size, info.compute_units);
+            RecordProperty(fmt::format("clusters of {}", size), static_cast<int>(clusters));
+            size *= 2;
+        }
+        return;
+    }
+    EXPECT_EQ(device->info().resident_clusters, (std::array<std::uint32_t, 3>{66, 33, 16}));
+    start({.architecture = "sm_100", .gpcs = {20, 18, 18, 18, 20, 18, 18, 18}});
+    EXPECT_EQ(device->info().compute_units, 148U);
+    EXPECT_EQ(device->info().resident_clusters, (std::array<std::uint32_t, 3>{74, 34, 16}));
+    start({.architecture = "sm_80"});
+    EXPECT_EQ(device->info().resident_clusters, (std::array<std::uint32_t, 3>{})) << "no clusters before sm_90";
+    start({.injections = {{"cuModuleLoadDataEx", 1, Status::InvalidPtx}}});
+    EXPECT_EQ(device->info().resident_clusters, (std::array<std::uint32_t, 3>{})) << "a driver without its compiler";
+}
+
 TEST_F(CudaDevices, AreListedAsTheyDescribeThemselves) {
     const auto devices = inspect_devices(library);
     ASSERT_TRUE(devices) << message_of(devices);

@@ -106,6 +106,7 @@ TEST(CudaDriverApi, DeclaresEveryFunctionAsTheToolkitDoes) {
     compared.insert("cuFuncGetParamInfo");
 #endif
     EXPECT_SAME_SIGNATURE(cuLaunchKernelEx, cuLaunchKernelEx);
+    EXPECT_SAME_SIGNATURE(cuOccupancyMaxActiveClusters, cuOccupancyMaxActiveClusters);
     EXPECT_SAME_SIGNATURE(cuStreamBeginCapture_v2, cuStreamBeginCapture);
     EXPECT_SAME_SIGNATURE(cuStreamEndCapture, cuStreamEndCapture);
     EXPECT_SAME_SIGNATURE(cuStreamIsCapturing, cuStreamIsCapturing);

@@ -33,7 +33,7 @@ TEST_F(CudaFaults, OfAnImportedTimelineLeaveTheDescriptorToTheCaller) {
 }
 
 TEST_F(CudaFaults, OfCodeForOtherChipsNameTheChip) {
-    start({.injections = {{"cuModuleLoadDataEx", 1, Status::NoBinaryForGpu}}});
+    start({.injections = {{"cuModuleLoadDataEx", 2, Status::NoBinaryForGpu}}});
     const auto refused = device->load("conv_bf16", standin::placeholder_image());
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, ErrorCode::Unsupported);

@@ -8,6 +8,7 @@
 #include <iostream>
 #include <kinetograph/kernels/cuda/sm100/conv2d_configs.hpp>
 #include <kinetograph/kernels/cuda/sm100/halo_plan.hpp>
+#include <kinetograph/samples/sm100_function/gelu_maxima.hpp>
 #include <set>
 #include <sstream>
 
@@ -34,10 +35,10 @@ struct Module {
     std::string report, ptx;
     int status = 0;
 };
-Module compile(const std::string& source) {
+Module compile(const std::string& folder, const std::string& source) {
     const std::string base = std::string(KINETOGRAPH_ASSEMBLY_DIR "/") + source;
     const std::string arguments = kNvcc + " -std=c++20 -arch=sm_100a -I " KINETOGRAPH_INCLUDE " ";
-    const std::string file = KINETOGRAPH_INCLUDE "/kinetograph/kernels/cuda/sm100/" + source;
+    const std::string file = KINETOGRAPH_INCLUDE "/kinetograph/" + folder + "/" + source;
     Module module;
     // PTX first, then ptxas on it: the text that is checked is the text that is assembled.
     module.status = std::system((arguments + "-ptx -o " + base + ".ptx " + file + " > " + base + ".log 2>&1").c_str());
@@ -55,6 +56,7 @@ Module compile(const std::string& source) {
 struct SourceFile {
     const char* name;
     size_t kernels;
+    const char* folder = "kernels/cuda/sm100";
     friend void PrintTo(const SourceFile& file, std::ostream* out) { *out << file.name; }
 };
 class Assembly : public testing::TestWithParam<SourceFile> {
@@ -66,13 +68,14 @@ class Assembly : public testing::TestWithParam<SourceFile> {
 };
 INSTANTIATE_TEST_SUITE_P(Sm100, Assembly,
                          testing::Values(SourceFile{"conv2d_frames.cu", 40}, SourceFile{"conv2d_volumes.cu", 40},
-                                         SourceFile{"conv2d_windows.cu", 42}, SourceFile{"conv2d_silu.cu", 24},
-                                         SourceFile{"conv2d_eighths.cu", 16}, SourceFile{"conv2d_halves.cu", 16},
-                                         SourceFile{"conv2d_small.cu", 30}, SourceFile{"conv2d_variants.cu", 51},
+                                         SourceFile{"conv2d_windows.cu", 44}, SourceFile{"conv2d_silu.cu", 24},
+                                         SourceFile{"conv2d_eighths.cu", 40}, SourceFile{"conv2d_halves.cu", 40},
+                                         SourceFile{"conv2d_small.cu", 30}, SourceFile{"conv2d_variants.cu", 55},
                                          SourceFile{"halo_conv_bf16.cu", 16}, SourceFile{"halo_conv_f16.cu", 16},
                                          SourceFile{"slice_passes.cu", 3}, SourceFile{"im2col_passes.cu", 7},
                                          SourceFile{"tcgen05_attention_bf16.cu", 4},
-                                         SourceFile{"tcgen05_attention_f16.cu", 4}),
+                                         SourceFile{"tcgen05_attention_f16.cu", 4},
+                                         SourceFile{"gelu_maxima.cu", 1, "samples/sm100_function"}),
                          [](const auto& test) {
                              const std::string name = test.param.name;
                              return name.substr(0, name.find('.'));
@@ -95,6 +98,7 @@ const NamedHaloConfig* find_tile(const std::string& name) {
 std::vector<std::string> promises_broken_by(const std::string& name, const std::string& ptx) {
     if (const Conv2dEntry* entry = find_entry(name)) return broken_promises(entry->config, ptx);
     if (const NamedHaloConfig* tile = find_tile(name)) return broken_promises(tile->config, ptx);
+    if (name == "gelu_maxima_conv2d") return broken_promises(kGeluConfig, ptx);
     if (name.starts_with("sm100_attention_")) return broken_promises_of_attention(ptx);
     if (ptx.find("tcgen05") != std::string::npos) return {"makes promises that this test does not know"};
     return {};
@@ -112,7 +116,7 @@ void print_row(const std::string& name, const KernelResources& kernel, const Con
 
 /// Prints and bounds registers and local memory of every kernel; checks the promised instructions in its PTX.
 TEST_P(Assembly, HasNoSpillsAndHoldsThePromisedInstructions) {
-    const Module module = compile(GetParam().name);
+    const Module module = compile(GetParam().folder, GetParam().name);
     ASSERT_EQ(module.status, 0) << module.report;
     const auto kernels = read_resources(module.report);
     const auto ptx = split_entries(module.ptx);
@@ -135,11 +139,13 @@ TEST(Entries, HaveNamesOfTheirOwnAndFitTheChip) {
         EXPECT_TRUE(names.insert(entry.name).second) << entry.name;
         const Conv2dConfig& c = entry.config;
         EXPECT_LE(shared_bytes(c), kSharedLimit) << entry.name;
-        EXPECT_GT(shared_bytes(c) + stage_bytes(c), kSharedLimit) << entry.name << " could have another stage";
+        const bool staged = std::string(entry.name).find("_stages_") != std::string::npos;
+        EXPECT_EQ(shared_bytes(c) + stage_bytes(c) > kSharedLimit, !staged)
+            << entry.name << " could have another stage";
         EXPECT_LE(tensor_columns(c), 512u) << entry.name;
         EXPECT_GE(c.stages, 3u) << entry.name;
     }
-    EXPECT_EQ(names.size(), 259u);
+    EXPECT_EQ(names.size(), 313u);
 }
 
 /// An instruction of an entry's text, what takes its place, and what the checks must say then.

@@ -49,7 +49,9 @@ TEST(Choice, FindsKernelsOfOtherElementsAndSaysWhenThereAreNone) {
     shape.input = shape.weight = Element::F8E4M3;
     EXPECT_EQ(chosen(shape, Activation::Frames2d, Source::Residual).substr(0, 11), "conv2d_e4m3");
     EXPECT_EQ(chosen(shape, Activation::Window3d).substr(0, 20), "conv2d_e4m3_Window3d");
-    EXPECT_EQ(chosen(shape, Activation::Window3d, Source::None, EntryFunction::SiluInRegisters), "none");
+    EXPECT_EQ(chosen(shape, Activation::Window3d, Source::None, EntryFunction::SiluInRegisters).substr(0, 25),
+              "conv2d_silu_e4m3_Window3d");
+    EXPECT_EQ(chosen(shape, Activation::Window3d, Source::None, EntryFunction::ChannelSums), "none");
     shape.input = shape.weight = Element::F16;
     EXPECT_EQ(chosen(shape, Activation::Window3d).substr(0, 20), "conv2d_fp16_Window3d");
     EXPECT_EQ(chosen(shape, Activation::Volume3d).substr(0, 20), "conv2d_fp16_Volume3d");
@@ -129,6 +131,54 @@ TEST(Choice, GivesTheKernelThatIsNamedIfItComputesTheProblem) {
               std::string::npos);
     const auto all = entries_for(image, {.function = EntryFunction::SiluInRegisters});
     EXPECT_EQ(all.size(), 6u);  // four in registers, two staged
+}
+
+/// A chip on which operands arrive at once.
+ChipRates roomy() {
+    ChipRates rates;
+    rates.l2_bytes_per_clock = rates.shared_bytes_per_clock = 1e6;
+    rates.hbm_bytes_per_second = 1e18;
+    return rates;
+}
+
+TEST(Choice, CountsWhatAnEpilogueTakes) {
+    // One tap of 32 channels: two steps of products for 4 pieces of 300 clocks a warp.
+    ConvProblem pointwise = layer(352, 640, 32, 128);
+    pointwise.filter.r = pointwise.filter.s = 1;
+    pointwise.pad = {};
+    const Conv2dConfig config = entry_config(2, 64, 128, Activation::Frames2d, Source::None);
+    const Conv2dEstimate bare = estimate(config, pointwise, roomy());
+    EXPECT_NEAR(bare.epilogue_seconds, static_cast<double>(bare.rounds) * 4 * 300 / 1.8558e9, 1e-9);
+    EXPECT_EQ(bare.limit, Limit::Epilogue);
+    pointwise.activation = conv::Activation::Silu;
+    const Conv2dEstimate silu = estimate(config, pointwise, roomy());
+    EXPECT_NEAR(silu.epilogue_seconds / bare.epilogue_seconds, 812.0 / 300, 1e-6);
+    EXPECT_NEAR(silu.seconds, silu.epilogue_seconds, 1e-12);
+}
+
+TEST(Choice, LetsPowerLimitProductsOfBusySms) {
+    const ConvProblem large = layer(352, 640, 384, 384, 4);
+    const Conv2dConfig config = entry_config(2, 128, 192, Activation::Frames2d, Source::None);
+    ChipRates three_quarters = roomy();
+    three_quarters.power_share = 0.75;
+    const Conv2dEstimate cold = estimate(config, large, roomy()), hot = estimate(config, large, three_quarters);
+    EXPECT_EQ(cold.limit, Limit::Mma);
+    EXPECT_LE(cold.power_seconds, cold.mma_seconds);
+    EXPECT_EQ(hot.limit, Limit::Power);
+    EXPECT_NEAR(hot.power_seconds, cold.power_seconds / 0.75, 1e-9);
+    const ConvProblem few = layer(16, 16, 384, 384);  // most SMs are idle, and their power is the others'
+    EXPECT_NE(estimate(config, few, three_quarters).limit, Limit::Power);
+}
+
+TEST(Choice, CountsTheClustersThatRunAtOnce) {
+    const ConvProblem large = layer(352, 640, 384, 384, 4);
+    const Conv2dConfig four = cluster_config(2, 128, 256, Activation::Frames2d, 4, 1);
+    ChipRates odd;
+    odd.clusters = {{74, 33, 16}};
+    EXPECT_EQ(odd.clusters_at_once(1), 148u);
+    EXPECT_EQ(odd.clusters_at_once(4), 33u);
+    EXPECT_EQ(ChipRates{}.clusters_at_once(4), 37u);
+    EXPECT_GT(estimate(four, large, odd).rounds, estimate(four, large).rounds);
 }
 
 TEST(Choice, EstimatesByHand) {

@@ -58,16 +58,19 @@ Conv2dEstimate DecoderRow::parts(const ChipRates& rates) const {
 }
 
 double DecoderRow::seconds(const ChipRates& rates) const {
-    return plan.seconds + parts(rates).seconds - parts({}).seconds;
+    return plan.seconds + parts(rates).seconds - parts(planned).seconds;
 }
 
-std::vector<DecoderRow> decoder_rows(vae::LatentSize latents, StepOfClip step) {
+std::vector<DecoderRow> decoder_rows(vae::LatentSize latents, StepOfClip step, const conv::ResidentClusters& clusters) {
+    conv::Chip chip = conv::chip_of(b200());
+    chip.clusters = clusters;
     std::vector<DecoderRow> rows;
     for (vae::StepConvolution& layer : step_of_wan21(latents, step).convolutions()) {
         DecoderRow row;
-        row.method = conv::explain(conv::chip_of(b200()), layer.problem).front().candidate;
+        row.planned.clusters = clusters;
+        row.method = conv::explain(chip, layer.problem).front().candidate;
         const auto candidate = std::ranges::find(conv::candidates(), row.method, &conv::Candidate::name);
-        row.plan = candidate->plan(layer.problem, conv::chip_of(b200()));
+        row.plan = candidate->plan(layer.problem, chip);
         row.layer = std::move(layer);
         rows.push_back(std::move(row));
     }
@@ -89,7 +92,7 @@ std::string short_key(const vae::StepConvolution& layer) {
 
 StepTime step_time(vae::LatentSize latents, const ChipRates& rates) {
     StepTime step;
-    for (const DecoderRow& row : decoder_rows(latents)) {
+    for (const DecoderRow& row : decoder_rows(latents, StepOfClip::Later, rates.clusters)) {
         step.convolutions += 1e3 * static_cast<double>(row.layer.launches) * row.seconds(rates);
         step.launches += row.layer.launches * static_cast<int64_t>(row.plan.kernels.size());
     }

@@ -17,13 +17,16 @@ struct DecoderRow {
     vae::StepConvolution layer;
     std::string_view method;
     conv::ConvPlan plan;
+    ChipRates planned{};  ///< by which the plan predicts its time
 
     /// The parts of its convolution's time, without launches and without a norm that is a pass of its own.
     Conv2dEstimate parts(const ChipRates& rates) const;
     double seconds(const ChipRates& rates) const;
 };
 
-std::vector<DecoderRow> decoder_rows(vae::LatentSize latents, StepOfClip step = StepOfClip::Later);
+/// On a chip where so many clusters run at once.
+std::vector<DecoderRow> decoder_rows(vae::LatentSize latents, StepOfClip step = StepOfClip::Later,
+                                     const conv::ResidentClusters& clusters = {});
 
 /// "n96_32x8_3_32" for sm100_halo_bf16_n96_32x8_3_32; a norm that is a pass of its own follows.
 std::string kernel_names(const DecoderRow& row);
@@ -39,5 +42,17 @@ struct StepTime {
     double sum() const { return convolutions + attention + kept + ends; }
 };
 StepTime step_time(vae::LatentSize latents, const ChipRates& rates = {});
+
+/// GPCs whose SMs leave `of_four` clusters of four, and half as many of eight.
+inline conv::ResidentClusters odd_gpcs(uint32_t of_four) { return {{74, of_four, of_four / 2}}; }
+/// Of products at an H200's power: 1.50 of 1.98 GHz.
+inline constexpr double kPowerShare = 1.50 / 1.98;
+/// The slow end of a prediction.
+inline ChipRates slow_rates() {
+    ChipRates rates;
+    rates.clusters = odd_gpcs(33);
+    rates.power_share = kPowerShare;
+    return rates;
+}
 
 }  // namespace kinetograph::sm100

@@ -83,32 +83,31 @@ constexpr Constant kConstants[] = {{"clock", &ChipRates::clocks_per_second},
                                    {"L2", &ChipRates::l2_bytes_per_clock},
                                    {"HBM", &ChipRates::hbm_bytes_per_second}};
 
-/// The constants that the prediction hangs on, and what it would be with 20 % less of each: "clock 256, L2 220". The
-/// others' loss stays below 1 %.
-std::string hangs_on(const DecoderRow& row) {
-    std::string text;
-    for (const Constant& constant : kConstants) {
-        const double seconds = row.seconds(constant.lower());
-        if (seconds < 1.01 * row.plan.seconds) continue;
-        text += line("%s%s %.0f", text.empty() ? "" : ", ", constant.name, seconds * 1e6);
-    }
-    return text.empty() ? "launch" : text;
+/// "71" or, where the slow end is another, "71-93".
+std::string range_of(double from, double to, const char* format) {
+    const std::string first = line(format, from), last = line(format, to);
+    return first == last ? first : first + "-" + last;
 }
 
-std::string decoder_row(const DecoderRow& row, const DecoderRow& small) {
+/// A layer at both sizes, and the same on the slow chip.
+std::string decoder_row(const DecoderRow& row, const DecoderRow& slow, const DecoderRow& small,
+                        const DecoderRow& slow_small) {
     const ConvProblem& p = row.layer.problem;
     const auto limit = [](const DecoderRow& of) {
-        constexpr const char* kLimits[] = {"products", "shared", "L2", "HBM", "epilogue"};
+        constexpr const char* kLimits[] = {"products", "shared", "L2", "HBM", "epilogue", "power"};
         return kLimits[static_cast<size_t>(of.parts({}).limit)];
+    };
+    const auto microseconds = [](const DecoderRow& of, const DecoderRow& slow_one) {
+        return range_of(of.plan.seconds * 1e6, slow_one.seconds(slow_rates()) * 1e6, "%.0f");
     };
     const std::string there = kernel_names(small);
     const std::string kernels = kernel_names(row) + (there == kernel_names(row) ? "" : "; small: " + there);
-    return line("| %s | %lld | %lldx%lldx%lld, %lld>%lld, %lld taps%s | %s | %s | %.0f | %s | %s | %.0f | %s |\n",
+    return line("| %s | %lld | %lldx%lldx%lld, %lld>%lld, %lld taps%s | %s | %s | %s | %s | %s |\n",
                 short_key(row.layer).c_str(), static_cast<long long>(row.layer.launches),
                 static_cast<long long>(p.d_out()), static_cast<long long>(p.h_out()), static_cast<long long>(p.w_out()),
                 static_cast<long long>(p.c_in), static_cast<long long>(p.filter.k), static_cast<long long>(p.taps()),
-                extras(p).c_str(), kernels.c_str(), limit(row), row.plan.seconds * 1e6, hangs_on(row).c_str(),
-                limit(small), small.plan.seconds * 1e6, hangs_on(small).c_str());
+                extras(p).c_str(), kernels.c_str(), limit(row), microseconds(row, slow).c_str(), limit(small),
+                microseconds(small, slow_small).c_str());
 }
 
 /// Latents of 1280 x 704 and 832 x 480.
@@ -117,34 +116,83 @@ const vae::LatentSize kLarge{88, 160}, kSmall{60, 104};
 /// What an H200 reaches of its L2's rate with halos in rows of 64 bytes.
 constexpr double kNarrowHaloShare = 19.0 / 40.0;
 
-/// The parts, their sum, and what it would be if one of the constants were 20 % lower, or narrow halos as slow as on an
-/// H200.
+/// The parts, their sum from the data sheet's rates to the slow end, and what it would be with one of the constants
+/// alone: an H200's share of power, 33 clusters of four, 20 % less of a rate, narrow halos as slow as on an H200.
 std::string step_row(const char* size, vae::LatentSize latents) {
     const StepTime step = step_time(latents);
-    std::string row = line("| %s | %.1f | %.2f | %.2f | %.2f | **%.1f** | %lld: %.2f |", size, step.convolutions,
-                           step.attention, step.kept, step.ends, step.sum(), static_cast<long long>(step.launches),
-                           static_cast<double>(step.launches) * conv::kLaunchSeconds * 1e3);
+    std::string row =
+        line("| %s | %.1f | %.2f | %.2f | %.2f | **%s** | %lld: %.2f |", size, step.convolutions, step.attention,
+             step.kept, step.ends, range_of(step.sum(), step_time(latents, slow_rates()).sum(), "%.1f").c_str(),
+             static_cast<long long>(step.launches), static_cast<double>(step.launches) * conv::kLaunchSeconds * 1e3);
+    ChipRates power, gpcs;
+    power.power_share = kPowerShare;
+    gpcs.clusters = odd_gpcs(33);
+    for (const ChipRates& rates : {power, gpcs}) row += line(" %.1f |", step_time(latents, rates).sum());
     for (const Constant& constant : kConstants) row += line(" %.1f |", step_time(latents, constant.lower()).sum());
-    return row + line(" %.1f |\n", step_time(latents, {.narrow_halo_share = kNarrowHaloShare}).sum());
+    ChipRates narrow;
+    narrow.narrow_halo_share = kNarrowHaloShare;
+    return row + line(" %.1f |\n", step_time(latents, narrow).sum());
 }
 
 TEST(Documentation, HoldsTheKernelOfEveryConvolutionOfWan21) {
     std::string table =
-        "| layer | launches | 1280 x 704 | kernel | limit | us | us if 20 % less | 832 x 480: limit | us | "
-        "us "
-        "if 20 % less |\n|---|---|---|---|---|---|---|---|---|---|\n";
+        "| layer | launches | 1280 x 704 | kernel | limit | us | 832 x 480: limit | us |\n"
+        "|---|---|---|---|---|---|---|---|\n";
     const auto large = decoder_rows(kLarge), small = decoder_rows(kSmall);
+    const auto slow_large = decoder_rows(kLarge, StepOfClip::Later, slow_rates().clusters);
+    const auto slow_small = decoder_rows(kSmall, StepOfClip::Later, slow_rates().clusters);
     ASSERT_EQ(large.size(), small.size());
-    for (size_t i = 0; i < large.size(); ++i) table += decoder_row(large[i], small[i]);
+    for (size_t i = 0; i < large.size(); ++i) table += decoder_row(large[i], slow_large[i], small[i], slow_small[i]);
     expect_in_document(table);
 }
 
 TEST(Documentation, HoldsTheTimeOfAStepAndWhatItHangsOn) {
     expect_in_document(
         "| a step, ms | convolutions | attention | kept frames | latents in, frames out | sum | of it launches | "
-        "clock -20 % | shared -20 % | L2 -20 % | HBM -20 % | narrow halos |\n"
-        "|---|---|---|---|---|---|---|---|---|---|---|---|\n" +
+        "power 0.76 | 33 of four | clock -20 % | shared -20 % | L2 -20 % | HBM -20 % | narrow halos |\n"
+        "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n" +
         step_row("1280 x 704", kLarge) + step_row("832 x 480", kSmall));
+}
+
+/// A step's convolutions in ms where so many clusters of four are resident, if their tiles are listed for as many, as
+/// they are, or for 37 of them, of which the rest begins when the first have ended. Launch control gives the first:
+/// tiles of one launch take equally long, so as many rounds.
+double step_of_listed(uint32_t resident, uint32_t listed) {
+    double milliseconds = 0;
+    for (const DecoderRow& row : decoder_rows(kLarge, StepOfClip::Later, odd_gpcs(listed))) {
+        const Conv2dEstimate parts = row.parts(row.planned);
+        const bool waits = row.plan.cluster == 4 && parts.tiles > resident && row.method == "implicit-gemm-sm100";
+        const uint64_t rounds = waits ? (std::min<uint64_t>(parts.tiles, listed) + resident - 1) / resident : 1;
+        milliseconds += 1e3 * static_cast<double>(row.layer.launches) *
+                        (row.plan.seconds + static_cast<double>(rounds - 1) * parts.seconds);
+    }
+    return milliseconds;
+}
+
+/// Of the time of a step's halo kernels, what SMs wait for the last round's end.
+double idle_in_last_rounds() {
+    double idle = 0, all = 0;
+    for (const DecoderRow& row : decoder_rows(kLarge)) {
+        if (row.method != "implicit-gemm-sm100") continue;
+        const Conv2dEstimate parts = row.parts({});
+        const double seconds = static_cast<double>(row.layer.launches) * parts.seconds;
+        const double places = static_cast<double>(parts.rounds) * ChipRates{}.clusters_at_once(row.plan.cluster);
+        idle += seconds * (1 - static_cast<double>(parts.tiles) / places);
+        all += seconds;
+    }
+    return idle / all;
+}
+
+TEST(Documentation, HoldsWhatClustersThatAreNotResidentCost) {
+    std::string asked;
+    std::set<std::string> unasked;
+    for (const uint32_t resident : {37U, 36U, 35U, 34U, 33U}) {
+        asked += line("%s%.1f", asked.empty() ? "" : ", ", step_of_listed(resident, resident));
+        if (resident < 37) unasked.insert(line("%.1f", step_of_listed(resident, 37)));
+    }
+    ASSERT_EQ(unasked.size(), 1U);
+    expect_in_document(asked + " ms; 36 to 33 of 37 launched: " + *unasked.begin() + " ms.");
+    expect_in_document(line("The last rounds leave %.1f %% of", 100 * idle_in_last_rounds()));
 }
 
 bool is_one_launch(std::string_view method) {
@@ -199,9 +247,11 @@ TEST(Documentation, HoldsWhichKernelsTheRatesInsideTheChipWouldChange) {
     }
     table += line_below + '\n';
     std::vector<std::pair<std::string, std::string>> rows;  // layers, and what all of them get
+    ChipRates narrow;
+    narrow.narrow_halo_share = kNarrowHaloShare;
     for (const DecoderRow& row : decoder_rows(kLarge)) {
         EXPECT_EQ(faster_kernel(row, {}), "") << row.layer.key << ": " << kernel_names(row);
-        EXPECT_EQ(faster_kernel(row, {.narrow_halo_share = kNarrowHaloShare}), "") << row.layer.key;
+        EXPECT_EQ(faster_kernel(row, narrow), "") << row.layer.key;
         std::string cells;
         for (const Change& change : kChanges) {
             ChipRates rates;
@@ -225,7 +275,7 @@ TEST(Documentation, NoConvolutionOfWan21IsOffTcgen05AndAStepStaysInItsBudget) {
     for (const vae::LatentSize latents : {kLarge, kSmall})
         for (const DecoderRow& row : decoder_rows(latents))
             EXPECT_TRUE(row.method.ends_with("-sm100")) << row.layer.key << ": " << row.method;
-    EXPECT_LT(step_time(kLarge).sum(), 25);
+    EXPECT_LT(step_time(kLarge, slow_rates()).sum(), 25);
 }
 
 /// What F(2,3) along time would take of the layers that it can compute, by the model, and of a step with it.
@@ -317,13 +367,13 @@ TEST(Documentation, HoldsWhatTilesOf64PixelsSaveFromTheSmallestLatentsOn) {
     expect_in_document(table, kIm2colPage);
 }
 
-std::string halo_budget_row(const NamedHaloConfig& tile) {
+std::string halo_budget_row(const NamedHaloConfig& tile, const std::string& clusters) {
     const HaloConfig& c = tile.config;
     const bool head = c.store == HaloStore::Pixels;  // as the page says of all
     EXPECT_EQ(staging_bytes(c), head ? 1024U : 32768U) << tile.kernel;
     EXPECT_EQ(tensor_columns(c), head ? 128U : 512U) << tile.kernel;
-    return line("| %s | %u | %u x %u | %u x %u | %u |\n",
-                std::string(tile.kernel.substr(tile.kernel.find("_n") + 1)).c_str(), c.cluster, c.input_stages,
+    return line("| %s | %s | %u x %u | %u x %u | %u |\n",
+                std::string(tile.kernel.substr(tile.kernel.find("_n") + 1)).c_str(), clusters.c_str(), c.input_stages,
                 input_stage_bytes(c), c.filter_stages, filter_stage_bytes(c), shared_bytes(c));
 }
 
@@ -331,8 +381,17 @@ TEST(Documentation, HoldsTheTilesOfTheHaloKernel) {
     std::string table =
         "| filters, pixels, taps, channels | cluster | halos | filter stages | bytes of 232448 "
         "|\n|---|---|---|---|---|\n";
-    for (const NamedHaloConfig& tile : halo_configs())
-        if (tile.config.element == Element::BF16) table += halo_budget_row(tile);
+    for (const NamedHaloConfig& tile : halo_configs()) {
+        if (tile.config.element != Element::BF16 || tile.kernel.ends_with("_shared")) continue;
+        const auto shared = std::ranges::find(halo_configs(), std::string(tile.kernel) + "_shared",
+                                              [](const NamedHaloConfig& named) { return std::string(named.kernel); });
+        std::string clusters = std::to_string(tile.config.cluster);
+        if (shared != halo_configs().end()) {
+            EXPECT_EQ(shared_bytes(shared->config), shared_bytes(tile.config));
+            clusters += line("; shared: %u", shared->config.cluster);
+        }
+        table += halo_budget_row(tile, clusters);
+    }
     expect_in_document(table);
 }
 

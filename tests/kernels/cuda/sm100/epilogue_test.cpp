@@ -1,4 +1,8 @@
 #include <cmath>
+#include <list>
+
+#include <kinetograph/kernels/cuda/sm100/conv2d_own_function.hpp>
+#include <kinetograph/samples/sm100_function/gelu_maxima.hpp>
 
 #include "model_conv.hpp"
 
@@ -147,6 +151,36 @@ TEST(Conv2dEpilogue, SumsTheStoredValuesOfEveryChannel) {
             expected += load_value(Element::BF16, output.data(), i);
         }
         EXPECT_EQ(sums[k], expected) << "channel " << k;
+    }
+}
+
+TEST(Conv2dEpilogue, IsTheCallersOwnAsInTheSample) {
+    const auto gelu = [](double value) { return value / 2 * (1 + std::erf(value / std::sqrt(2.0))); };
+    ConvNumbers numbers({.shape = kShape, .function = gelu});
+    Guarded output(numbers.output_bytes());
+    std::vector<uint32_t> maxima(static_cast<size_t>(kShape.filter.k), 0);
+    void *activation[] = {numbers.activation.data()}, *stored[] = {output.data()};
+    std::list<isa::TensorMapDesc> described;  // which the model's maps point to
+    const conv::ConvLaunch launch = own_launch<kGeluConfig, GeluMaxima>(
+        kShape, {.activation = activation, .filter = numbers.filter.data(), .output = stored},
+        {.bias = numbers.bias.data(), .function = {maxima.data()}},
+        [&](const isa::TensorMapDesc& desc) { return host_model::model_map(described.emplace_back(desc)); });
+    output.poison();
+    const auto params = launch.arguments.as<Conv2dParams<kGeluConfig, GeluMaxima>>();
+    const host_model::Launch on_model{.grid = {launch.grid[0], launch.grid[1], launch.grid[2]},
+                                      .cluster = {launch.cluster[0], launch.cluster[1], launch.cluster[2]},
+                                      .threads = launch.threads,
+                                      .shared_bytes = launch.shared_bytes,
+                                      .schedule = host_model::Schedule::Orderly,
+                                      .host_threads = 1};
+    const auto run = host_model::run(on_model, [&params] { Conv2dFpropKernel<kGeluConfig, GeluMaxima>::run(params); });
+    ASSERT_EQ(run.fault.value_or(""), "");
+    ASSERT_EQ(numbers.judge(output), "");
+    for (size_t k = 0; k < maxima.size(); ++k) {
+        double largest = 0;
+        for (size_t i = k; i < output.size() / 2; i += maxima.size())
+            largest = std::max(largest, std::abs(numbers.expected(i)));
+        EXPECT_NEAR(isa::float_of(maxima[k]), largest, 4e-3 * largest) << "channel " << k;
     }
 }
 

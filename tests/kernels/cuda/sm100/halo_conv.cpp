@@ -10,7 +10,8 @@ ModelConv halo_model(const ConvNumbers& numbers, const HaloConfig& config, const
     const ConvProblem problem = numbers.conv().problem();
     return {sm90::pack_parameters(problem, numbers.parameters()),
             [&](const conv::ParameterAddresses& parameters, const conv::EncodeMap& encode) {
-                return halo_launches(config, problem, addresses.tensors(), parameters, sms, encode);
+                return halo_launches(config, problem, addresses.tensors(), parameters,
+                                     std::max(sms / config.cluster, 1U), encode);
             }};
 }
 

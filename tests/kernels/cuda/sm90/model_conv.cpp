@@ -81,7 +81,8 @@ ModelConv::ModelConv(ConvNumbers& numbers, const WinogradConfig& config, uint32_
     const ConvProblem problem = numbers.conv().problem();
     const auto addresses = numbers.addresses();
     const auto parameters = place(pack_winograd(config, problem, numbers.parameters()));
-    launches_ = winograd_launches(config, problem, addresses.tensors(), parameters, sms, encode());
+    launches_ =
+        winograd_launches(config, problem, addresses.tensors(), parameters, std::max(sms / kClusterCtas, 1U), encode());
 }
 
 ModelConv::ModelConv(ConvNumbers& numbers, const NarrowConfig& config, uint32_t sms) {

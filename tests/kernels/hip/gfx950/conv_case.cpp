@@ -25,6 +25,17 @@ uint16_t encode_output(Element element, double value) {
 }
 double decode_output(Element element, uint16_t bits) { return test::number_of(output_element(element), bits); }
 
+/// The frames one after the other, and a guard after the last; and back.
+std::vector<uint16_t> joined(const std::vector<std::vector<uint16_t>>& frames, size_t elements) {
+    std::vector<uint16_t> block(frames.empty() ? 0 : frames.size() * elements + kGuard, kPoison);
+    for (size_t i = 0; i < frames.size(); ++i) std::copy_n(frames[i].begin(), elements, block.begin() + i * elements);
+    return block;
+}
+void part(const std::vector<uint16_t>& block, std::vector<std::vector<uint16_t>>& frames, size_t elements) {
+    for (size_t i = 0; i < frames.size(); ++i) std::copy_n(block.begin() + i * elements, elements, frames[i].begin());
+    if (!frames.empty()) std::copy_n(block.end() - kGuard, kGuard, frames.back().end() - kGuard);
+}
+
 /// Value `index` of an output frame.
 double output_value(const ConvProblem& problem, const std::vector<uint16_t>& frame, size_t index) {
     return test::load_value(
@@ -57,6 +68,7 @@ std::string describe(const ConvCase& conv) {
 
 ConvRun::ConvRun(const ConvCase& conv) : case_(conv), plan_(*plan_four_wave_conv(conv.problem, conv.overrides).plan) {
     make_data();
+    if (conv.dense) place_images();
     filter_ = pack_filter(conv.problem, *plan_.kernel, weights_, FilterOrder::Qrsck);
     packed_bias_ = pack_channels(conv.problem, bias_);
     packed_gamma_ = pack_channels(conv.problem, gamma_);
@@ -109,6 +121,14 @@ void ConvRun::make_data() {
     }
 }
 
+void ConvRun::place_images() {
+    constexpr size_t kGap = 32;
+    const size_t bytes = images_.front().size(), pitch = (bytes + kGap + 15) / 16 * 16;
+    image_block_.assign(images_.size() * pitch, std::byte{0xff});
+    for (size_t i = 0; i < images_.size(); ++i)
+        std::copy_n(images_[i].begin(), bytes, image_block_.begin() + i * pitch);
+}
+
 host_model::WaveOutcome ConvRun::run(uint64_t seed, const host_model::ModelKernel* kernel) {
     const ConvProblem& p = case_.problem;
     const size_t elements = p.output_frame_bytes() / sizeof(uint16_t), splits = case_.overrides.splits;
@@ -119,7 +139,10 @@ host_model::WaveOutcome ConvRun::run(uint64_t seed, const host_model::ModelKerne
     for (int64_t t = 0; t < p.frames_out(); ++t) {
         for (int64_t q = 0; q < p.filter.q; ++q) {
             const int64_t frame = t + 1 - p.filter.q + q;
-            input.push_back(frame < 0 || frame >= case_.input_frames ? nullptr : images_[frame].data());
+            const bool exists = frame >= 0 && frame < case_.input_frames;
+            input.push_back(!exists       ? nullptr
+                            : case_.dense ? image_block_.data() + frame * (image_block_.size() / images_.size())
+                                          : images_[frame].data());
         }
     }
     // The parts of K lie one after the other, frame by frame, in one block.
@@ -128,6 +151,14 @@ host_model::WaveOutcome ConvRun::run(uint64_t seed, const host_model::ModelKerne
         output.push_back(splits > 1 ? parts.data() + t * (elements + kGuard) : output_[t].data());
     for (auto& frame : normed_) normed.push_back(frame.data());
     for (auto& frame : source_) source.push_back(frame.data());
+    std::vector<uint16_t> blocks[3];
+    if (case_.dense) {
+        blocks[0] = joined(output_, elements), blocks[1] = joined(normed_, elements);
+        blocks[2] = joined(source_, elements);
+        for (size_t t = 0; t < output.size(); ++t) output[t] = blocks[0].data() + t * elements;
+        for (size_t t = 0; t < normed.size(); ++t) normed[t] = blocks[1].data() + t * elements;
+        for (size_t t = 0; t < source.size(); ++t) source[t] = blocks[2].data() + t * elements;
+    }
     const ConvAddresses addresses{.input = input,
                                   .output = output,
                                   .split_bytes = p.frames_out() * (elements + kGuard) * sizeof(uint16_t),
@@ -138,15 +169,21 @@ host_model::WaveOutcome ConvRun::run(uint64_t seed, const host_model::ModelKerne
                                   .gamma = packed_gamma_.data(),
                                   .scales = p.channel_scales ? packed_scales_.data() : nullptr};
     host_model::WaveOutcome total;
+    workgroups_ = 0;
     if (kernel == nullptr) kernel = host_model::find_model_kernel(plan_.kernel->name);
     for (const FourWaveConvLaunch& launch : launches(plan_, addresses)) {
         const host_model::WaveOutcome outcome = host_model::launch_waves(
             *kernel, {.grid = {launch.workgroups}, .seed = seed, .threads = 2}, &launch.params);
         total.matrix_products += outcome.matrix_products;
+        workgroups_ += launch.workgroups;
         total.lds_reads += outcome.lds_reads;
         total.lds_read_conflicts += outcome.lds_read_conflicts;
         total.loads_to_lds += outcome.loads_to_lds;
         if (outcome.fault && !total.fault) total.fault = outcome.fault;
+    }
+    if (case_.dense) {
+        part(blocks[0], output_, elements);
+        part(blocks[1], normed_, elements);
     }
     if (splits > 1) add_parts(parts);
     return total;

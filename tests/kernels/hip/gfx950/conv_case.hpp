@@ -24,6 +24,7 @@ struct ConvCase {
     ConvOverrides overrides = {};
     Data data = Data::Random;
     int64_t input_frames = 1;  ///< output frame t sees input frames t + 1 - q ... t; those before 0 are zeros
+    bool dense = false;        ///< frames follow each other in memory: those of the input with gaps, all others without
 };
 
 /// For activations and filter of that element, with outputs of 16 bits.
@@ -56,12 +57,16 @@ class ConvRun {
     double exact_sum() const;
 
     const FourWaveConvPlan& plan() const { return plan_; }
+    /// Of the last run.
+    uint32_t workgroups() const { return workgroups_; }
     /// For tests of wrong host code.
     std::vector<std::byte>& filter() { return filter_; }
 
   private:
     using Frame = std::vector<uint16_t>;
     void make_data();
+    /// The input frames in one block, with gaps of NaNs.
+    void place_images();
     const std::vector<double>& wanted() const;  ///< [frame][pixel][c_out], unrounded
     std::string compare_frames(const std::vector<Frame>& got, const std::vector<double>& want, const char* name) const;
     /// Adds the sums of the parts of K into output_.
@@ -69,8 +74,10 @@ class ConvRun {
 
     ConvCase case_;
     FourWaveConvPlan plan_;
+    uint32_t workgroups_ = 0;
     std::vector<std::vector<float>> inputs_;      ///< as the kernel sees them, decoded
     std::vector<std::vector<std::byte>> images_;  ///< the same, as bytes in memory
+    std::vector<std::byte> image_block_;          ///< dense: all of them
     std::vector<float> weights_;                  ///< [q][r][s][c][k], rounded
     std::vector<float> bias_, gamma_, scales_;
     std::vector<std::byte> filter_;

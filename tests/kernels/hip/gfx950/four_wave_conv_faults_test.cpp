@@ -272,6 +272,14 @@ TEST(FourWaveConvFaults, PartsOfKThatAreNotApart) {
     expect_wrong(conv, faulty<ConvLoader::Uniform, ConvFault::PartsShareOutput>());
 }
 
+TEST(FourWaveConvFaults, ImagesOfAFrameThatAllReadTheFirst) {
+    ConvCase conv = padded(64);
+    set_time(conv.problem, 1, 3);
+    conv.input_frames = 3;
+    conv.dense = true;
+    expect_wrong(conv, faulty<ConvLoader::Uniform, ConvFault::ImagesShareTheFirst>());
+}
+
 TEST(FourWaveConvFaults, ScalesOfTheWrongValuesOrChannels) {
     ConvCase conv = padded(128, Element::F8E4M3);
     conv.problem.channel_scales = true;

@@ -33,7 +33,8 @@ double fastest_trip(const ConvTile& tile, uint32_t lds_read_bytes) {
         uint32_t bm, bn, bk;
         int64_t workgroups, trip, stated;
     } constexpr kLoops[] = {
-#define KG_COST_16(bm, bn, bk, loader, workgroups, trip, stated, around) {bm, bn, bk, workgroups, trip, stated},
+#define KG_COST_16(bm, bn, bk, loader, workgroups, trip, alone, stated, stated_alone, around) \
+    {bm, bn, bk, workgroups, trip, stated},
 #define KG_COST_8(...)
 #include <kinetograph/kernels/hip/gfx950/four_wave_conv_costs.inc>
 #undef KG_COST_16
@@ -76,7 +77,7 @@ TEST(FourWaveConv, WouldNotBeFasterAsAPingPongOfEightWaves) {
 TEST(FourWaveConv, TakesTheTilesThatAreFastestAtTheRateOfLds) {
     const auto tile = [](int64_t channels, uint32_t rate) {
         const ConvTile chosen =
-            choose_kernel_for_packing(layer(352, 640, channels, channels), mi355x(rate)).kernel->tile;
+            choose_kernel_for_packing(of_frames(layer(352, 640, channels, channels), 32), mi355x(rate)).kernel->tile;
         return std::to_string(chosen.bm) + "x" + std::to_string(chosen.bn) + "x" + std::to_string(chosen.bk);
     };
     EXPECT_EQ(tile(192, kLdsReadBytes), "256x192x64");
@@ -135,7 +136,7 @@ std::string chosen(const Problem& problem) {
 TEST(ConvKernels, ManyPixelsTakeTheKernelWhoseLoopKeepsTheMatrixUnitsBusiest) {
     EXPECT_EQ(chosen(layer(480, 832, 256, 256)), "256x256x64_uniform");
     EXPECT_EQ(chosen(layer(480, 832, 384, 384)), "256x192x64_uniform");  // two tiles of 192 discard no products
-    EXPECT_EQ(chosen(layer(480, 832, 192, 192)), "256x192x64_uniform");
+    EXPECT_EQ(chosen(of_frames(layer(480, 832, 192, 192), 32)), "256x192x64_uniform");
     EXPECT_EQ(chosen(layer(480, 832, 96, 96)), "256x96x32_uniform");
     EXPECT_EQ(chosen(layer(480, 832, 96, 3)), "256x32x32_uniform");
     EXPECT_EQ(chosen(layer(480, 832, 100, 96)), "128x128x32_pieces");
@@ -163,15 +164,35 @@ uint32_t parts(Problem problem, int64_t frames, const conv::Chip& chip = mi355x(
 }
 
 TEST(ConvKernels, KIsSplitWhereAFrameHasFewerWorkgroupsThanThereAreComputeUnits) {
-    EXPECT_EQ(parts(layer(60, 104, 384, 384), 1), 5u);
-    EXPECT_EQ(parts(layer(88, 160, 384, 384), 1), 2u);
+    EXPECT_EQ(parts(layer(30, 52, 384, 384), 1), 3u);
+    EXPECT_EQ(parts(layer(60, 104, 384, 384), 1), 2u);
+    EXPECT_EQ(parts(layer(88, 160, 384, 384), 1), 1u);
     EXPECT_EQ(parts(layer(240, 416, 192, 192), 1), 1u);
-    EXPECT_EQ(parts(layer(60, 104, 384, 384), 4), 5u);  // the order of sums does not depend on the number of frames
+    EXPECT_EQ(parts(layer(60, 104, 384, 384), 4), parts(layer(60, 104, 384, 384), 1));  // nor does the order of sums
     EXPECT_EQ(parts(layer(60, 104, 384, 380), 1), 1u);  // the join reads eight channels at a time
     Problem normed = layer(60, 104, 192, 192);
     normed.norm = Norm::Beside;
     EXPECT_EQ(parts(normed, 1), 1u);
     EXPECT_EQ(choose_kernel_for_packing(layer(60, 104, 384, 384), mi355x(), Splitting::Never).splits, 1u);
+}
+
+/// A frame alone has too few workgroups, 42 of them enough for many rounds: what parts would cost them decides.
+TEST(ConvKernels, KIsNotSplitWhereManyFramesLoseMoreThanOneGains) {
+    Problem problem = layer(60, 104, 192, 192);
+    problem.upsample = true;
+    EXPECT_EQ(parts(problem, 1), 1u);
+    EXPECT_EQ(parts(problem, 42), 1u);
+}
+
+TEST(ConvKernels, ALastRoundOfOneWorkgroupAUnitIsFasterThanAFullOne) {
+    Problem problem = layer(128, 128, 128, 128);
+    const ConvChoice choice = choose_kernel_of_tile(problem, mi355x(), {128, 128, 64}, 1);
+    const double one = estimated_seconds(problem, choice, mi355x());  // 128 tiles
+    problem.d = 3;                                                    // 384: two a unit on half of them
+    EXPECT_GT(estimated_seconds(problem, choice, mi355x()), 1.5 * one);
+    problem.d = 4;  // 512
+    EXPECT_DOUBLE_EQ(estimated_seconds(problem, choice, mi355x()),
+                     estimated_seconds(of_frames(problem, 3), choice, mi355x()));
 }
 
 TEST(ConvKernels, APartitionOfTheChipHasItsOwnNumberOfComputeUnitsAndXcds) {
@@ -211,6 +232,39 @@ TEST(ConvTiles, ANormTakesATileOfAllChannels) {
     problem.filter.k = 192;
     const ConvPlanResult planned = plan_four_wave_conv(problem, {.tile = ConvTile{128, 128, 64}});
     EXPECT_EQ(planned.error, "a tile of 128x128x64 does not hold the 192 channels that the norm goes over");
+}
+
+/// Addresses of `frames` frames whose taps are `pitch` bytes from those of the frame before.
+TEST(ConvLaunch, FramesAtOneDistanceAreOneFrameOfAllPixels) {
+    Problem problem = layer(7, 7, 64, 64);
+    set_time(problem, 2, 16);
+    problem.pad.front = 0;  // 15 frames of two taps
+    const FourWaveConvPlan plan = *plan_four_wave_conv(problem, {.tile = ConvTile{64, 64, 64}}).plan;
+    static char memory[16 * 8192];
+    std::vector<const void*> input;
+    std::vector<void*> output;
+    for (int i = 0; i < 15; ++i) {
+        input.insert(input.end(), {memory + i * 8192, memory + (i + 1) * 8192});
+        output.push_back(memory + i * 6272);
+    }
+    const auto workgroups = [&] {
+        const auto made = launches(plan, {.input = input, .output = output});
+        EXPECT_EQ(made.size(), 1u);
+        return made.front().workgroups;
+    };
+    EXPECT_EQ(workgroups(), 12u);  // 15 * 49 pixels
+    const auto one = launches(plan, {.input = input, .output = output}).front().params;
+    EXPECT_EQ(one.image_pitch, 8192u);
+    EXPECT_EQ(one.input_bytes, 14 * 8192 + 6272u);
+    EXPECT_EQ(one.output_bytes, 15 * 6272u);
+    input[7] = nullptr;
+    EXPECT_EQ(workgroups(), 15u) << "a tap in the padding";
+    input[7] = memory;
+    EXPECT_EQ(workgroups(), 15u) << "another distance";
+    input[7] = memory + 4 * 8192;
+    EXPECT_EQ(workgroups(), 12u);
+    output[3] = memory;
+    EXPECT_EQ(workgroups(), 15u) << "outputs with gaps";
 }
 
 TEST(ConvTiles, ThePathIsTheWidestAccessThatCrossesNoPixel) {

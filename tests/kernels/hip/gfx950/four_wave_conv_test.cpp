@@ -349,6 +349,35 @@ TEST(FourWaveConv, PartsOfKAddUpToTheWhole) {
     expect_agrees({.problem = sums(BF16, 64, 40, 1), .overrides = {.splits = 3}, .data = Data::Integer});
 }
 
+/// Images that follow each other in memory: 16 of 7 x 7 pixels are 13 tiles of 64, and tiles begin within an image.
+TEST(FourWaveConv, WalksThePixelsOfAllImagesAsOneFrame) {
+    const auto images = [](Element element, int64_t c_in, int64_t c_out, int64_t count, int64_t taps = 3) {
+        Problem problem = conv2d(element, c_in, c_out, taps, {taps / 2, taps / 2, taps / 2, taps / 2}, 7, 7);
+        set_time(problem, 1, count);
+        return ConvCase{.problem = problem, .input_frames = count, .dense = true};
+    };
+    ConvCase sixteen = images(BF16, 64, 64, 16);
+    sixteen.overrides.tile = ConvTile{64, 64, 64};
+    for (const Data data : {Data::Random, Data::Indexed}) {
+        sixteen.data = data;
+        ConvRun run(sixteen);
+        EXPECT_EQ(run.run(0).fault.value_or(""), "");
+        EXPECT_EQ(run.compare(), "");
+        EXPECT_EQ(run.workgroups(), 13u);
+    }
+    std::vector<ConvCase> cases{images(F16, 96, 96, 3), images(F8E4M3, 128, 40, 5), images(BF16, 64, 24, 40, 1)};
+    cases.push_back(images(BF16, 48, 40, 4));  // padded taps
+    cases.back().overrides = {.tile = ConvTile{256, 64, 32}, .path = ConvPath::Padded};
+    cases.push_back(images(BF16, 64, 72, 3));
+    cases.back().problem.stride = {1, 2, 2};
+    cases.push_back(images(BF16, 64, 96, 3));
+    cases.back().problem.residual = true;
+    cases.back().problem.norm = Norm::Beside;
+    cases.push_back(images(BF16, 48, 40, 4));  // lanes with taps of their own do not
+    cases.back().overrides.path = ConvPath::Chunks;
+    expect_all_agree(cases);
+}
+
 TEST(FourWaveConv, ScalesItsSumsByChannel) {
     for (const Element element : {F8E4M3, BF16, F16}) {
         for (const int64_t c_out : {16, 40, 64, 67, 96, 192}) {

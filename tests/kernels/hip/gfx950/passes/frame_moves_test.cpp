@@ -78,7 +78,7 @@ void expect_im2col(const Im2colProblem& problem) {
 TEST(Im2colGfx950, GathersWhatEveryTapMeets) {
     using Axis = Im2colProblem::Axis;
     const Axis single{}, same3{7, 3, 1, 1, 1, 1}, history{4, 3};
-    for (const Element storage : {Element::F32, Element::BF16}) {
+    for (const Element storage : {Element::F32, Element::BF16, Element::F8E4M3}) {
         for (const int64_t channels : {1, 3, 6, 8, 16}) {
             const auto k = [&](int64_t taps) { return taps * channels; };
             // 3x3, causal 3x3x3 over frames with their history, and causal with padding frames instead.
