@@ -90,6 +90,7 @@ WRITERS = {
     "decode_vulkan_h200_1280x704.json": ["tools/kinetograph/bench_decode.cpp", BENCH],
     "decode_vulkan_h200_832x480.json": ["tools/kinetograph/bench_decode.cpp", BENCH],
     "decoder_sm90_h200.json": [SELF, "tests/compute/cuda/decoder_golden_test.cpp"],
+    "encode_h200.json": ["bench/run/encode"],
     "emulator_gfx950.json": [SELF, "tests/kernels/emulator/run_problems.py"],
     "families_beside_h200.json": ["bench/peers/compare_families.py", "bench/peers/peer_rates.py",
                                   "bench/peers/pytorch_decoder.py",

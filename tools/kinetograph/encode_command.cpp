@@ -4,6 +4,7 @@
 #include <kinetograph/compute/tensor/safetensors.hpp>
 #include <kinetograph/compute/vae/encoder_model.hpp>
 #include <kinetograph/engine/base/replacing_file.hpp>
+#include <kinetograph/engine/profile/trace.hpp>
 #include <kinetograph/tools/kinetograph/bench.hpp>
 #include <kinetograph/tools/kinetograph/build_commit.hpp>
 #include <kinetograph/tools/kinetograph/command.hpp>
@@ -29,7 +30,7 @@ const std::map<std::string, vae::LatentScale> kMadeScales{{"normalized", vae::La
 
 struct EncodeArguments {
     std::string pictures, out;
-    std::string json;               ///< empty: no statistics wanted
+    std::string json, trace;        ///< empty: not wanted
     std::optional<FrameSize> size;  ///< nothing: the pictures' own, cut
     std::int64_t frames = 0;        ///< most pictures to encode; 0: all
     double fps = 0;                 ///< 0: the file's, else that of the family's videos
@@ -40,6 +41,7 @@ struct EncodeArguments {
 /// What was encoded so far; times count from the start of the command.
 struct EncodedClip {
     Nanoseconds start = host_now();
+    Nanoseconds loaded{};  ///< when the first picture could be read
     Nanoseconds first_latent{};
     std::int64_t pictures = 0, left_over = 0;
     std::vector<std::vector<float>> latents{};  ///< [frame] -> [channels, height, width]
@@ -140,6 +142,7 @@ std::string stats_json(const EncodeArguments& arguments, const media::FrameReade
         {"height", encoder.size().height},
         {"latent_frames", std::ssize(clip.latents)},
         {"seconds_total", to_seconds(host_now() - clip.start)},
+        {"seconds_load", to_seconds(clip.loaded)},
         {"seconds_first_latent", to_seconds(clip.first_latent)},
         {"seconds_of_a_step", to_seconds(encoder.stats().times.average_step)},
         {"peak_device_bytes", device.peak_bytes()},
@@ -173,7 +176,8 @@ Result<void> check_files(const EncodeArguments& arguments) {
     using Use = NamedFile::Use;
     std::vector<NamedFile> named{{"--weights", arguments.model.weights, Use::Read},
                                  {"-o", arguments.out, Use::Written},
-                                 {"--json", arguments.json, Use::Written}};
+                                 {"--json", arguments.json, Use::Written},
+                                 {"--trace", arguments.trace, Use::Written}};
     if (arguments.pictures == "-") named.push_back({"PICTURES", "-", Use::Read});
     KG_TRY(const auto files, media::files_of(arguments.pictures));
     for (const std::filesystem::path& file : files) named.push_back({"PICTURES", file.string(), Use::Read});
@@ -202,32 +206,52 @@ Result<media::PixelSize> set_framing(media::FrameReader& reader, const EncodeArg
     return framing.cut;
 }
 
+Result<void> write_trace(const EncodeArguments& arguments, const media::FrameReader& reader,
+                         const accel::Device& device, const profile::Recorder& recorder, GuardedOutputs& outputs) {
+    if (arguments.trace.empty()) return {};
+    return outputs.write_file(arguments.trace, [&] {
+        return profile::write_chrome_trace(arguments.trace, recorder,
+                                           {{"commit", std::string(kBuildCommit)},
+                                            {"device", device.info().name},
+                                            {"pictures", reader.name()},
+                                            {"weights", arguments.model.weights}});
+    });
+}
+
 Result<void> run(const EncodeArguments& arguments) {
     EncodedClip clip;
     if (arguments.model.model.sums == conv::Sums::Int8)
         return fail(ErrorCode::Unsupported, "--sums int8: encoders are not computed in 8-bit integers: exact or fast");
     KG_CHECK(check_files(arguments));
     GuardedOutputs outputs;
-    {
-        KG_TRY(const auto writable, ReplacingFile::create(arguments.out));  // fails now, not at the end
+    for (const std::string& path : {arguments.out, arguments.trace}) {
+        if (path.empty()) continue;
+        KG_TRY(const auto writable, ReplacingFile::create(path));  // fails now, not at the end
     }
     KG_TRY(const auto reader, open_pictures(arguments));
     KG_TRY(auto device, open_lane(arguments.model.lane, arguments.model.memory_budget));
     KG_TRY(const auto checkpoint, open_checkpoint(arguments.model));
     KG_TRY(const media::PixelSize size, set_framing(*reader, arguments, checkpoint.family().rates.space.out));
     KG_CHECK(outputs.open_text(arguments.json));
-    KG_TRY(const auto session,
-           session::Session::open(checkpoint, {.accelerator = std::move(device), .model = arguments.model.model}));
+    profile::Recorder recorder;
+    const bool is_traced = !arguments.trace.empty();
+    KG_TRY(const auto session, session::Session::open(checkpoint, {.accelerator = std::move(device),
+                                                                   .model = arguments.model.model,
+                                                                   .recorder = is_traced ? &recorder : nullptr,
+                                                                   .measure_ceiling = is_traced}));
     stream::EncoderOptions options = arguments.encoder;
     const std::int64_t most = arguments.frames > 0 ? arguments.frames : std::numeric_limits<std::int64_t>::max();
     options.one_picture = reader->facts().frames == 1 || most == 1 || checkpoint.one_latent_frame();
     KG_TRY(const auto encoder, session->encode({size.height, size.width}, options));
     state_memory(encoder->facts().memory, session->device(), "encoding");
+    clip.loaded = host_now() - clip.start;
     KG_CHECK(encode_all(*reader, *encoder, options.one_picture ? 1 : most, clip));
     KG_CHECK(check_one_picture(*reader, arguments, checkpoint));
     double fps = arguments.fps > 0 ? arguments.fps : reader->facts().fps;
     if (!(fps > 0)) fps = checkpoint.family().fps;
     KG_CHECK(outputs.write_file(arguments.out, [&] { return write_latents(arguments, encoder->facts(), fps, clip); }));
+    encoder->collect();
+    KG_CHECK(write_trace(arguments, *reader, session->device(), recorder, outputs));
     return report(arguments, *reader, *session, *encoder, clip, outputs);
 }
 
@@ -291,6 +315,8 @@ void add_encode(CLI::App& app, Action& action) {
     add_fps_option(*command, arguments->fps,
                    "Frames a second, for the metadata (default: the file's, else that of the family's videos)");
     command->add_option("--json", arguments->json, "Write statistics here; -: to standard output")->type_name("STATS");
+    command->add_option("--trace", arguments->trace, "Write every pass here, for Perfetto and `kinetograph trace`")
+        ->type_name("F.json");
     command->final_callback([arguments, &action] { action = [arguments] { return run(*arguments); }; });
 }
 
