@@ -287,7 +287,7 @@ def loop_seconds(images, pixels, c_in, c_out, taps, kernel, splits=1, norm=0):
 
 
 def chosen(problems, planner):
-    """[(problem, Layer), ...]: what the dispatch takes for a launch of each; `planner` is the program that prints it."""
+    """[(problem, Layer), ...]: what the dispatch takes for a launch of each, as the program `planner` prints it."""
     asked = "".join(f"{p.frames} {p.h} {p.w} {p.c_in} {p.c_out} {' '.join(map(str, p.taps))} {int(p.upsampled)}\n"
                     for p in problems)
     lines = subprocess.run([planner], input=asked, capture_output=True, text=True, check=True).stdout.splitlines()
@@ -472,7 +472,7 @@ def loops_table(kernels):
             "products", "instructions", "waits", "crowded", "longest heap", "cycles around"), rows
 
 
-COST = re.compile(r"^KG_COST_(16|8)\((\d+), (\d+), (\d+), (\w+), (\d+), (\d+), (\d+), (\d+), (\d+), (\d+)\)$", re.MULTILINE)
+COST = re.compile(r"^KG_COST_(16|8)\((\d+), (\d+), (\d+), (\w+), ((?:\d+, ){5}\d+)\)$", re.MULTILINE)
 COST_TOLERANCE = 0.01  # fp16 shares the rows of bf16, and its loops differ from them by 0.2 %
 
 
@@ -527,7 +527,7 @@ def attention_disagreements(table, loops):
 
 def disagreements(table, kernels_of):
     """Differences between the text of four_wave_conv_costs.inc and the compiled kernels, as sentences."""
-    stated = {(row[1], tuple(map(int, row.group(2, 3, 4))), row[5].lower()): tuple(map(int, row.group(6, 7, 8, 9, 10, 11)))
+    stated = {(row[1], tuple(map(int, row.group(2, 3, 4))), row[5].lower()): tuple(map(int, row[6].split(", ")))
               for row in COST.finditer(table)}
     found, met = [], set()
     for width, element in (("16", "bf16"), ("16", "f16"), ("8", "f8")):

@@ -1,8 +1,8 @@
 """The data hazards of gfx950 that neither the hardware nor, around inline assembly, the compiler resolves.
 
-RULES lists them as "CDNA3 Instruction Set Architecture" (manually inserted wait states; data hazards of MFMA) and LLVM's
-GCNHazardRecognizer do for gfx940 and gfx950: what an instruction writes (or reads) must be that many wait states old
-before another one touches it. An instruction is one wait state, s_nop N is N + 1.
+RULES lists them as "CDNA3 Instruction Set Architecture" (manually inserted wait states; data hazards of MFMA) and
+LLVM's GCNHazardRecognizer do for gfx940 and gfx950: what an instruction writes (or reads) must be that many wait states
+old before another one touches it. An instruction is one wait state, s_nop N is N + 1.
 """
 
 import dataclasses

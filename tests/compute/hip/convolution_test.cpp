@@ -254,7 +254,7 @@ TEST_F(HipConvolution, OfFloat32IsDeclinedWithEveryReason) {
     // Candidates' names and reasons stand in columns.
     const std::string& message = run.error().message;
     for (const char* line : {"\n  four-wave-gfx950 +closed: wants bf16, fp16 or fp8, met F32\n",
-                             "\n  im2col-gfx950 +closed: wants bf16 or fp16, met F32\n"})
+                             "\n  im2col-gfx950 +closed: wants bf16, fp16 or fp8, met F32\n"})
         EXPECT_TRUE(std::regex_search(message, std::regex(line))) << message;
 }
 

@@ -9,7 +9,8 @@ import re
 
 # Kernels that must exist, by the beginning of their names.
 COUNTS = {"kg_conv_bf16_": 21, "kg_conv_f16_": 21, "kg_conv_f8_": 15, "kinetograph_attention_": 20,
-          "kinetograph_rms_norm_": 6, "kinetograph_upsample_": 3, "kinetograph_im2col_": 4, "kinetograph_unpack_latent_": 6,
+          "kinetograph_rms_norm_": 6, "kinetograph_upsample_": 3, "kinetograph_im2col_": 4,
+          "kinetograph_unpack_latent_": 6,
           "kinetograph_join_sums_": 3, "kinetograph_store_": 9}
 
 # Instructions that store 16, 8, 4, 2 and 1 bytes of a lane.

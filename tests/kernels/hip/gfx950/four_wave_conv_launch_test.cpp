@@ -247,13 +247,16 @@ TEST(ConvLaunch, FramesAtOneDistanceAreOneFrameOfAllPixels) {
         input.insert(input.end(), {memory + i * 8192, memory + (i + 1) * 8192});
         output.push_back(memory + i * 6272);
     }
+    ConvAddresses addresses;
+    addresses.input = input;
+    addresses.output = output;
     const auto workgroups = [&] {
-        const auto made = launches(plan, {.input = input, .output = output});
+        const auto made = launches(plan, addresses);
         EXPECT_EQ(made.size(), 1u);
         return made.front().workgroups;
     };
     EXPECT_EQ(workgroups(), 12u);  // 15 * 49 pixels
-    const auto one = launches(plan, {.input = input, .output = output}).front().params;
+    const auto one = launches(plan, addresses).front().params;
     EXPECT_EQ(one.image_pitch, 8192u);
     EXPECT_EQ(one.input_bytes, 14 * 8192 + 6272u);
     EXPECT_EQ(one.output_bytes, 15 * 6272u);
