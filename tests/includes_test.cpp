@@ -21,7 +21,7 @@ const std::vector<std::vector<std::string>> kFloors = {
     {"tests"},
     {"tools/kinetograph", "tools/gfx950"},
     {"tools/decoder_step", "tools/media", "samples/viewer", "samples/decode", "samples/embed", "samples/embed_c",
-     "samples/embed_cuda", "samples/embed_overlay", "samples/embed_vulkan", "samples/plugin"},
+     "samples/embed_cuda", "samples/embed_overlay", "samples/embed_vulkan", "samples/plugin", "samples/sm100_function"},
     {"compute/live"},
     {"compute/session"},
     {"compute/stream"},

@@ -22,8 +22,9 @@ class CheckedKernels {
   public:
     explicit CheckedKernels(const accel::DeviceInfo& device);
 
-    /// What was wrong with the kernel, "" if nothing, of the code with that hash; none if it is to be checked. A check
-    /// that another process began and did not end, as it hung or lost the device, counts as wrong.
+    /// What was wrong with the kernel, "" if nothing, of the code with that hash; none if it is to be checked. Two
+    /// checks in processes that ended before them, as the device was lost, count as wrong; one may have been
+    /// interrupted.
     std::optional<std::string> find(std::string_view kernel, std::uint64_t code) const;
     /// Before the check, so that a later process knows of one that never ends.
     void begin(std::string_view kernel, std::uint64_t code);
@@ -38,10 +39,13 @@ class CheckedKernels {
     struct Outcome {
         std::uint64_t code = 0;
         long begun_by = 0;  ///< the process, if there is no outcome yet
+        int begun = 0;      ///< checks, this one included, that have none
         std::string wrong{};
         std::optional<std::string> verdict() const;
     };
     void read();
+    /// The outcome of a check that the process begins.
+    Outcome begun(std::string_view kernel, std::uint64_t code, long process) const;
     void append(std::string_view kernel, std::uint64_t code, std::string_view said) const;
 
     std::string driver_;  ///< lines of other drivers do not count

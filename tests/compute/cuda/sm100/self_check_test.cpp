@@ -158,20 +158,26 @@ TEST_F(Sm100HangingCheck, EndsWithASentenceAndLaterProcessesDoNotRunTheKernel) {
     EXPECT_TRUE(row->reason.ends_with("did not end a small problem within 1 s")) << row->reason;
 }
 
-TEST_F(Sm100HangingCheck, OfAProcessThatEndedBeforeItClosesTheKernelToo) {
+TEST_F(Sm100HangingCheck, OfTwoProcessesThatEndedBeforeItClosesTheKernelToo) {
     open(kHangs + 10);
     if (IsSkipped()) return;
     ASSERT_NO_FATAL_FAILURE();
+    const auto begin_and_end = [&] {
+        EXPECT_EXIT((CheckedKernels(device_->info()).begin("a:b", 7), std::_Exit(0)), testing::ExitedWithCode(0), "");
+    };
+    begin_and_end();
+    EXPECT_EQ(CheckedKernels(device_->info()).find("a:b", 7), std::nullopt) << "one may have been interrupted";
+    begin_and_end();
     CheckedKernels known(device_->info());
-    EXPECT_EXIT((CheckedKernels(device_->info()).begin("a:b", 7), std::_Exit(0)), testing::ExitedWithCode(0), "");
+    EXPECT_EQ(known.find("a:b", 7), "2 checks of it began in processes that ended before they did");
+    EXPECT_EQ(known.find("a:b", 8), std::nullopt) << "of other code";
     known.begin("a:c", 7);
-    known.begin("a:d", 7);
-    known.withdraw("a:d", 7);
-    const CheckedKernels later(device_->info());
-    EXPECT_EQ(later.find("a:d", 7), std::nullopt);
-    EXPECT_EQ(later.find("a:b", 7), "a check of it began in a process that ended before it did");
-    EXPECT_EQ(later.find("a:b", 8), std::nullopt) << "of other code";
-    EXPECT_EQ(later.find("a:c", 7), std::nullopt) << "a process that still runs";
+    known.begin("a:c", 7);
+    EXPECT_EQ(CheckedKernels(device_->info()).find("a:c", 7), std::nullopt) << "a process that still runs";
+    known.end("a:b", 7, "");
+    known.withdraw("a:c", 7);
+    EXPECT_EQ(CheckedKernels(device_->info()).find("a:b", 7), "");
+    EXPECT_EQ(CheckedKernels(device_->info()).find("a:c", 7), std::nullopt);
 }
 
 }  // namespace
