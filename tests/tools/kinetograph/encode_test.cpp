@@ -174,8 +174,8 @@ TEST_F(EncodeProgram, CutsScalesAndCountsByRule) {
     EXPECT_LE(json.at("peak_device_bytes").get<std::uint64_t>(), json.at("stated_device_bytes").get<std::uint64_t>());
 
     ASSERT_NO_FATAL_FAILURE(decode_to("f%d.png", 2));  // 48x32
-    const auto scaled = run_program(
-        encode(path("f%d.png"), "b.safetensors", {"--size", "64x64", "--frames", "1", "--trace", trace}));
+    const auto scaled =
+        run_program(encode(path("f%d.png"), "b.safetensors", {"--size", "64x64", "--frames", "1", "--trace", trace}));
     ASSERT_EQ(scaled.exit_code, 0) << scaled.messages;
     EXPECT_PART(read_text(trace), "encoder.middle.1");
     EXPECT_PART(scaled.messages, "48x32 pixels are scaled to 96x64 and cut to 64x64 around the middle");
