@@ -216,13 +216,22 @@ class CInterfaceOnGpus : public CTest, public ::testing::WithParamInterface<Driv
         latents.ready = stream_moment();
         return latents;
     }
+    /// Asks for a frame again while there is none, `patience` nanoseconds at most: its step begins once readers of its
+    /// frames are done, for which steps of the host model may take seconds.
+    static kg_result acquire_ahead(kg_clip* clip, std::uint64_t patience, kg_frame& frame) {
+        const auto until = std::chrono::steady_clock::now() + std::chrono::nanoseconds(patience);
+        kg_result result = KG_TIMEOUT;
+        do result = kg_clip_acquire(clip, KG_ACQUIRE_AHEAD, 0, &frame);
+        while (result == KG_TIMEOUT && std::chrono::steady_clock::now() < until);
+        return result;
+    }
     std::vector<std::vector<std::uint8_t>> read_ahead(kg_clip* clip) { return read_ahead(clip, stream_moment()); }
     /// The frames that are ready or being decoded, read in the order of the application's stream, and released at
     /// `done`; the first is waited for, `first` nanoseconds at most.
     std::vector<std::vector<std::uint8_t>> read_ahead(kg_clip* clip, const kg_moment& done, std::uint64_t first = 0) {
         std::vector<std::vector<std::uint8_t>> frames;
         auto frame = sized<kg_frame>();
-        while (kg_clip_acquire(clip, KG_ACQUIRE_AHEAD, frames.empty() ? first : 0, &frame) == KG_OK) {
+        while (acquire_ahead(clip, frames.empty() ? first : 0, frame) == KG_OK) {
             EXPECT_EQ(kg_clip_wait(clip, frame.id, application_->stream), KG_OK) << kg_last_error();
             auto& bytes = frames.emplace_back(frame.row_bytes[0] * frame.height);
             application_->copy(bytes.data(), frame.planes[0], bytes.size());

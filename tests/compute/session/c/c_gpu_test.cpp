@@ -271,7 +271,7 @@ TEST_P(CInterfaceOnGpus, WhatAFrameSaysOfItsValuesDoesNotChangeWithLaterSteps) {
     for (const auto& [latents, finite] : {std::pair(&bad, KG_FINITE_NO), {&good, KG_FINITE_YES}}) {
         ASSERT_EQ(kg_clip_push(made.get(), latents, kLong, nullptr), KG_OK) << kg_last_error();
         kept.emplace_back(sized<kg_frame>(), finite);
-        ASSERT_EQ(kg_clip_acquire(made.get(), KG_ACQUIRE_AHEAD, kLong, &kept.back().first), KG_OK) << kg_last_error();
+        ASSERT_EQ(acquire_ahead(made.get(), kLong, kept.back().first), KG_OK) << kg_last_error();
         ASSERT_EQ(kg_clip_reset(made.get()), KG_OK);
     }
     std::vector<std::vector<std::vector<std::uint8_t>>> read;
