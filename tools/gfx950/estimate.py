@@ -473,7 +473,7 @@ def loops_table(kernels):
 
 
 COST = re.compile(r"^KG_COST_(16|8)\((\d+), (\d+), (\d+), (\w+), ((?:\d+, ){5}\d+)\)$", re.MULTILINE)
-COST_TOLERANCE = 0.01  # fp16 shares the rows of bf16, and its loops differ from them by 0.2 %
+COST_TOLERANCE = 0.015  # fp16 shares the rows of bf16, and its loops differ from them by up to 1.2 %
 
 
 def cost_of(kernel):
