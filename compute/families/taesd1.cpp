@@ -97,12 +97,15 @@ std::vector<std::pair<std::string, std::string>> config(const Widths& widths) {
 }  // namespace
 
 Family family(std::string name, std::string title, std::string latents, std::int64_t z_dim, float raw_mean,
-              float raw_std) {
+              float raw_std, std::string relative_of) {
+    const bool is_relative = !relative_of.empty();
     const auto channels = static_cast<std::size_t>(z_dim);
-    return {.name = std::move(name),
+    return {.name = name,
             .title = std::move(title),
-            .diffusers_class = "AutoencoderTiny",
+            .diffusers_class = is_relative ? "" : "AutoencoderTiny",
             .latents = std::move(latents),
+            .relative_of = std::move(relative_of),
+            .in_file_name = is_relative ? name : "",
             .rates = {.time = {1, 1}, .space = {1, 8}},
             .one_latent_frame = true,
             .is_small = true,

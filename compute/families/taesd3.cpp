@@ -4,12 +4,6 @@
 
 namespace kinetograph::families {
 
-Family taesd3() {
-    Family family = taesd::family("taesd3", "TAESD3", "Stable Diffusion 3", 16, 0.0609F, 1 / 1.5305F);
-    family.diffusers_class = "";
-    family.relative_of = "taef1";
-    family.in_file_name = "taesd3";
-    return family;
-}
+Family taesd3() { return taesd::family("taesd3", "TAESD3", "Stable Diffusion 3", 16, 0.0609F, 1 / 1.5305F, "taef1"); }
 
 }  // namespace kinetograph::families

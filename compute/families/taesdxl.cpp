@@ -4,12 +4,6 @@
 
 namespace kinetograph::families {
 
-Family taesdxl() {
-    Family family = taesd::family("taesdxl", "TAESDXL", "Stable Diffusion XL", 4, 0, 1 / 0.13025F);
-    family.diffusers_class = "";
-    family.relative_of = "taesd";
-    family.in_file_name = "taesdxl";
-    return family;
-}
+Family taesdxl() { return taesd::family("taesdxl", "TAESDXL", "Stable Diffusion XL", 4, 0, 1 / 0.13025F, "taesd"); }
 
 }  // namespace kinetograph::families

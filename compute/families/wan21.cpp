@@ -83,6 +83,13 @@ nn::Value head(nn::Network& network, nn::Value x, std::int64_t dim, std::int64_t
     return network.module(conv.key, network.append(x, conv));
 }
 
+std::array<DownStage, 4> down_stages(std::int64_t dim) {
+    return {{{dim, dim, true, false},
+             {dim, 2 * dim, true, true},
+             {2 * dim, 4 * dim, true, true},
+             {4 * dim, 4 * dim, false, false}}};
+}
+
 nn::Value downsample(nn::Network& network, nn::Value x, const std::string& key, std::int64_t channels,
                      bool fewer_frames) {
     Conv half = within_frame(key + ".resample.1", channels, channels, 3);
@@ -143,23 +150,15 @@ nn::Network decoder(const Widths& widths) {
 
 nn::Network encoder(const Widths& widths) {
     using nn::End;
-    const std::int64_t dim = widths.dim, widest = 4 * dim;
+    const std::int64_t dim = widths.dim;
     const Time time = time_of(widths);
     nn::Network network(3, {End::Pictures, End::Moments});
     nn::Value x = network.append(nn::Network::input(), causal("encoder.conv1", 3, dim, time));
     network.module("encoder.conv1", x);
 
-    struct Stage {
-        std::int64_t c_in, c_out;
-        bool fewer_pixels, fewer_frames;
-    };
-    const std::array<Stage, 4> stages{{{dim, dim, true, false},
-                                       {dim, 2 * dim, true, true},
-                                       {2 * dim, widest, true, true},
-                                       {widest, widest, false, false}}};
     int index = 0;
     const auto next_key = [&index] { return "encoder.downsamples." + std::to_string(index++); };
-    for (const Stage& stage : stages) {
+    for (const DownStage& stage : down_stages(dim)) {
         x = residual_block(network, x, next_key(), stage.c_in, stage.c_out, time);
         x = residual_block(network, x, next_key(), stage.c_out, stage.c_out, time);
         if (!stage.fewer_pixels) continue;
@@ -167,7 +166,7 @@ nn::Network encoder(const Widths& widths) {
         const bool fewer_frames = stage.fewer_frames && time == Time::Causal;
         x = network.module(key, downsample(network, x, key, stage.c_out, fewer_frames));
     }
-    moments(network, x, widest, widths.z_dim, time);
+    moments(network, x, 4 * dim, widths.z_dim, time);
     return network;
 }
 

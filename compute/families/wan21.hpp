@@ -3,6 +3,8 @@
 
 #include <kinetograph/compute/families/family.hpp>
 
+#include <array>
+
 namespace kinetograph::families {
 
 /// Relatives differ in a few members.
@@ -32,6 +34,12 @@ nn::Value upsample_space(nn::Network& network, nn::Value x, const std::string& k
 /// Twice the frames: causal 3x1x1 to twice the channels, whose halves are two frames. Skipped in a clip's first step.
 nn::Value upsample_time(nn::Network& network, nn::Value x, const std::string& key, std::int64_t channels);
 
+/// A stage of an encoder: two residual blocks, then half the pixels a side and half the frames where it says so.
+struct DownStage {
+    std::int64_t c_in, c_out;
+    bool fewer_pixels, fewer_frames;  ///< frames: of filters that see them
+};
+std::array<DownStage, 4> down_stages(std::int64_t dim);
 /// 3x3 of stride 2, zeros after; then, if `fewer_frames`, a causal 3x1x1 of stride 2 in time, which a clip's first step
 /// skips and keeps its last frame for.
 nn::Value downsample(nn::Network& network, nn::Value x, const std::string& key, std::int64_t channels,

@@ -90,7 +90,7 @@ nn::Value average_down(nn::Network& network, nn::Value x, const std::string& key
 /// Pictures to moments; stages are 1, 2, 4 and 4 times `dim` wide. The first layer reads blocks of 2 x 2 pixels. Around
 /// each stage goes a shortcut without parameters. Source: wan/modules/vae2_2.py, Wan-Video/Wan2.2.
 nn::Network encoder(const Widths& widths) {
-    const std::int64_t dim = widths.dim, widest = 4 * dim;
+    const std::int64_t dim = widths.dim;
     const wan::Time time = wan::time_of(widths);
     const bool causal = time == wan::Time::Causal;
     nn::Network network(3, {nn::End::Pictures, nn::End::Moments});
@@ -103,16 +103,9 @@ nn::Network encoder(const Widths& widths) {
                                                             .stride = {1, 2, 2}});
     network.module("encoder.conv1", x);
 
-    struct Stage {
-        std::int64_t c_in, c_out;
-        bool fewer_pixels, fewer_frames;
-    };
-    const std::array<Stage, 4> stages{{{dim, dim, true, false},
-                                       {dim, 2 * dim, true, true},
-                                       {2 * dim, widest, true, true},
-                                       {widest, widest, false, false}}};
+    const auto stages = wan::down_stages(dim);
     for (std::size_t i = 0; i < stages.size(); ++i) {
-        const Stage& stage = stages[i];
+        const wan::DownStage& stage = stages[i];
         const std::string key = fmt::format("{}{}", kDownStages, i);
         const std::int64_t side = stage.fewer_pixels ? 2 : 1;
         const bool same_width = stage.c_in == stage.c_out;
@@ -131,7 +124,7 @@ nn::Network encoder(const Widths& widths) {
             x = wan::downsample(network, x, key + ".downsamples.2", stage.c_out, stage.fewer_frames && causal);
         x = network.module(key, early ? network.add(x, skip) : network.add(shortcut(), x));
     }
-    wan::moments(network, x, widest, widths.z_dim, time);
+    wan::moments(network, x, 4 * dim, widths.z_dim, time);
     return network;
 }
 
