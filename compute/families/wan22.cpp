@@ -73,14 +73,14 @@ nn::Network decoder(const Widths& widths) {
 /// Means of the stage's input in the size of its output: of `c_in` channels and blocks of `frames` x `side` x `side`
 /// values, groups in this order, zeros before a clip's first frame. Exact in bf16, as groups are powers of two.
 nn::Value average_down(nn::Network& network, nn::Value x, const std::string& key, std::int64_t c_in, std::int64_t c_out,
-                       std::int64_t frames, std::int64_t side) {
+                       std::int64_t frames, std::int64_t side, wan::Time time) {
     Conv first{.key = key + ".avg_shortcut",
                .c_in = c_in,
                .filter = {c_out, 1, side, side},
                .bias = false,
                .averages = frames,
                .stride = {1, side, side}};
-    if (frames == 1) return network.append(x, first);
+    if (frames == 1 || time == wan::Time::None) return network.append(x, first);
     Conv later = first;
     first.key += ".first";
     later.filter.q = later.stride.d = frames;
@@ -112,11 +112,11 @@ nn::Network encoder(const Widths& widths) {
         // Of equal widths the first block's sum overwrites the stage's input in memory: the shortcut is made before it,
         // or, if it is no smaller than that, the blocks run on a copy.
         const auto shortcut = [&, input = x] {
-            return average_down(network, input, key, stage.c_in, stage.c_out, stage.fewer_frames ? 2 : 1, side);
+            return average_down(network, input, key, stage.c_in, stage.c_out, stage.fewer_frames ? 2 : 1, side, time);
         };
         const bool early = same_width && stage.fewer_pixels;
         const nn::Value skip = early ? shortcut() : x;
-        if (same_width && !early) x = average_down(network, x, key + ".copy", stage.c_in, stage.c_in, 1, 1);
+        if (same_width && !early) x = average_down(network, x, key + ".copy", stage.c_in, stage.c_in, 1, 1, time);
         for (int block = 0; block < 2; ++block)
             x = wan::residual_block(network, x, fmt::format("{}.downsamples.{}", key, block),
                                     block == 0 ? stage.c_in : stage.c_out, stage.c_out, time);

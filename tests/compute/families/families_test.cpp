@@ -48,6 +48,11 @@ TEST(Families, SayOfTheirEncodersWhatIsTrue) {
             EXPECT_FALSE(names.contains(parameter.name)) << family.name << ": " << parameter.name;
         EXPECT_EQ(names.size(), diffusers.size()) << family.name;
         EXPECT_TRUE(names.contains(family.encoder_dim.tensor)) << family.name;
+        if (!family.is_causal) continue;
+        families::Widths of_pictures = family.published;
+        of_pictures.pictures = true;
+        const nn::Network encoder = family.encoder(of_pictures);
+        EXPECT_EQ(nn::extents(encoder, {1, 32, 32, 3}, false).back().frames, 1) << family.name;
     }
     EXPECT_EQ(encode, (std::set<std::string>{"lightvae", "qwen-image", "taef1", "taehv", "taehv1.5", "taesd", "taesd3",
                                              "taesdxl", "taew2.1", "taew2.2", "wan2.1", "wan2.2"}));
