@@ -138,17 +138,12 @@ Result<std::unique_ptr<Convolution>> create_reference(accel::Device& device, con
 
 /// Relative L2 of what `create` makes for the device beside the reference's on `host`. Errors: as outputs().
 template <class Create>
-Result<double> relative_error(accel::Device& host, accel::Device& device, const ConvProblem& p, Nanoseconds patience,
-                              const Create& create) {
+Result<double> error_of(accel::Device& host, accel::Device& device, const ConvProblem& p, Nanoseconds patience,
+                        const Create& create) {
     const TestCase test(p);
     KG_TRY(const auto wanted, outputs(host, p, test, patience, create_reference));
     KG_TRY(const auto got, outputs(device, p, test, patience, create));
-    double difference = 0, norm = 0;
-    for (std::size_t i = 0; i < wanted.size(); ++i) {
-        difference += (got[i] - wanted[i]) * (got[i] - wanted[i]);
-        norm += wanted[i] * wanted[i];
-    }
-    return std::sqrt(difference / norm);
+    return relative_error(got, wanted);
 }
 
 Result<std::unique_ptr<accel::Device>> open_host() {
@@ -156,6 +151,15 @@ Result<std::unique_ptr<accel::Device>> open_host() {
 }
 
 }  // namespace
+
+double relative_error(std::span<const double> got, std::span<const double> wanted) {
+    double difference = 0, norm = 0;
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+        difference += (got[i] - wanted[i]) * (got[i] - wanted[i]);
+        norm += wanted[i] * wanted[i];
+    }
+    return std::sqrt(difference / norm);
+}
 
 Result<void> wait_within(accel::Device& device, std::unique_ptr<accel::Stream>& stream, Nanoseconds patience) {
     if (device.info().is_host()) return stream->synchronize();
@@ -173,7 +177,7 @@ std::string compare_with_reference(const Candidate& candidate, Element element) 
     if (!device) return device.error().message;
     const auto row = explain_named(chip_of((*device)->info()), p, candidate.name);
     if (row && !row->open) return "";
-    const auto error = relative_error(**device, **device, p, kSelfCheckPatience, candidate.create);
+    const auto error = error_of(**device, **device, p, kSelfCheckPatience, candidate.create);
     if (!error) return error.error().code == ErrorCode::Unsupported ? "" : error.error().message;
     // Of float32 2e-6 is expected, of bf16 2.5e-3, of Winograd's transforms in bf16 3.4e-3.
     const double limit = element == Element::BF16 ? 1e-2 : 1e-5;
@@ -272,7 +276,7 @@ Result<std::string> try_kernel(accel::Device& device, const Candidate& candidate
                                const ConvPlan& plan, Nanoseconds patience) {
     KG_TRY(const auto host, open_host());
     KG_TRY(const double error,
-           relative_error(*host, device, few, patience, [&](accel::Device& on, const ConvProblem& p, Weights& weights) {
+           error_of(*host, device, few, patience, [&](accel::Device& on, const ConvProblem& p, Weights& weights) {
                return create_planned(on, p, plan, candidate.name, weights);
            }));
     // Of a missing tap of 27 it would be 0.2, of a wrong column of the image's edge some 0.1.

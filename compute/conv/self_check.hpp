@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 
 namespace kinetograph::conv {
@@ -36,6 +37,8 @@ Result<void> self_check(accel::Device& device, const Candidate& candidate, const
 /// `try_kernel`'s, by wait_within(). Errors: as self_check().
 Result<void> check_once(accel::Device& device, const std::string& kernel, std::string_view image,
                         const std::function<Result<std::string>()>& try_kernel);
+/// Relative L2: ||got - wanted|| / ||wanted||, of as many values.
+double relative_error(std::span<const double> got, std::span<const double> wanted);
 /// Synchronizes the stream, for at most `patience` on a GPU. Errors: also DeviceLost; the stream is then given up.
 Result<void> wait_within(accel::Device& device, std::unique_ptr<accel::Stream>& stream, Nanoseconds patience);
 

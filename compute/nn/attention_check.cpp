@@ -66,14 +66,11 @@ Result<std::string> try_attention(const conv::Kernels& kernels, const conv::Atte
     }
     const std::vector<double> wanted = attention_in_fp64(qkv, few.channels);
     KG_TRY(const auto output, run_few(kernels, plan, input, wanted.size() * element_bytes(few.output.element)));
-    double difference = 0, norm = 0;
-    for (std::size_t i = 0; i < wanted.size(); ++i) {
-        const double got = conv::load_element(output.data(), static_cast<std::int64_t>(i), few.output.element);
-        difference += (got - wanted[i]) * (got - wanted[i]);
-        norm += wanted[i] * wanted[i];
-    }
+    std::vector<double> got;
+    for (std::int64_t i = 0; i < std::ssize(wanted); ++i)
+        got.push_back(conv::load_element(output.data(), i, few.output.element));
     constexpr double kLimit = 2e-2;  // weights and result rounded to bf16: some 4e-3. Wrong rows of values: 1
-    const double error = std::sqrt(difference / norm);
+    const double error = conv::relative_error(got, wanted);
     if (error <= kLimit) return "";
     return fmt::format("{} tokens of {} channels have a relative error of {:.2g} against fp64, wanted {:.2g}", kTokens,
                        few.channels, error, kLimit);
