@@ -155,9 +155,9 @@ Result<void> Model::add_companions(const LoadTensor& load) {
         const auto there = device_.reach(*device), back = device->reach(device_);
         if (!there || !back)
             device_.log().info("rows go through the host's memory: {}", (there ? back : there).error().message);
-        others_.push_back(std::make_unique<Other>(
+        others_.push_back(std::make_unique<Other>(Other{
             *device, std::move(operators),
-            Parameters(*device, load, network_.sums, network_.preferred_backend, network_.bytes), there && back));
+            Parameters(*device, load, network_.sums, network_.preferred_backend, network_.bytes), there && back}));
     }
     speeds_.assign(others_.size() + 1, 1.0);
     const auto is_alike = [&](const auto& other) { return other->device.info().name == device_.info().name; };
