@@ -131,14 +131,14 @@ TEST_F(CudaDecoder, OfEveryFamilyMatchesDiffusers) {
             ASSERT_NE(decoder, nullptr);
             const bool coarse = precision == Precision::Bf16;
             expect_decodes_to(*decoder, latents, frames, coarse ? kBf16AgainstFp32 : kFp16AgainstFp32,
-                              coarse || !test::kAddressSanitized ? steps : 1);
+                              coarse || on_gpu() ? steps : 1);
         }
     }
 }
 
-TEST_F(CudaDecoder, OfEveryFamilyMakesTheSameFramesInStepsOfOneAndOfFiveLatentFrames) {
-    test::expect_cuts_agree(*device_, Precision::Bf16);
-    if (on_gpu()) test::expect_cuts_agree(*device_, Precision::Fp16);
+TEST_F(CudaDecoder, OfEveryFamilyMakesTheSameFramesHoweverStepsAreCut) {
+    test::expect_cuts_agree(*device_, Precision::Bf16, on_gpu() ? 5 : 2);
+    if (on_gpu()) test::expect_cuts_agree(*device_, Precision::Fp16, 5);
 }
 
 TEST_F(CudaGpuDecoder, OfWan22InFullWidthMatchesTheReferenceInEveryStep) {
