@@ -1,4 +1,5 @@
 #include <kinetograph/compute/conv/direct/convolution.hpp>
+#include <kinetograph/compute/conv/direct/plane_winograd.hpp>
 #include <kinetograph/compute/conv/direct/tile_kernels.hpp>
 #include <kinetograph/compute/conv/direct/winograd.hpp>
 #include <kinetograph/compute/conv/dispatch.hpp>
@@ -114,6 +115,31 @@ constexpr Gate<Subject> kWinogradGates[] = {
      [](const Subject& s) { return fmt::format("{}", s.problem.filter.k); }},
 };
 
+constexpr Gate<Subject> kPlaneWinogradGates[] = {
+    kOnCpu,
+    kF32OrBf16,
+    kNoUpsampling,
+    kUnscaled,
+    kAvx2,
+    kUngrouped,
+    kStride1,
+    kDilation1,
+    {"3x3 taps in a plane", [](const Subject& s) { return s.problem.filter.r == 3 && s.problem.filter.s == 3; },
+     [](const Subject& s) { return fmt::format("{}x{}", s.problem.filter.r, s.problem.filter.s); }},
+    // With fewer, transforming the pixels costs more than the products that it saves.
+    {"input channels a multiple of 16, and 16 output channels or more",
+     [](const Subject& s) { return s.problem.c_in % 16 == 0 && s.problem.filter.k >= 16; },
+     [](const Subject& s) { return fmt::format("{} and {}", s.problem.c_in, s.problem.filter.k); }},
+    // With more, the transformed pixels of a few tiles leave a second-level cache, and filters are read for too few.
+    {"up to 320 input channels, times temporal taps",
+     [](const Subject& s) { return s.problem.c_in * s.problem.filter.q <= 320; },
+     [](const Subject& s) { return fmt::format("{} times {}", s.problem.c_in, s.problem.filter.q); }},
+    // Which multiply twice as many pixels a cycle.
+    {"fp32, or a processor without products of bf16",
+     [](const Subject& s) { return s.problem.input.element == Element::F32 || !has_feature(s, "avx512_bf16"); },
+     features},
+};
+
 constexpr Gate<Subject> kMeetsInput{
     "every output frame to meet an input frame", [](const Subject& s) { return !sees_only_padding(s.problem); },
     [](const Subject& s) {
@@ -178,6 +204,12 @@ constexpr Gate<Subject> kReferenceGates[] = {
 };
 
 constexpr Candidate kCpu[] = {
+    {{.name = "winograd-planes-cpu",
+      .summary = "F(2x2,3x3) in the planes of frames in our loops, all of it in float32",
+      .gates = kPlaneWinogradGates,
+      .plan = nullptr,
+      .bytes = true},
+     direct::create_plane_winograd},
     {{.name = "winograd-time-cpu",
       .summary = "F(2,3) along time in our loops, frames transformed row by row",
       .gates = kWinogradGates,

@@ -20,6 +20,10 @@ struct Avx2 {
     KINETOGRAPH_AVX2_INLINE static Floats load(const void* from) {
         return _mm256_loadu_ps(static_cast<const float*>(from));
     }
+    KINETOGRAPH_AVX2_INLINE static Floats load_bf16(const void* from) {
+        const __m128i halves = _mm_loadu_si128(static_cast<const __m128i*>(from));
+        return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(halves), 16));
+    }
     KINETOGRAPH_AVX2_INLINE static void store(float* to, Floats values) { _mm256_storeu_ps(to, values); }
     KINETOGRAPH_AVX2_INLINE static Floats broadcast(const std::byte* word) {
         return _mm256_broadcast_ss(reinterpret_cast<const float*>(word));
@@ -48,6 +52,10 @@ struct Avx512 {
 
     KINETOGRAPH_AVX512_INLINE static Floats zeros() { return _mm512_setzero_ps(); }
     KINETOGRAPH_AVX512_INLINE static Floats load(const void* from) { return _mm512_loadu_ps(from); }
+    KINETOGRAPH_AVX512_INLINE static Floats load_bf16(const void* from) {
+        const __m256i halves = _mm256_loadu_si256(static_cast<const __m256i*>(from));
+        return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16));
+    }
     KINETOGRAPH_AVX512_INLINE static void store(float* to, Floats values) { _mm512_storeu_ps(to, values); }
     KINETOGRAPH_AVX512_INLINE static Floats broadcast(const std::byte* word) {
         return _mm512_set1_ps(*reinterpret_cast<const float*>(word));

@@ -14,10 +14,20 @@ TEST_P(ConvGolden, EveryStoredCaseIsReproduced) {
 }
 
 class ConvInTimeGolden : public ConvGolden {};
+class ConvInPlanesGolden : public ConvGolden {};
 
 TEST_P(ConvInTimeGolden, EveryStoredCaseOfPairsOfFramesIsReproduced) {
     EXPECT_EQ(expect_golden_cases(*device_, GetParam()), 6);
 }
+
+TEST_P(ConvInPlanesGolden, EveryStoredCaseOfWholeVectorsIsReproduced) {
+    EXPECT_EQ(expect_golden_cases(*device_, GetParam()), 7);
+}
+
+INSTANTIATE_TEST_SUITE_P(AllBackends, ConvInPlanesGolden,
+                         testing::Values(Combination{"winograd-planes-cpu", DType::F32, DType::F32},
+                                         Combination{"winograd-planes-cpu", DType::BF16, DType::BF16}),
+                         name_of);
 
 INSTANTIATE_TEST_SUITE_P(AllBackends, ConvInTimeGolden,
                          testing::Values(Combination{"winograd-time-cpu", DType::F32, DType::F32},

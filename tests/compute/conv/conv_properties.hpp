@@ -24,7 +24,7 @@ struct Combination {
 /// "onednn_f32_BF16_ToF32"
 std::string name_of(const testing::TestParamInfo<Combination>& info);
 
-/// Why the back end is closed here, if AVX-512 and its bf16 products would open it on this processor; otherwise "".
+/// Why the back end is closed here, if it is open on a processor with AVX2 alone, or with bf16 products; otherwise "".
 std::string missing_instructions(const accel::DeviceInfo& cpu, const Combination& combination);
 
 /// A back end of this processor's CPU lane; skipped, with the reason, where the processor lacks its instructions.

@@ -60,6 +60,51 @@ std::vector<ConvShape> shapes_in_time(std::uint64_t seed, int count) {
 
 class ConvInTimeProperty : public ConvProperty {};
 
+/// Taps of 3x3 on whole vectors of channels, without strides, dilations and groups.
+std::vector<ConvShape> shapes_in_planes(std::uint64_t seed, int count) {
+    std::vector<ConvShape> all;
+    for (ConvShape shape : shapes(seed, count)) {
+        ConvProblem& p = shape.problem;
+        p.stride = p.dilation = {1, 1, 1};
+        p.groups = 1;
+        p.filter.r = p.filter.s = 3;
+        p.c_in = std::min<std::int64_t>(p.c_in / 16 * 16 + 16, 96);
+        p.filter.k += 15;  // whole vectors and not
+        if (validate(p)) all.push_back(std::move(shape));
+    }
+    return all;
+}
+
+class ConvInPlanesProperty : public ConvProperty {};
+
+TEST_P(ConvInPlanesProperty, AgreesWithTheFp64ReferenceOnAwkwardShapes) {
+    EXPECT_GE(expect_agreement(*device_, GetParam(), shapes_in_planes(47, kShapesInTime)), kShapesInTime / 2);
+}
+
+TEST_P(ConvInPlanesProperty, IsExactOnSmallIntegersWithOneRoundingAtTheEnd) {
+    EXPECT_GE(expect_exactness(*device_, GetParam(), shapes_in_planes(53, kShapesInTime / 2)), kShapesInTime / 4);
+}
+
+TEST_P(ConvInPlanesProperty, TakesEveryNumberFromItsOwnPlace) {
+    EXPECT_GE(expect_places(*device_, GetParam(), shapes_in_planes(59, kShapesInTime / 2)), kShapesInTime / 4);
+}
+
+/// Of several segments of tiles, the last of them ragged, and of an odd number of rows.
+TEST_P(ConvInPlanesProperty, HoldsWhereARowIsManySegments) {
+    ConvShape shape;
+    ConvProblem& p = shape.problem;
+    p.d = 2;
+    p.h = 5;
+    p.w = 203;
+    p.c_in = 96;
+    p.filter = {80, 2, 3, 3};
+    p.pad = {0, 0, 1, 1, 1, 1};
+    p.norm = Norm::Instead;
+    EXPECT_EQ(expect_agreement(*device_, GetParam(), std::array{shape}), 1);
+    shape.problem.norm = Norm::None;
+    EXPECT_EQ(expect_places(*device_, GetParam(), std::array{shape}), 1);
+}
+
 TEST_P(ConvInTimeProperty, AgreesWithTheFp64ReferenceOnAwkwardShapes) {
     EXPECT_GE(expect_agreement(*device_, GetParam(), shapes_in_time(17, kShapesInTime)), kShapesInTime * 5 / 8);
 }
@@ -174,6 +219,12 @@ INSTANTIATE_TEST_SUITE_P(AllBackends, ConvDoubledProperty,
                                          Combination{"doubled-direct-cpu", DType::BF16, DType::BF16},
                                          Combination{"onednn-cpu", DType::F32, DType::F32},
                                          Combination{"onednn-f32-cpu", DType::BF16, DType::BF16}),
+                         name_of);
+
+INSTANTIATE_TEST_SUITE_P(AllBackends, ConvInPlanesProperty,
+                         testing::Values(Combination{"winograd-planes-cpu", DType::F32, DType::F32},
+                                         Combination{"winograd-planes-cpu", DType::BF16, DType::BF16},
+                                         Combination{"winograd-planes-cpu", DType::BF16, DType::F32}),
                          name_of);
 
 INSTANTIATE_TEST_SUITE_P(AllBackends, ConvInTimeProperty,

@@ -219,11 +219,12 @@ TEST_F(ConvolutionTest, CopiesTheFrameAddressesBeforeEnqueueReturns) {
 }
 
 TEST_F(ConvolutionTest, LeavesAResidualInPlaceWhenItIsTheOutput) {
-    for (const std::int64_t c_in : {8, 128}) {  // few enough to be summed at once, and more
+    for (const std::int64_t c_in : {8, 96, 128}) {  // few enough to be summed at once, and more
         ConvProblem p = causal_problem();
         p.residual = true;
         p.c_in = c_in;
-        for (const std::string_view backend : {"direct-cpu", "winograd-time-cpu", "onednn-cpu", "reference-cpu"}) {
+        for (const std::string_view backend :
+             {"direct-cpu", "winograd-planes-cpu", "winograd-time-cpu", "onednn-cpu", "reference-cpu"}) {
             const auto convolution = make(p, backend);
             if (!convolution) continue;  // no AVX-512 here
             const auto workspace = device_->allocate("workspace", (*convolution)->workspace_bytes() + 64).value();

@@ -73,6 +73,7 @@ ConvProblem easy_problem() {
 ConvProblem easy_problem_for(std::string_view candidate) {
     ConvProblem p = easy_problem();
     p.upsample = candidate == "doubled-direct-cpu";
+    if (candidate == "winograd-planes-cpu") p.input = p.weight = p.output = p.normed = DType::F32;
     if (candidate == "direct-bytes-cpu") {
         p.input = DType::U8;
         p.weight = DType::I8;
@@ -224,6 +225,29 @@ const Decline kDeclines[] = {
      [](ConvProblem& p, accel::DeviceInfo&) { p.input = p.weight = p.output = p.normed = DType::F16; }},
     {"direct-cpu", "wants AVX2, met none", [](ConvProblem&, accel::DeviceInfo& d) { d.features = ""; }},
     {"direct-cpu", "wants groups 1, met 4", [](ConvProblem& p, accel::DeviceInfo&) { p.groups = 4; }},
+    {"winograd-planes-cpu", "wants a CPU device, met cuda",
+     [](ConvProblem&, accel::DeviceInfo& d) { d.kind = "cuda"; }},
+    {"winograd-planes-cpu", "wants fp32 or bf16, met F16",
+     [](ConvProblem& p, accel::DeviceInfo& d) {
+         p.input = p.weight = p.output = p.normed = DType::F16;
+         d.features = "avx2";
+     }},
+    {"winograd-planes-cpu", "wants an input as it lies in memory, met one to upsample", upsample},
+    {"winograd-planes-cpu", "wants sums without scales, met alpha 0.500000", halve},
+    {"winograd-planes-cpu", "wants AVX2, met none", [](ConvProblem&, accel::DeviceInfo& d) { d.features = ""; }},
+    {"winograd-planes-cpu", "wants groups 1, met 4", [](ConvProblem& p, accel::DeviceInfo&) { p.groups = 4; }},
+    {"winograd-planes-cpu", "wants stride 1, met 1,2,2",
+     [](ConvProblem& p, accel::DeviceInfo&) { p.stride.h = p.stride.w = 2; }},
+    {"winograd-planes-cpu", "wants dilation 1, met 1,1,2",
+     [](ConvProblem& p, accel::DeviceInfo&) { p.dilation.w = 2; }},
+    {"winograd-planes-cpu", "wants 3x3 taps in a plane, met 3x5", [](ConvProblem& p, accel::DeviceInfo&) { p.filter.s = 5; }},
+    {"winograd-planes-cpu", "wants input channels a multiple of 16, and 16 output channels or more, met 24 and 32",
+     [](ConvProblem& p, accel::DeviceInfo&) { p.c_in = 24; }},
+    {"winograd-planes-cpu", "wants up to 320 input channels, times temporal taps, met 112 times 3",
+     [](ConvProblem& p, accel::DeviceInfo&) { p.c_in = 112; }},
+    {"winograd-planes-cpu",
+     "wants fp32, or a processor without products of bf16, met avx2 avx512f avx512_bf16",
+     [](ConvProblem& p, accel::DeviceInfo&) { p.input = p.weight = p.output = p.normed = DType::BF16; }},
     {"winograd-time-cpu", "wants sums without scales, met alpha 0.500000", halve},
     {"winograd-time-cpu", "wants an input as it lies in memory, met one to upsample", upsample},
     {"winograd-time-cpu", "wants a CPU device, met cuda",
@@ -457,6 +481,15 @@ TEST(ConvDispatch, TakesTransformedSumsOnAGeForceOnlyWhereSpeedIsAskedFor) {
         EXPECT_EQ(explain(chip_of(device), p, Sums::Exact).front().candidate, "implicit-gemm-sm80");
         EXPECT_EQ(explain(chip_of(device), p, Sums::Fast).front().candidate, "winograd-time-sm80");
     }
+}
+
+/// Whose sums are float32 throughout.
+TEST(ConvDispatch, TakesWinogradsIdentityInPlanesOnACpuThatMultipliesFloat32) {
+    const ConvProblem p = easy_problem();
+    accel::DeviceInfo device = capable_cpu();
+    device.features = "avx2";
+    EXPECT_EQ(explain(chip_of(device), p).front().candidate, "winograd-planes-cpu");
+    EXPECT_EQ(explain(chip_of(device), p, Sums::Fast).front().candidate, "winograd-planes-cpu");
 }
 
 TEST(ConvDispatch, TakesTransformedSumsOnACpuOnlyWhereSpeedIsAskedFor) {
