@@ -12,8 +12,8 @@
 namespace kinetograph::conv::direct {
 namespace {
 
-constexpr std::int64_t kInputs = 4, kLine = 4,
-                       kOutputs = 2;  // pixels under a tile's line, its products, what they add up to
+// Pixels under a line of a tile, its products, and what they add up to.
+constexpr std::int64_t kInputs = 4, kLine = 4, kOutputs = 2;
 constexpr std::int64_t kPlaneProducts = kLine * kLine;
 constexpr std::int64_t kSumsInCache = 24 << 10;  // bytes of a segment's products: the rest streams past them
 
