@@ -33,6 +33,8 @@ def synthetic_tensor(name, shape, device="cpu"):
     z = z ^ shifted(z, 31)
     u = shifted(z, 40).float() * 2.0 ** -23 - 1.0
     kind = name.rsplit(".", 1)[-1]
+    if kind == "weight" and len(shape) == 1:
+        kind = "gamma"  # a norm's
     scale = {"weight": math.sqrt(3.0 / math.prod(shape[1:])), "bias": 0.1, "gamma": 0.1, "latents": 1.7}[kind]
     values = u * torch.tensor(scale, dtype=torch.float32, device=device)
     return (values + 1.0 if kind == "gamma" else values).reshape(shape)

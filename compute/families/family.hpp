@@ -18,7 +18,8 @@ struct Widths {
     std::int64_t z_dim = 0;  ///< latent channels
     /// Channels of the last layer: 3, or 4 with an alpha, of a pixel or of 2 x 2 pixels. 0: the family's own.
     std::int64_t end = 0;
-    bool pictures = false;  ///< filters without a time axis: every latent frame becomes one frame
+    bool pictures = false;   ///< filters without a time axis: every latent frame becomes one frame
+    bool quantiser = false;  ///< a 1x1 convolution between the latents and the network, of families that may have one
     friend bool operator==(const Widths&, const Widths&) = default;
 };
 
@@ -54,10 +55,11 @@ struct Family {
     /// Whose latents it takes, in sentences: "Wan 2.1". Families with the same word decode the same latents.
     std::string latents;
     /// The family whose tensor names it shares: "wan2.1". Files of the two are told apart by `diffusers_class`; if this
-    /// family has none, by `in_file_name`; if that is empty too, by the published width. Empty: no other family with as
+    /// family has none, by a scaling_factor that the file states, or by `in_file_name`; if that is empty too, by the
+    /// published width. Empty: no other family with as
     /// many latent channels has its tensor names.
     std::string relative_of{};
-    std::string in_file_name{};     ///< a part of its files' names, in lower case: "lighttae"
+    std::string in_file_name{};     ///< a part of its files' names, in lower case, without '_' and '-': "lighttae"
     nn::Rates rates;                ///< of its decoder's network
     bool one_latent_frame = false;  ///< for pictures: a clip is one latent frame
     bool is_small = false;          ///< made to be fast: suits previews of the other families that take its latents
@@ -65,6 +67,7 @@ struct Family {
     Widths published;               ///< of the published checkpoint
     WidthIn dim, z_dim;             ///< where a checkpoint has them
     std::string end{};              ///< key of the last layer
+    std::string quantiser{};        ///< key of what Widths::quantiser is about; empty: the family has no such variants
     bool is_causal = false;         ///< there are variants for pictures, whose filters have no time axis
     LatentStatistics statistics;    ///< of the latent space, which decoders of every width share
     /// Of raw latents, if `statistics` are not: a decoder that takes normalised latents applies none.
@@ -77,6 +80,7 @@ struct Family {
     nn::Network (*encoder)(const Widths& widths) = nullptr;
     float encoder_scale = 1, encoder_shift = 0;  ///< of pictures in [-1, 1], as the encoder takes them
     WidthIn encoder_dim{};                       ///< where a checkpoint has the encoder's Widths::dim
+    std::string encoder_quantiser{};             ///< as `quantiser`, of the encoder
     std::vector<nn::ByteRecipe> bytes{};  ///< of `decoder`, the default first; empty: none is known to keep the picture
     std::string (*diffusers_name)(std::string_view original) = nullptr;  ///< of a parameter of either network
 };

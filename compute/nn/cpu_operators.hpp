@@ -9,6 +9,7 @@ namespace kinetograph::nn {
 
 conv::OpMethod unpack_latent_on_cpu();
 conv::OpMethod norm_on_cpu();
+conv::OpMethod group_norm_on_cpu();
 /// In blocks of queries: at most a few hundred rows of scores exist at a time.
 conv::OpMethod attention_on_cpu();
 conv::OpMethod upsample_on_cpu();
@@ -18,8 +19,9 @@ conv::OpMethod store_float_on_cpu();
 conv::OpMethod store_picture_on_cpu();
 
 inline std::array<conv::OpMethod, std::variant_size_v<conv::OpMethod>> cpu_operators() {
-    return {unpack_latent_on_cpu(),  norm_on_cpu(),        attention_on_cpu(),   upsample_on_cpu(),
-            depth_to_space_on_cpu(), keep_frames_on_cpu(), store_float_on_cpu(), store_picture_on_cpu()};
+    return {unpack_latent_on_cpu(), norm_on_cpu(),        group_norm_on_cpu(),
+            attention_on_cpu(),     upsample_on_cpu(),    depth_to_space_on_cpu(),
+            keep_frames_on_cpu(),   store_float_on_cpu(), store_picture_on_cpu()};
 }
 
 inline bool is_cpu(const conv::Chip& chip) { return chip.kind == "cpu"; }

@@ -256,6 +256,8 @@ conv::OpProblem OperatorPass::problem(const Extent& x, conv::Storage value) cons
 bool OperatorPass::doubles() const {
     return with_own(*primitive, [](const auto& own) { return own.output({1, 1, 1, 1}).height == 2; });
 }
+bool OperatorPass::reads_picture() const { return std::holds_alternative<primitive::GroupNorm>(*primitive); }
+bool OperatorPass::has_parameters() const { return std::holds_alternative<primitive::GroupNorm>(*primitive); }
 
 Result<std::vector<Pass>> fuse(const Network& network, const FusionOptions& options) {
     return Fusion(network, options).run();

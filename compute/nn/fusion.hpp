@@ -52,7 +52,9 @@ struct OperatorPass {
 
     const std::string& key() const;
     conv::OpProblem problem(const Extent& input, conv::Storage value) const;
-    bool doubles() const;  ///< rows and columns
+    bool doubles() const;         ///< rows and columns
+    bool reads_picture() const;   ///< of all pixels, for each that it makes
+    bool has_parameters() const;  ///< key().weight and key().bias
 };
 
 /// Runs nothing: the output is a part of the input.

@@ -28,6 +28,12 @@ void Conv::list(std::vector<Parameter>& parameters) const {
                          filter.s / block};
     if (taps == Taps::InputChannels) weight = {filter.k / growth, filter.q * c_in, 1, filter.r, filter.s};
     if (weight_rank == 4) weight.erase(weight.begin() + 2);
+    for (const std::string& part : parts) {
+        weight.front() = filter.k / std::ssize(parts);
+        parameters.push_back({part + ".weight", weight});
+        parameters.push_back({part + ".bias", {weight.front()}});
+    }
+    if (!parts.empty()) return;
     parameters.push_back({key + ".weight", std::move(weight)});
     if (bias) parameters.push_back({key + ".bias", {filter.k}});
     if (projected_by.empty()) return;
@@ -39,6 +45,11 @@ void Norm::list(std::vector<Parameter>& parameters) const {
     tensor::Shape gamma(static_cast<std::size_t>(gamma_rank), 1);
     gamma.front() = channels;
     parameters.push_back({key + ".gamma", std::move(gamma)});
+}
+
+void GroupNorm::list(std::vector<Parameter>& parameters) const {
+    parameters.push_back({key + ".weight", {channels}});
+    parameters.push_back({key + ".bias", {channels}});
 }
 
 }  // namespace primitive

@@ -74,6 +74,9 @@ struct Conv {
     /// attention whose query, key and value this one makes. It is applied to the values instead, the last third of the
     /// output channels, as one filter: the attention's weights sum to one, so its result is the same. Empty: none.
     std::string projected_by{};
+    /// Keys of the convolutions that this one is in the checkpoint, each of an equal part of its output channels, in
+    /// their order; `key` names the pass alone. Empty: `key` is the one.
+    std::vector<std::string> parts{};
 
     std::int64_t history() const { return filter.q - stride.d; }  ///< input frames that it keeps from step to step
     conv::Padding padding() const;
@@ -97,6 +100,21 @@ struct Activate {
 
     Extent output(Extent x) const { return x; }
     void list(std::vector<Parameter>&) const {}
+};
+
+/// Norm of groups of channels over a whole frame, and the activation after it (conv::GroupNormProblem). Parameters
+/// `key`.weight, `key`.bias.
+struct GroupNorm {
+    std::string key;  ///< of the pass, too
+    std::int64_t channels = 0, groups = 1;
+    float epsilon = 1e-6F;
+    conv::Activation activation = conv::Activation::None;  ///< or Silu
+
+    Extent output(Extent x) const { return x; }
+    void list(std::vector<Parameter>& parameters) const;
+    conv::OpProblem problem(Extent x, conv::Storage value) const {
+        return conv::GroupNormProblem{x.height * x.width, channels, groups, epsilon, value, value, activation};
+    }
 };
 
 /// One head over the pixels of each frame; the input's channels are query, key and value, a third each.
@@ -173,12 +191,13 @@ struct Add {
 
 }  // namespace primitive
 
-using Primitive = std::variant<primitive::Conv, primitive::Norm, primitive::Activate, primitive::Attention,
-                               primitive::UpsampleSpace, primitive::DepthToSpace, primitive::RepeatFrames,
-                               primitive::TimeShuffle, primitive::SoftLimit, primitive::DropFrames, primitive::Add>;
+using Primitive =
+    std::variant<primitive::Conv, primitive::Norm, primitive::GroupNorm, primitive::Activate, primitive::Attention,
+                 primitive::UpsampleSpace, primitive::DepthToSpace, primitive::RepeatFrames, primitive::TimeShuffle,
+                 primitive::SoftLimit, primitive::DropFrames, primitive::Add>;
 
 /// A primitive that is a pass of its own: `key` names the pass, `problem` is its operator on each frame of a value,
-/// which it stores as the value is.
+/// which it stores as the value is. A GroupNorm's has parameters.
 template <class Any>
 concept OwnPass = requires(const Any& any) {
     any.key;

@@ -26,6 +26,8 @@ Result<void> check_frames(std::string_view pass_name, const conv::KeepFramesProb
 
 template <class Problem>
 constexpr bool kNorms = std::is_same_v<Problem, conv::NormProblem>;
+template <class Problem>
+constexpr bool kNormsGroups = std::is_same_v<Problem, conv::GroupNormProblem>;
 
 /// Errors: InvalidArgument, naming the pass.
 template <class Problem>
@@ -39,6 +41,8 @@ Result<void> check(std::string_view pass_name, const Problem& problem, std::uint
         if ((kNorms<Problem> || problem.adds) && tensors.parameters == nullptr)
             return fail(ErrorCode::InvalidArgument, "pass \"{}\": {} without gamma", pass_name, Problem::kName);
     }
+    if (kNormsGroups<Problem> && tensors.parameters == nullptr)
+        return fail(ErrorCode::InvalidArgument, "pass \"{}\": {} without weights", pass_name, Problem::kName);
     if (workspace_bytes > 0 && tensors.workspace == nullptr)
         return fail(ErrorCode::InvalidArgument, "pass \"{}\": {} without a workspace, wanted {} bytes", pass_name,
                     Problem::kName, workspace_bytes);

@@ -12,6 +12,12 @@ bool upsamples(const nn::Pass& pass) {
     return own != nullptr && own->doubles();
 }
 
+/// Whether rows of the picture cannot be made of some rows of what the pass reads.
+bool reads_picture(const nn::Pass& pass) {
+    const auto* own = std::get_if<nn::OperatorPass>(&pass);
+    return std::holds_alternative<nn::AttentionPass>(pass) || (own != nullptr && own->reads_picture());
+}
+
 bool keeps_rows(const nn::Pass& pass) {
     const auto* conv = std::get_if<nn::ConvPass>(&pass);
     return conv != nullptr && conv->conv->history() > 0;
@@ -28,7 +34,7 @@ std::optional<std::vector<std::int64_t>> halos(const std::vector<nn::Pass>& pass
     std::map<nn::Value, std::int64_t> around;  // rows, of the values that are needed
     const auto need = [&](nn::Value read, std::int64_t rows) { around[read] = std::max(around[read], rows); };
     for (std::size_t i = passes.size(); i-- > cut;) {
-        if (std::holds_alternative<nn::AttentionPass>(passes[i])) return std::nullopt;
+        if (reads_picture(passes[i])) return std::nullopt;
         std::int64_t rows = 0;
         for (const nn::Value output : nn::outputs_of(passes[i]))
             if (const auto made = around.extract(output)) rows = std::max(rows, made.mapped());

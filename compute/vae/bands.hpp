@@ -43,8 +43,8 @@ struct Band {
 std::int64_t count_upsamplings(const nn::Network& network);
 
 /// The pass with which bands begin: its input is the last value that is computed whole. Nothing where a step cannot be
-/// cut there: a later pass attends to the whole picture, reads a value made before the cut, or stores a sum in its
-/// place.
+/// cut there: a later pass attends to or norms the whole picture, reads a value made before the cut, or stores a sum in
+/// its place.
 std::optional<std::size_t> find_cut(const std::vector<nn::Pass>& passes, std::int64_t upsampling);
 
 /// The first pass with which bands may begin.

@@ -90,6 +90,17 @@ std::vector<float> averaging(const Conv& conv) {
     return filter;
 }
 
+/// The tensor of a convolution, or those of its parts one after the other.
+std::vector<float> joined(const Conv& conv, const std::string& leaf, const LoadTensor& load) {
+    if (conv.parts.empty()) return load(conv.key + leaf);
+    std::vector<float> all;
+    for (const std::string& part : conv.parts) {
+        const std::vector<float> values = load(part + leaf);
+        all.insert(all.end(), values.begin(), values.end());
+    }
+    return all;
+}
+
 /// to [row] += factors [count] * rows [count, row].
 void add_product(const float* factors, const float* rows, float* to, std::int64_t count, std::int64_t row) {
     for (std::int64_t i = 0; i < count; ++i, rows += row)
@@ -137,13 +148,13 @@ std::vector<float> pixel_map(const std::vector<float>& scale, const std::vector<
 
 conv::HostParameters load_parameters(const Conv& conv, OutputChannels channels, const std::string& norm_key,
                                      const LoadTensor& load) {
-    std::vector<float> filter = conv.averages > 0 ? averaging(conv) : load(conv.key + ".weight");
+    std::vector<float> filter = conv.averages > 0 ? averaging(conv) : joined(conv, ".weight", load);
     std::vector<float> bias(static_cast<std::size_t>(conv.filter.k), 0.0F);
     if (conv.block > 1) filter = of_pixels(filter, conv);
     if (conv.taps == Conv::Taps::InputChannels) filter = with_time_axis(filter, conv);
     if (!conv.grown_by.empty()) filter = product(filter, load(conv.grown_by + ".weight"), conv);
     if (!conv.pooled_by.empty()) filter = pooled(filter, load(conv.pooled_by + ".weight"), conv);
-    if (conv.bias) bias = load(conv.key + ".bias");
+    if (conv.bias) bias = joined(conv, ".bias", load);
     if (!conv.projected_by.empty()) project_values(filter, bias, conv, load);
     for (float& value : filter) value *= conv.scale;
     for (float& value : bias) value = value * conv.scale + conv.shift;

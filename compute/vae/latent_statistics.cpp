@@ -49,24 +49,50 @@ Result<std::vector<float>> parse_list(std::string_view text, std::string_view ke
     return values;
 }
 
+using Fields = std::map<std::string, std::string>;
+
+/// The entry `key`; the end if there is none, or null.
+Fields::const_iterator entry_of(const Fields& metadata, const std::string& key) {
+    const auto found = metadata.find(key);
+    return found == metadata.end() || found->second == "null" ? metadata.end() : found;
+}
+
+/// The number under `key`, or `absent`.
+Result<float> parse_number(const Fields& metadata, const std::string& key, float absent, std::string_view file) {
+    const auto text = entry_of(metadata, key);
+    if (text == metadata.end()) return absent;
+    const auto value = parse_float(trimmed(text->second));
+    if (value) return *value;
+    return fail(ErrorCode::InvalidArgument, "{}: metadata {}: {} is not a finite number", file, key,
+                tensor::quoted_name(text->second));
+}
+
 }  // namespace
 
 Result<families::LatentStatistics> statistics_from_metadata(const std::map<std::string, std::string>& metadata,
                                                             std::int64_t z_dim, std::string_view file) {
-    const auto mean_text = metadata.find("latents_mean");
-    const auto std_text = metadata.find("latents_std");
+    const auto mean_text = entry_of(metadata, "latents_mean"), std_text = entry_of(metadata, "latents_std");
     const bool has_mean = mean_text != metadata.end();
     const bool has_std = std_text != metadata.end();
-    if (!has_mean && !has_std) return families::LatentStatistics{};
+    KG_TRY(const float scale, parse_number(metadata, "scaling_factor", 1, file));
+    KG_TRY(const float shift, parse_number(metadata, "shift_factor", 0, file));
+    if (scale <= 0)
+        return fail(ErrorCode::InvalidArgument, "{}: metadata scaling_factor: {} is not above 0", file, scale);
+    if (!has_mean && !has_std) {
+        if (entry_of(metadata, "scaling_factor") == metadata.end()) return families::LatentStatistics{};
+        const auto channels = static_cast<std::size_t>(z_dim);
+        return families::LatentStatistics{std::vector<float>(channels, shift), std::vector<float>(channels, 1 / scale)};
+    }
     if (!has_mean || !has_std) {
         return fail(ErrorCode::InvalidArgument, "{}: metadata has {} but not {}", file,
                     has_mean ? "latents_mean" : "latents_std", has_mean ? "latents_std" : "latents_mean");
     }
     KG_TRY(auto mean, parse_list(mean_text->second, "latents_mean", z_dim, file));
     KG_TRY(auto std, parse_list(std_text->second, "latents_std", z_dim, file));
-    for (const float value : std) {
-        if (value > 0) continue;
-        return fail(ErrorCode::InvalidArgument, "{}: metadata latents_std: {} is not above 0", file, value);
+    for (float& value : std) {
+        if (value <= 0)
+            return fail(ErrorCode::InvalidArgument, "{}: metadata latents_std: {} is not above 0", file, value);
+        value /= scale;
     }
     return families::LatentStatistics{std::move(mean), std::move(std)};
 }

@@ -11,9 +11,11 @@
 
 namespace kinetograph::vae {
 
-/// Reads `latents_mean` and `latents_std`: `z_dim` numbers each, separated by commas, in brackets or not.
-/// Returns empty vectors if the metadata has neither. Errors: InvalidArgument, naming `file`: only one of the two, text
-/// that is not a list of numbers, the wrong count, a value that is not finite, a deviation that is not above 0.
+/// Reads `latents_mean` and `latents_std`: `z_dim` numbers each, separated by commas, in brackets or not; where there
+/// is a `scaling_factor`, deviations are divided by it. With that alone, means are the `shift_factor`, or 0, and
+/// deviations 1 / scaling_factor. Returns empty vectors if the metadata has none of them; null is nothing. Errors:
+/// InvalidArgument, naming `file`: only one of the two, text that is not a list of numbers, or no number, the wrong
+/// count, a value that is not finite, a deviation or factor that is not above 0.
 Result<families::LatentStatistics> statistics_from_metadata(const std::map<std::string, std::string>& metadata,
                                                             std::int64_t z_dim, std::string_view file);
 

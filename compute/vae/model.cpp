@@ -465,14 +465,18 @@ Error Model::lack_of_memory(const StepPlans& whole, const StepPlans& least, std:
     const std::int64_t bands = least.size.bands.count;
     const double left = std::floor(mib(device_.bytes_free() + device_bytes_));
     const std::string& device = device_.info().name;
+    const bool norms_pictures = std::ranges::any_of(network_.network.nodes(), [](const nn::Node& node) {
+        return std::holds_alternative<nn::primitive::GroupNorm>(node.primitive);
+    });
     return {
         ErrorCode::OutOfMemory,
         fmt::format("{} needs {:.0f} MiB{} (transients {:.1f}, histories {:.1f}, the model's "
-                    "parameters {:.1f}{}); {}",
+                    "parameters {:.1f}{}){}; {}",
                     work_on(whole.size), total(whole),
                     bands == 1 ? "" : fmt::format(", and {:.0f} in the {} bands that need least", total(least), bands),
                     mib(least.transients), mib(least.histories), mib(device_bytes_ + parameters_.bytes_to_pack()),
                     beside == 0 ? "" : fmt::format(", latents and frames {:.1f}", mib(beside)),
+                    norms_pictures ? "; its norms are over the whole picture, which is not cut into bands" : "",
                     device_.budget_bytes() == 0 ? fmt::format("{:.0f} MiB are free on {}", left, device)
                                                 : fmt::format("the budget of {:.1f} MiB on {} leaves {:.0f}",
                                                               mib(device_.budget_bytes()), device, left))};

@@ -84,6 +84,15 @@ Result<const float*> Parameters::gamma(const std::string& key) {
     return constant(name, [&] { return load_(name); });
 }
 
+Result<const float*> Parameters::weight_and_bias(const std::string& key) {
+    return constant(key, [&] {
+        std::vector<float> values = load_(key + ".weight");
+        const std::vector<float> bias = load_(key + ".bias");
+        values.insert(values.end(), bias.begin(), bias.end());
+        return values;
+    });
+}
+
 Result<const float*> Parameters::latent_map(const std::vector<float>& scale, const std::vector<float>& shift,
                                             const nn::primitive::Conv* conv) {
     return constant("latents.map", [&] { return pixel_map(scale, shift, conv, load_); });

@@ -39,6 +39,8 @@ class Parameters {
     Result<void> pack(const CallLimits& limits = {});
     /// `key`.gamma as one value a channel, on the device. Errors: those of accel::upload.
     Result<const float*> gamma(const std::string& key);
+    /// `key`.weight, then `key`.bias, each one value a channel, on the device. Errors: those of accel::upload.
+    Result<const float*> weight_and_bias(const std::string& key);
     /// pixel_map() of a network's input, on the device; null if there is none. The same arguments every time. Errors:
     /// those of accel::upload.
     Result<const float*> latent_map(const std::vector<float>& scale, const std::vector<float>& shift,

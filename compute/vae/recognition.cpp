@@ -1,4 +1,5 @@
 #include <kinetograph/compute/tensor/quoted_name.hpp>
+#include <kinetograph/compute/vae/latent_statistics.hpp>
 #include <kinetograph/compute/vae/recognition.hpp>
 
 #include <fmt/ranges.h>
@@ -6,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cmath>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -30,8 +32,9 @@ constexpr std::array<Stranger, 9> kStrangers = {
      {"decoder.conv_in.conv_s.weight", "another video VAE (Cosmos)"},
      {"decoder.temp_conv_in.weight", "another video VAE (Allegro)"},
      {"decoder.time_conv_out.weight", "another video VAE (Stable Video Diffusion)"},
-     {"decoder.mid.attn_1.q.weight", "an image VAE (Stable Diffusion, Flux and the like)"},
-     {"decoder.mid_block.attentions.0.to_q.weight", "an image VAE (Stable Diffusion, Flux and the like)"},
+     {"decoder.mid.attn_1.q.weight", "an image VAE of other stages than those of Stable Diffusion and FLUX.1"},
+     {"decoder.mid_block.attentions.0.to_q.weight",
+      "an image VAE of other stages than those of Stable Diffusion and FLUX.1"},
      {"blocks.0.self_attn.q.weight", "a Wan diffusion transformer, not a VAE"},
      {"blocks.0.attn1.to_q.weight", "a diffusion transformer, not a VAE"},
      {"encoder.block.0.layer.0.", "a T5 text encoder, not a VAE"}}};
@@ -171,7 +174,12 @@ std::ptrdiff_t count_fitting(const formats::TensorSource& file, const KeyScheme&
     });
 }
 
-/// The widths, the last layer and whether filters have a time axis, by the file's shapes.
+/// Whether the file has the convolution `key` of 1x1; not of a family without one.
+bool has_quantiser(const formats::TensorSource& file, const KeyScheme& scheme, const std::string& key) {
+    return !key.empty() && file.find(scheme.key(key + ".weight")) != nullptr;
+}
+
+/// The widths, the last layer, the first one and whether filters have a time axis, by the file's shapes.
 Result<families::Widths> widths_in(const formats::TensorSource& file, const KeyScheme& scheme) {
     const families::Family& family = *scheme.family;
     families::Widths widths = family.published;
@@ -183,6 +191,7 @@ Result<families::Widths> widths_in(const formats::TensorSource& file, const KeyS
     std::int64_t rows = own;
     KG_CHECK(read_width(file, scheme, {end, 0}, rows));
     if (rows != own && families::end_of(rows, own)) widths.end = rows;
+    widths.quantiser = has_quantiser(file, scheme, family.quantiser);
     families::Widths of_pictures = widths;
     of_pictures.pictures = family.is_causal;
     const auto fitting = [&](const families::Widths& each) {
@@ -228,13 +237,31 @@ Result<Recognised> whole_decoder(const formats::TensorSource& file, std::span<co
     return recognised;
 }
 
-/// In lower case; of a file that has the name of all of diffusers', its folder's.
+/// In lower case, without '_' and '-'; of a file that has the name of all of diffusers', its folder's.
 std::string file_name_of(const formats::TensorSource& file) {
     const std::filesystem::path path(file.name());
     std::string name = path.filename().string();
     if (name.starts_with("diffusion_pytorch_model")) name = path.parent_path().filename().string();
     std::ranges::transform(name, name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    std::erase_if(name, [](char c) { return c == '_' || c == '-'; });
     return name;
+}
+
+/// The one of `own` and its relatives whose latents are scaled as the file's metadata say; null: they say nothing, or
+/// nothing that tells them apart.
+const families::Family* relative_by_scale(const formats::TensorSource& file, const families::Family& own) {
+    if (!file.metadata().contains("scaling_factor")) return nullptr;
+    const auto stated = statistics_from_metadata(file.metadata(), own.published.z_dim, file.name());
+    if (!stated || stated->std.empty()) return nullptr;
+    const families::Family* found = nullptr;
+    for (const families::Family& family : families::all()) {
+        if (&family != &own && family.relative_of != own.name) continue;
+        const float theirs = family.statistics.std.front();
+        if (std::abs(theirs - stated->std.front()) > 1e-3F * theirs) continue;
+        if (found != nullptr) return nullptr;
+        found = &family;
+    }
+    return found;
 }
 
 /// The relative of the scheme's family whose file this is, by the file's name or its width; else the scheme's family. A
@@ -278,17 +305,25 @@ void note_alpha(Recognised& recognised, const formats::TensorSource& file) {
 }
 
 /// The class among the families' that is `said`, or that `said` is a variant of: AutoencoderKLQwenImage of
-/// AutoencoderKLQwenImage2D. Empty if there is none.
+/// AutoencoderKLQwenImage2D, but AutoencoderKL not of AutoencoderKLMochi. Empty if there is none.
 std::string_view known_class(std::string_view said) {
     std::string_view best;
-    for (const families::Family& family : families::all())
-        if (family.diffusers_class.size() > best.size() && said.starts_with(family.diffusers_class))
-            best = family.diffusers_class;
+    for (const families::Family& family : families::all()) {
+        const std::string_view known = family.diffusers_class;
+        if (known.size() <= best.size() || !said.starts_with(known)) continue;
+        if (said.size() == known.size() || std::isalpha(static_cast<unsigned char>(said[known.size()])) == 0)
+            best = known;
+    }
     return best;
 }
 
 constexpr std::array<std::string_view, 6> kWrappers{"_orig_mod", "module",      "_fsdp_wrapped_module",
                                                     "_modules",  "_parameters", "_checkpoint_wrapped_module"};
+
+/// Names of an attention's parts before diffusers 0.17, and since.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kFormerNames{
+    {{"query", "to_q"}, {"key", "to_k"}, {"value", "to_v"}, {"proj_attn", "to_out.0"}}};
+constexpr std::string_view kOfAttention = "mid_block.attentions.0.";
 
 std::string without_wrappers(std::string_view name) {
     std::string kept;
@@ -298,6 +333,12 @@ std::string without_wrappers(std::string_view name) {
         if (std::ranges::find(kWrappers, part) == kWrappers.end()) kept.append(kept.empty() ? "" : ".").append(part);
         begin = end + 1;
     }
+    const std::size_t attention = kept.find(kOfAttention);
+    if (attention == std::string::npos) return kept;
+    const std::size_t begin = attention + kOfAttention.size();
+    for (const auto& [former, since] : kFormerNames)
+        if (kept.compare(begin, former.size() + 1, std::string(former) + '.') == 0)
+            return kept.replace(begin, former.size(), since);
     return kept;
 }
 
@@ -310,7 +351,10 @@ std::string KeyScheme::key(std::string_view original) const {
 Result<families::Widths> encoder_widths(const formats::TensorSource& file, const KeyScheme& scheme,
                                         const families::Widths& widths) {
     const families::Family& family = *scheme.family;
-    families::Widths own{.dim = widths.dim, .z_dim = widths.z_dim, .end = widths.end};
+    families::Widths own{.dim = widths.dim,
+                         .z_dim = widths.z_dim,
+                         .end = widths.end,
+                         .quantiser = has_quantiser(file, scheme, family.encoder_quantiser)};
     KG_CHECK(read_width(file, scheme, family.encoder_dim, own.dim));
     families::Widths of_pictures = own;
     of_pictures.pictures = family.is_causal;
@@ -391,7 +435,9 @@ Result<Recognised> recognise(const formats::TensorSource& file, const std::strin
                             : said.empty() ? family.relative_of.empty()
                                            : !known.empty() && family.diffusers_class == known;
         if (!may_be) continue;
-        const std::vector<nn::Parameter> parameters = parameters_of(family, family.published);
+        families::Widths all_of_it = family.published;
+        all_of_it.quantiser = !family.quantiser.empty();
+        const std::vector<nn::Parameter> parameters = parameters_of(family, all_of_it);
         Fit fit{&family, count_candidates(file, family, parameters), 0, parameters.size(), false};
         for (const Candidate& candidate : fit.candidates) prefixes.insert(without_dot(candidate.scheme.prefix));
         if (prefix)
@@ -425,7 +471,9 @@ Result<Recognised> recognise(const formats::TensorSource& file, const std::strin
         if (!whole && whole.error().code == ErrorCode::NotFound && said != known && asked.empty())
             return fail(not_ours(file, of_class));
         KG_TRY(auto recognised, std::move(whole));
-        if (asked.empty()) {
+        const families::Family* const by_scale = relative_by_scale(file, *best.family);
+        if (asked.empty() && by_scale != nullptr) recognised.scheme.family = by_scale;
+        if (asked.empty() && by_scale == nullptr) {
             recognised.scheme.family = &relative_in(file, *best.family, recognised.widths.dim);
             note_guess(recognised, file, *best.family);
         }

@@ -412,19 +412,28 @@ class StepDeclaration {
         const std::string name = named(own.key());
         const Tensor x = read_of(own.input, tensors_[own.input]);
         const Operator op = bind(own.problem({x.frames, x.height, x.width, x.channels}, x.stored), name);
+        if (op == nullptr) return;
+        const float* parameters =
+            own.has_parameters() ? value_or_note(placement_.parameters->weight_and_bias(own.key())) : nullptr;
         struct Data {
             Tensor in, out;
+            graph::Buffer workspace;
         };
         const Data& data = frame_.add_pass<Data>(
             name, placement_.lane,
             [&](graph::PassBuilder& pass, Data& d) {
                 d.in = read(pass, x);
                 d.out = create(pass, name, tensor_of(extents_[own.output], list_.stored[own.output]));
+                d.workspace = workspace(pass, name, op->workspace_bytes());
             },
-            [op, repeat = own.repeat](const Data& d, accel::PassContext& lane) {
+            [op, parameters, repeat = own.repeat](const Data& d, accel::PassContext& lane) {
                 const auto input = repeated(read_only(addresses(lane, d.in)), repeat);
                 const auto output = addresses(lane, d.out);
-                report(lane, op->enqueue(lane.stream(), lane.pass_name(), {.input = input, .output = output}));
+                report(lane, op->enqueue(lane.stream(), lane.pass_name(),
+                                         {.input = input,
+                                          .output = output,
+                                          .workspace = d.workspace ? lane.address(d.workspace) : nullptr,
+                                          .parameters = parameters}));
             });
         made(own.output, data.out);
     }

@@ -33,6 +33,7 @@ struct Rule {
 
 Result<Rule> rule_of(std::string_view name, const tensor::Shape& shape) {
     const std::string_view kind = name.substr(name.rfind('.') + 1);
+    if (kind == "weight" && shape.size() == 1) return Rule{0.1F, 1};  // a norm's
     if (kind == "weight") {
         double fan_in = 1;
         for (std::size_t axis = 1; axis < shape.size(); ++axis) fan_in *= static_cast<double>(shape[axis]);

@@ -65,6 +65,21 @@ struct NormProblem {
     friend bool operator==(const NormProblem&, const NormProblem&) = default;
 };
 
+/// y = (x - mean) / sqrt(variance + epsilon) * weight + bias, then the activation. Mean and variance, sums in float32
+/// or more, are those of a frame's values in each of `groups` equal parts of the channels, the variance over their
+/// number. Neither the sums nor their order depend on how many frames a call has.
+///
+/// input, output  [pixels, channels]
+/// parameters     weight [channels], then bias [channels], 16-byte aligned
+struct GroupNormProblem {
+    static constexpr std::string_view kName = "group norm";
+    std::int64_t pixels = 0, channels = 0, groups = 1;
+    float epsilon = 1e-6F;
+    Storage input{}, output{};
+    Activation activation = Activation::None;  ///< or Silu
+    friend bool operator==(const GroupNormProblem&, const GroupNormProblem&) = default;
+};
+
 /// softmax(q k^T / sqrt(channels)) v over the tokens of a frame: one head as wide as the channels, no mask. The
 /// tokens x tokens matrix of scores is never stored whole. If it adds, the result is added to the sum in place, and the
 /// output is the RMS norm of the rounded sums.
@@ -153,9 +168,9 @@ struct StorePictureProblem {
 
 /// `Of<Problem>` of any operator.
 template <template <class> class Of>
-using EachOperator =
-    std::variant<Of<UnpackLatentProblem>, Of<NormProblem>, Of<AttentionProblem>, Of<UpsampleProblem>,
-                 Of<DepthToSpaceProblem>, Of<KeepFramesProblem>, Of<StoreFloatProblem>, Of<StorePictureProblem>>;
+using EachOperator = std::variant<Of<UnpackLatentProblem>, Of<NormProblem>, Of<GroupNormProblem>, Of<AttentionProblem>,
+                                  Of<UpsampleProblem>, Of<DepthToSpaceProblem>, Of<KeepFramesProblem>,
+                                  Of<StoreFloatProblem>, Of<StorePictureProblem>>;
 using OpProblem = EachOperator<std::type_identity_t>;
 
 struct OpPlan {
@@ -194,6 +209,15 @@ inline constexpr Gate<NormProblem> kValidNorm[] = {
      [](const NormProblem& p) { return std::to_string(p.pixels) + " and " + std::to_string(p.channels); }},
     kFloats<NormProblem, &NormProblem::input>,
     kStoredAlike<NormProblem>,
+};
+inline constexpr Gate<GroupNormProblem> kValidGroupNorm[] = {
+    {"a pixel or more", [](const GroupNormProblem& p) { return p.pixels >= 1; },
+     [](const GroupNormProblem& p) { return std::to_string(p.pixels); }},
+    {"channels that are a multiple of the groups",
+     [](const GroupNormProblem& p) { return p.channels >= 1 && p.groups >= 1 && p.channels % p.groups == 0; },
+     [](const GroupNormProblem& p) { return std::to_string(p.channels) + " and " + std::to_string(p.groups); }},
+    kFloats<GroupNormProblem, &GroupNormProblem::input>,
+    kStoredAlike<GroupNormProblem>,
 };
 inline constexpr Gate<AttentionProblem> kValidAttention[] = {
     {"1 to 1048576 tokens", [](const AttentionProblem& p) { return p.tokens >= 1 && p.tokens <= 1 << 20; },
@@ -247,6 +271,7 @@ inline constexpr Gate<StorePictureProblem> kValidStorePicture[] = {
 };
 constexpr std::span<const Gate<UnpackLatentProblem>> valid(const UnpackLatentProblem&) { return kValidUnpackLatent; }
 constexpr std::span<const Gate<NormProblem>> valid(const NormProblem&) { return kValidNorm; }
+constexpr std::span<const Gate<GroupNormProblem>> valid(const GroupNormProblem&) { return kValidGroupNorm; }
 constexpr std::span<const Gate<AttentionProblem>> valid(const AttentionProblem&) { return kValidAttention; }
 constexpr std::span<const Gate<UpsampleProblem>> valid(const UpsampleProblem&) { return kValidUpsample; }
 constexpr std::span<const Gate<DepthToSpaceProblem>> valid(const DepthToSpaceProblem&) { return kValidDepthToSpace; }

@@ -1,8 +1,9 @@
-"""Drop-in for diffusers' AutoencoderKLWan and AutoencoderKLQwenImage: their decode() and encode(), by Kinetograph."""
+"""Drop-in for diffusers' AutoencoderKL, AutoencoderKLWan and AutoencoderKLQwenImage: their decode() and encode(), by
+Kinetograph."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Callable
 
 from ._library import InvalidArgument
 from ._replacement import Replacement, offload_previous
@@ -25,15 +26,15 @@ def replace_vae(pipe: Any, *, precision: str | None = None) -> Replacement:
 
     vae = _vae_in(getattr(pipe, "vae", pipe))
     parts = {name for name, _ in vae.named_children()}
-    has_encoder = set(_ENCODER_PARTS) <= parts
+    has_encoder = _ENCODER_PARTS[0] in parts and hasattr(vae, _ENCODER_PARTS[1])
     prefixes = tuple(f"{part}." for part in _PARTS + (_ENCODER_PARTS if has_encoder else ()))
     made = Replacement(vae, prefixes, _metadata(vae), precision)
 
-    def decode(z: Any, return_dict: bool = True) -> Any:
+    def decode(z: Any, return_dict: bool = True, generator: Any = None) -> Any:
         import torch
 
         offload_previous(vae)
-        sample = torch.stack([made.clip(clip) for clip in z]).to(z.dtype)
+        sample = torch.stack([_of_frames(made.clip, each) for each in z]).to(z.dtype)
         return DecoderOutput(sample=sample) if return_dict else (sample,)
 
     # A subclass may have a decode() around diffusers' own, which does its part by _decode().
@@ -53,7 +54,7 @@ def _encode(vae: Any, base: Any, made: Replacement) -> tuple[str, Any]:
         import torch
 
         offload_previous(vae)
-        return torch.stack([made.moments(clip) for clip in pictures]).to(pictures.dtype)
+        return torch.stack([_of_frames(made.moments, each) for each in pictures]).to(pictures.dtype)
 
     if base is not None and hasattr(vae, "_encode"):
         return "_encode", moments
@@ -67,11 +68,18 @@ def _encode(vae: Any, base: Any, made: Replacement) -> tuple[str, Any]:
     return "encode", encode
 
 
+def _of_frames(function: Callable[[Any], Any], given: Any) -> Any:
+    """Of a clip [C, T, h, w], or of a picture [C, h, w] as of a clip of one frame."""
+    return function(given) if given.ndim == 4 else function(given[:, None])[:, 0]
+
+
 def _vae_in(given: Any) -> Any:
-    """The module with the parts of a VAE: the one that is given, or the one within it."""
+    """The module with the parts of a VAE: the one that is given, or the one within it. A VAE of pictures may have None
+    for the convolution before its decoder."""
     roots = [given] if hasattr(given, "modules") else vars(given).values()
     modules = [module for root in roots if hasattr(root, "modules") for module in root.modules()]
-    found = [module for module in modules if set(_PARTS) <= {name for name, _ in module.named_children()}]
+    found = [module for module in modules
+             if _PARTS[0] in {name for name, _ in module.named_children()} and hasattr(module, _PARTS[1])]
     if len(found) != 1:
         raise InvalidArgument(f"a {type(given).__name__} has {len(found) or 'no'} module{'s' * (len(found) > 1)} with "
                               f"a {' and a '.join(_PARTS)}: replace_vae() takes a pipeline or VAE with one")

@@ -6,10 +6,11 @@
 
 FAMILY.pictures [3, T, H, W] and FAMILY.moments [2 z_dim, T', h, w], float32: mean and logarithm of the variance as
 diffusers' encoder makes them of a small clip, on parameters by the rule of the README, under their original names.
-Qwen-Image's encoder makes the same bits of them as Wan 2.1's, which is asserted. Of Wan 2.2 and of TAEHV's members,
-which make latents alone, the pictures are not stored: `latents` of LARGER by the rule, divided by 1.7; TAEF1 takes the first of them. TAEHV's encoder
-is an implementation of its own of what madebyollin/taehv publishes. The second file is an AutoencoderKLWan of width 1
-in bf16 as its save_pretrained() writes it, with parameters by the same rule.
+Qwen-Image's encoder makes the same bits of them as Wan 2.1's, which is asserted. Of the others the pictures are not
+stored: `latents` of LARGER by the rule, divided by 1.7, of which TAEF1 and AutoencoderKL take the first. The encoders
+of TAEHV and TAEF1 make latents alone; TAEHV's is an implementation of its own of what madebyollin/taehv publishes. The
+second file is an AutoencoderKLWan of width 1 in bf16 as its save_pretrained() writes it, with parameters by the same
+rule.
 """
 import pathlib
 import re
@@ -23,7 +24,7 @@ from diffusers import AutoencoderKLQwenImage, AutoencoderKLWan
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "bench/peers"))
 import make_taehv_golden as taehv  # noqa: E402
-from make_family_golden import tiny  # noqa: E402
+from make_family_golden import kl, tiny  # noqa: E402
 from peer_decoders import diffusers_name  # noqa: E402
 from tensor_files import write_safetensors  # noqa: E402
 from wan21_pytorch import synthetic_tensor, synthetic_weights  # noqa: E402
@@ -113,6 +114,9 @@ def main():
     for name, (patch, channels) in {"taew2.1": (1, 16), "taew2.2": (2, 48)}.items():
         tensors[f"{name}.moments"] = taehv_latents(larger, patch, channels)
     tensors["taef1.moments"] = tiny(16, DIM).encode(larger[None, :, 0]).latents[0][:, None].contiguous()
+    for name, channels in {"sd": 4, "flux.1": 16}.items():
+        moments = kl(channels, DIM).encode(larger[None, :, 0]).latent_dist.parameters[0]
+        tensors[f"{name}.moments"] = moments[:, None].contiguous()
     for name, tensor in tensors.items():
         print(f"{name}: {tuple(tensor.shape)}, largest {tensor.abs().max():.3f}")
     folder = pathlib.Path(sys.argv[1])

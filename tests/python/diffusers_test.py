@@ -11,6 +11,7 @@ import pytest
 from conftest import latents_of
 
 import kinetograph as kg
+from kinetograph.decoder import family_of
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 diffusers = pytest.importorskip("diffusers", reason="diffusers is not installed")
@@ -62,6 +63,44 @@ def test_encode_is_replaced(config, size):
         vae.encode(video.clone().requires_grad_())
     replaced.restore()
     assert torch.equal(vae.encode(video).latent_dist.parameters, wanted.parameters)
+
+
+KL = {"down_block_types": ("DownEncoderBlock2D",) * 4, "up_block_types": ("UpDecoderBlock2D",) * 4,
+      "block_out_channels": (8, 16, 32, 32), "layers_per_block": 2, "norm_num_groups": 8}
+SD = {**KL, "latent_channels": 4, "scaling_factor": 0.18215}
+FLUX1 = {**KL, "latent_channels": 16, "scaling_factor": 0.3611, "shift_factor": 0.1159, "use_quant_conv": False,
+         "use_post_quant_conv": False}
+
+
+@pytest.mark.parametrize("config", [SD, FLUX1])
+@torch.no_grad()
+def test_a_vae_of_pictures_is_replaced_in_both_directions(config):
+    vae = vae_of(diffusers.AutoencoderKL, **config)
+    pictures = torch.rand(2, 3, 24, 40, generator=torch.Generator().manual_seed(1)) * 2 - 1
+    moments = vae.encode(pictures).latent_dist.parameters
+    latents = torch.randn(3, config["latent_channels"], 3, 5)
+    wanted = vae.decode(latents).sample
+    replaced = kinetograph.diffusers.replace_vae(vae)
+    assert is_replaced(vae) and not differs(decoded(vae, latents), wanted)
+    assert not torch.equal(decoded(vae, latents), wanted), "sums in another order: it is the library's"
+    assert not differs(vae.decode(latents, return_dict=False, generator=None)[0], wanted)
+    made = vae.encode(pictures).latent_dist.parameters
+    assert not differs(made, moments) and not torch.equal(made, moments)
+    replaced.restore()
+    assert torch.equal(vae.decode(latents).sample, wanted)
+
+
+@pytest.mark.parametrize("config, family", [(SD, "sd"), (FLUX1, "flux.1"), ({**SD, "scaling_factor": 0.13025}, "sdxl"),
+                                            ({**FLUX1, "scaling_factor": 1.5305, "shift_factor": 0.0609}, "sd3")])
+@torch.no_grad()
+def test_the_folder_of_a_vae_of_pictures_decodes_as_what_was_saved(tmp_path, config, family):
+    vae = vae_of(diffusers.AutoencoderKL, **config)
+    vae.save_pretrained(tmp_path)
+    latents = torch.randn(1, config["latent_channels"], 1, 3, 5)
+    raw = latents[:, :, 0] / config["scaling_factor"] + config.get("shift_factor", 0)
+    assert not differs(decoded_from(tmp_path, latents, normalized=True)[:, :, 0], vae.decode(raw).sample)
+    assert not differs(decoded_from(tmp_path, latents)[:, :, 0], vae.decode(latents[:, :, 0]).sample)
+    assert family_of(tmp_path) == family
 
 
 def differs(frames, wanted):

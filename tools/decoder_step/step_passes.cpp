@@ -38,7 +38,9 @@ class ListedPasses {
         move("norms", pass.norm.norm->key, 1, bytes_of(pass.input) + bytes_of(pass.norm.output));
     }
     void add(const nn::OperatorPass& pass, const StepItem&) {
-        move("moved pixels", pass.key(), 1, bytes_of(pass.input) + bytes_of(pass.output));
+        const char* const kind = pass.has_parameters() ? "norms" : "moved pixels";
+        const std::uint64_t readings = pass.reads_picture() ? 2 : 1;
+        move(kind, pass.key(), 1, readings * bytes_of(pass.input) + bytes_of(pass.output));
     }
     void add(const nn::DropPass&, const StepItem&) {}
     void add(const nn::KeepPass&, const StepItem&) {}

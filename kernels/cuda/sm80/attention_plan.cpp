@@ -37,7 +37,8 @@ std::vector<conv::ConvStep> steps(const AttentionProblem& problem, const conv::O
 
 conv::OpPlan plan(const AttentionProblem& problem, const conv::Chip& chip) {
     const uint32_t width = attention_width(problem.channels);
-    const uint32_t slices = attention_launch(1, width, 1).grid[2], slice = width / slices;
+    const uint32_t slice = width / attention_launch(1, width, 1).grid[2];
+    const uint32_t taken = conv::round_up(conv::u32(problem.channels), slice);  // the CTAs of slices beyond end at once
     const std::string element = element_name(problem.input.element);
     return {
         .kernels = {{"sm80_attention_" + element + '_' + std::to_string(width),
@@ -46,9 +47,9 @@ conv::OpPlan plan(const AttentionProblem& problem, const conv::Chip& chip) {
         // Scores over all channels, sums over those of the slice.
         .seconds = conv::attention_seconds({.queries = kQueryTile,
                                             .keys = kKeyTile,
-                                            .clocks = kClocksOfAChannel * (width + slice) / 2,
+                                            .clocks = kClocksOfAChannel * (taken + slice) / 2,
                                             .resident = kResident,
-                                            .slices = slices},
+                                            .slices = taken / slice},
                                            problem, chip),
         .steps = [problem](const conv::OpTensors& tensors, const conv::EncodeMap&) { return steps(problem, tensors); }};
 }

@@ -1,4 +1,5 @@
 #include <kinetograph/kernels/cuda/sm80/frame_passes.hpp>
+#include <kinetograph/kernels/cuda/sm80/group_norm.hpp>
 #include <kinetograph/kernels/cuda/sm80/im2col.hpp>
 #include <kinetograph/kernels/isa/kernel.hpp>
 
@@ -16,6 +17,9 @@ KG_PASS_OF(rms_norm, RmsNormKernel, kinetograph::cuda::RmsNormParams)
 #define KG_TO_BYTES RmsNormKernel<Element::BF16, Element::U8>
 KG_PASS(rms_norm_bf16_u8, KG_TO_BYTES, kinetograph::cuda::RmsNormParams)
 #undef KG_TO_BYTES
+KG_PASS_OF(group_moments, GroupMomentsKernel, kinetograph::conv::GroupNormParams)
+KG_PASS(group_factors, GroupFactorsKernel, kinetograph::conv::GroupNormParams)
+KG_PASS_OF(group_norm, GroupNormKernel, kinetograph::conv::GroupNormParams)
 KG_PASS_OF(unpack_latent, UnpackLatentKernel, UnpackLatentParams)
 KG_PASS_OF(store_float, StoreFloatKernel, StoreFloatParams)
 KG_PASS_OF(store_picture, StorePictureKernel, StorePictureParams)

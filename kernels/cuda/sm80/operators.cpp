@@ -1,8 +1,10 @@
 #include <kinetograph/kernels/cuda/sm80/operators.hpp>
 
 #include <algorithm>
+#include <kinetograph/kernels/conv/group_norm.hpp>
 #include <kinetograph/kernels/cuda/host/passes.hpp>
 #include <kinetograph/kernels/cuda/sm80/frame_passes.hpp>
+#include <kinetograph/kernels/cuda/sm80/group_norm.hpp>
 
 namespace kinetograph::sm80 {
 namespace {
@@ -43,6 +45,14 @@ OpPlan plan_unpack_latent(const conv::UnpackLatentProblem& p, const conv::Chip&)
 OpPlan plan_norm(const conv::NormProblem& p, const conv::Chip&) {
     return plan_pass(std::string("rms_norm_") + element_name(p.input.element),
                      [p](auto& steps, const OpTensors& t) { cuda::append_norm(steps, 0, p, t); });
+}
+
+OpPlan plan_group_norm(const conv::GroupNormProblem& p, const conv::Chip&) {
+    const std::string type = element_name(p.input.element);
+    std::vector<conv::KernelName> kernels;
+    for (const std::string& kernel : {"moments_" + type, std::string("factors"), "norm_" + type})
+        kernels.push_back({"sm80_group_" + kernel, "frame_passes"});
+    return conv::plan_group_norm(p, std::move(kernels), sizeof(GroupSmem));
 }
 
 OpPlan plan_upsample(const conv::UpsampleProblem& p, const conv::Chip&) {
@@ -130,6 +140,7 @@ std::span<const conv::OpMethod> operators() {
         attention_method(),
         conv::OpMethodOf<conv::UnpackLatentProblem>{"unpack-latent-sm80", runs_since_sm80, {}, plan_unpack_latent},
         conv::OpMethodOf<conv::NormProblem>{"norm-sm80", runs_since_sm80, {}, plan_norm},
+        conv::OpMethodOf<conv::GroupNormProblem>{"group-norm-sm80", runs_since_sm80, {}, plan_group_norm},
         conv::OpMethodOf<conv::UpsampleProblem>{"upsample-sm80", runs_since_sm80, {}, plan_upsample},
         conv::OpMethodOf<conv::DepthToSpaceProblem>{"depth-to-space-sm80", runs_since_sm80, {}, plan_depth_to_space},
         conv::OpMethodOf<conv::KeepFramesProblem>{"keep-frames-sm80", runs_since_sm80, {}, plan_keep_frames},

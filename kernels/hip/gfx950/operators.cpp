@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <kinetograph/kernels/conv/group_norm.hpp>
 #include <kinetograph/kernels/hip/gfx950/passes/attention_launch.hpp>
 #include <kinetograph/kernels/hip/gfx950/passes/frame_moves_launch.hpp>
 #include <kinetograph/kernels/hip/gfx950/passes/frame_values_launch.hpp>
@@ -96,6 +97,14 @@ conv::OpMethodOf<Problem> pass(std::string_view name) {
     return {name, runs_on, kPassGates<Problem>, plan_pass<Problem>};
 }
 
+OpPlan plan_group_norm(const conv::GroupNormProblem& problem, const conv::Chip&) {
+    const std::string type = element_name(problem.input.element);
+    std::vector<conv::KernelName> kernels;
+    for (const std::string& kernel : {"moments_" + type, std::string("factors"), "norm_" + type})
+        kernels.push_back({"kinetograph_group_" + kernel, "group_norm"});
+    return conv::plan_group_norm(problem, std::move(kernels));
+}
+
 OpPlan plan_keep_frames(const conv::KeepFramesProblem& problem, const conv::Chip&) {
     return {.steps = [problem](const OpTensors& t, const EncodeMap&) { return conv::copies_of_kept(problem, t); }};
 }
@@ -137,6 +146,7 @@ std::span<const conv::OpMethod> operators() {
         conv::OpMethodOf<conv::AttentionProblem>{"mfma-gfx950", runs_on, kAttention, plan_mfma, false},
         pass<conv::UnpackLatentProblem>("unpack-latent-gfx950"),
         pass<conv::NormProblem>("norm-gfx950"),
+        conv::OpMethodOf<conv::GroupNormProblem>{"group-norm-gfx950", runs_on, {}, plan_group_norm},
         pass<conv::UpsampleProblem>("upsample-gfx950"),
         pass<conv::DepthToSpaceProblem>("depth-to-space-gfx950"),
         conv::OpMethodOf<conv::KeepFramesProblem>{"keep-frames-gfx950", runs_on, {}, plan_keep_frames},

@@ -1,3 +1,4 @@
+#include <kinetograph/kernels/conv/group_norm.hpp>
 #include <kinetograph/kernels/spirv/vulkan13/gates.hpp>
 #include <kinetograph/kernels/spirv/vulkan13/passes.hpp>
 #include <kinetograph/kernels/spirv/vulkan13/plan.hpp>
@@ -37,6 +38,13 @@ OpPlan plan_unpack_latent(const conv::UnpackLatentProblem& p, const conv::Chip&)
 OpPlan plan_norm(const conv::NormProblem& p, const conv::Chip&) {
     return plan_pass(norm_pipeline(p.input.element, p.channels),
                      [p](auto& steps, const OpTensors& t) { append_norm(steps, 0, p, t); });
+}
+
+OpPlan plan_group_norm(const conv::GroupNormProblem& p, const conv::Chip&) {
+    std::vector<conv::KernelName> kernels;
+    for (const std::uint32_t part : {0U, 1U, 2U})
+        kernels.push_back(pipeline(kGroupNorm, p.input.element, {conv::kGroupThreads, part}));
+    return conv::plan_group_norm(p, std::move(kernels));
 }
 
 OpPlan plan_upsample(const conv::UpsampleProblem& p, const conv::Chip&) {
@@ -131,6 +139,7 @@ std::span<const conv::OpMethod> operators() {
         attention_by_tiles(),
         conv::OpMethodOf<conv::UnpackLatentProblem>{"unpack-latent-vulkan13", runs_on_vulkan, {}, plan_unpack_latent},
         conv::OpMethodOf<conv::NormProblem>{"norm-vulkan13", runs_on_vulkan, {}, plan_norm},
+        conv::OpMethodOf<conv::GroupNormProblem>{"group-norm-vulkan13", runs_on_vulkan, {}, plan_group_norm},
         conv::OpMethodOf<conv::UpsampleProblem>{"upsample-vulkan13", runs_on_vulkan, {}, plan_upsample},
         conv::OpMethodOf<conv::DepthToSpaceProblem>{"depth-to-space-vulkan13", runs_on_vulkan, {}, plan_depth_to_space},
         conv::OpMethodOf<conv::KeepFramesProblem>{"keep-frames-vulkan13", runs_on_vulkan, {}, plan_keep_frames},

@@ -14,6 +14,7 @@ inline constexpr Shader kConvSlab{"", "conv_slab_f16", "conv_slab_bf16"};
 inline constexpr Shader kProductMatrix{"", "product_matrix_f16", "product_matrix_bf16"};
 inline constexpr Shader kConvTiles{"conv_tiles_f32", "conv_tiles_f16", "conv_tiles_bf16"};
 inline constexpr Shader kDepthToSpace{"depth_to_space_f32", "depth_to_space_f16", "depth_to_space_bf16"};
+inline constexpr Shader kGroupNorm{"group_norm_f32", "group_norm_f16", "group_norm_bf16"};
 inline constexpr Shader kProduct{"product_f32", "product_f16", "product_bf16"};
 inline constexpr Shader kRmsNorm{"rms_norm_f32", "rms_norm_f16", "rms_norm_bf16"};
 inline constexpr Shader kSoftmax{"softmax_f32", "softmax_f16", "softmax_bf16"};

@@ -11,6 +11,7 @@ namespace {
 using CudaOperatorsTest = test::CudaLane;
 
 TEST_F(CudaOperatorsTest, RmsNormAgreesForManyWidths) { expect_norms(*device_); }
+TEST_F(CudaOperatorsTest, GroupNormAgreesForManyShapes) { expect_group_norms(*device_); }
 TEST_F(CudaOperatorsTest, UpsamplingIsExact) { expect_upsampling(*device_); }
 TEST_F(CudaOperatorsTest, ChannelsBecomePixelsExactly) { expect_depth_to_space(*device_); }
 TEST_F(CudaOperatorsTest, LatentsAreUnpackedAndFramesStoredAlike) { expect_both_ends(*device_); }

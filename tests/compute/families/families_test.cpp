@@ -54,8 +54,9 @@ TEST(Families, SayOfTheirEncodersWhatIsTrue) {
         const nn::Network encoder = family.encoder(of_pictures);
         EXPECT_EQ(nn::extents(encoder, {1, 32, 32, 3}, false).back().frames, 1) << family.name;
     }
-    EXPECT_EQ(encode, (std::set<std::string>{"lightvae", "qwen-image", "taef1", "taehv", "taehv1.5", "taesd", "taesd3",
-                                             "taesdxl", "taew2.1", "taew2.2", "wan2.1", "wan2.2"}));
+    EXPECT_EQ(encode, (std::set<std::string>{"flux.1", "lightvae", "qwen-image", "sd", "sd3", "sdxl", "taef1", "taehv",
+                                             "taehv1.5", "taesd", "taesd3", "taesdxl", "taew2.1", "taew2.2", "wan2.1",
+                                             "wan2.2"}));
 }
 
 TEST(Families, AreToldApartByKeysByClassByNameOrByWidth) {

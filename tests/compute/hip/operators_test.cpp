@@ -9,6 +9,7 @@ namespace {
 using HipOperatorsTest = test::HipLane;
 
 TEST_F(HipOperatorsTest, RmsNormAgreesForManyWidths) { expect_norms(*device_); }
+TEST_F(HipOperatorsTest, GroupNormAgreesForManyShapes) { expect_group_norms(*device_); }
 TEST_F(HipOperatorsTest, FramesAreKeptAlike) { expect_kept_frames(*device_); }
 TEST_F(HipOperatorsTest, UpsamplingIsExact) { expect_upsampling(*device_); }
 TEST_F(HipOperatorsTest, ChannelsBecomePixelsExactly) { expect_depth_to_space(*device_); }

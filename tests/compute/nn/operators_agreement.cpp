@@ -118,6 +118,45 @@ void expect_norms(accel::Device& device) {
     }
 }
 
+/// Of pixels that are one tile, several and more than a tile has; of channels that a thread takes whole and not; of
+/// small values and of a mean that is large beside them.
+void expect_group_norms(accel::Device& device) {
+    struct Case {
+        std::int64_t pixels, channels, groups;
+    };
+    for (const auto [pixels, channels, groups] :
+         {Case{37, 8, 8}, {150, 32, 32}, {150, 136, 4}, {700, 12, 3}, {1, 64, 2}, {40'000, 4, 2}}) {
+        for (const float mean : {0.0F, 3.0F, 1000.0F}) {
+            const bool silu = mean == 3;
+            const auto run = [&, count = pixels, width = channels, parts = groups](Side& side, DType dtype) {
+                std::vector<float> values = random_values(2 * count * width, mean > 100 ? 8 : 1);
+                for (float& value : values) value = tensor::from_bf16(tensor::to_bf16(value + mean));
+                const Frames input(side.device, 2, count * width, dtype, values);
+                const Frames output(side.device, 2, count * width, dtype, std::vector<float>(values.size(), -77));
+                const Frames parameters(side.device, 1, 2 * width, DType::F32, random_values(2 * width, 1));
+                const auto norm = side.operators
+                                      ->get(conv::GroupNormProblem{count, width, parts, 1e-5F, dtype, dtype,
+                                                                   silu ? Activation::Silu : Activation::None})
+                                      .value();
+                const auto workspace = side.device.allocate("workspace", norm->workspace_bytes() + 1).value();
+                const auto inputs = input.readable();
+                const auto outputs = output.writable();
+                EXPECT_TRUE(norm->enqueue(*side.stream, "norm",
+                                          {.input = inputs,
+                                           .output = outputs,
+                                           .workspace = workspace->data(),
+                                           .parameters = reinterpret_cast<const float*>(parameters.memory->data())}));
+                return output.values(*side.stream);
+            };
+            SCOPED_TRACE(fmt::format("{} pixels, {} channels in {} groups, mean {}", pixels, channels, groups, mean));
+            if (mean > 100)
+                expect_same(device, run, {DType::BF16, DType::F16}, 5e-4);
+            else
+                expect_same(device, run, kAll, 5e-4);
+        }
+    }
+}
+
 void expect_upsampling(accel::Device& device) {
     for (const std::int64_t channels : {5, 8, 96}) {
         const auto run = [&](Side& side, DType dtype) {
@@ -249,7 +288,7 @@ void expect_kept_frames(accel::Device& device) {
 
 void expect_attention(accel::Device& device) {
     for (const auto& [tokens, channels] :
-         {std::pair<std::int64_t, std::int64_t>{83, 32}, {83, 128}, {83, 384}, {83, 1024}, {88, 1024}}) {
+         {std::pair<std::int64_t, std::int64_t>{83, 32}, {83, 128}, {83, 384}, {88, 512}, {83, 1024}, {88, 1024}}) {
         for (const bool adds : {false, true}) {
             const auto run = [&, count = tokens, width = channels](Side& side, DType dtype) {
                 const auto attention =
@@ -304,6 +343,10 @@ void expect_mistakes(accel::Device& device) {
               "pass \"pass\": RMS norm without gamma");
     EXPECT_EQ(enqueued(conv::NormProblem{4, 8}, {.input = frames, .output = place}),
               "pass \"pass\": RMS norm of 2 input and 1 output frames");
+    EXPECT_EQ(refused(conv::GroupNormProblem{4, 8, 3}).message,
+              "group norm wants channels that are a multiple of the groups, met 8 and 3");
+    EXPECT_EQ(enqueued(conv::GroupNormProblem{4, 8, 2}, {.input = one, .output = place}),
+              "pass \"pass\": group norm without weights");
     const float gamma = 1;
     EXPECT_EQ(enqueued(conv::NormProblem{4, 8, DType::BF16, DType::BF16, Activation::None, true},
                        {.input = one, .output = place, .parameters = &gamma}),

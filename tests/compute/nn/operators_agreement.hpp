@@ -8,6 +8,7 @@ namespace kinetograph::nn {
 /// Each runs its pass on `device` and on the CPU, in every element type of the device, and expects results that differ
 /// by that type's rounding at most; fp16 is compared with the CPU's float32.
 void expect_norms(accel::Device& device);
+void expect_group_norms(accel::Device& device);
 void expect_upsampling(accel::Device& device);
 void expect_depth_to_space(accel::Device& device);
 void expect_both_ends(accel::Device& device);  ///< latents unpacked, frames stored

@@ -388,9 +388,10 @@ TEST_F(CheckpointTest, SaysThatAFileIsAbsent) {
 }
 
 TEST_F(CheckpointTest, RecognisesOtherModelsByTheirTensors) {
+    constexpr const char* kImageVae = "this is an image VAE of other stages than those of Stable Diffusion and FLUX.1";
     const std::pair<const char*, const char*> families[] = {
-        {"vae.decoder.mid.attn_1.q.weight", "this is an image VAE (Stable Diffusion, Flux and the like)"},
-        {"decoder.mid_block.attentions.0.to_q.weight", "this is an image VAE (Stable Diffusion, Flux and the like)"},
+        {"vae.decoder.mid.attn_1.q.weight", kImageVae},
+        {"decoder.mid_block.attentions.0.to_q.weight", kImageVae},
         {"decoder.conv_in.conv_s.weight", "this is another video VAE (Cosmos)"},
         {"decoder.temp_conv_in.weight", "this is another video VAE (Allegro)"},
         {"decoder.time_conv_out.weight", "this is another video VAE (Stable Video Diffusion)"},

@@ -61,7 +61,9 @@ inline const std::vector<FamilyClip>& family_clips() {
     static const std::vector<FamilyClip> clips{{"wan2.2", "synthetic:wan2.2,dim=16"},
                                                {"lightvae", "synthetic:lightvae"},
                                                {"qwen-image", "synthetic:qwen-image,dim=16"},
-                                               {"taef1", "synthetic:taef1,dim=8"}};
+                                               {"taef1", "synthetic:taef1,dim=8"},
+                                               {"sd", "synthetic:sd,dim=8"},
+                                               {"flux.1", "synthetic:flux.1,dim=8"}};
     return clips;
 }
 

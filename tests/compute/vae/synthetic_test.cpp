@@ -45,6 +45,12 @@ TEST(SyntheticTensor, StartsWithThePublishedBitsOfEachKind) {
               (std::vector<std::uint32_t>{0x3f8b4b49, 0x3f8754ce, 0x3f8a343c, 0x3f8117c2}));
 }
 
+TEST(SyntheticTensor, MakesTheWeightsOfANormAsItsGamma) {
+    const auto of = [](const std::string& name) { return synthetic_tensor(name, {8}).value(); };
+    for (const float value : of("norm.weight")) EXPECT_NEAR(value, 1, 0.1);
+    EXPECT_NE(of("norm.weight"), of("norm.gamma")) << "of another name";
+}
+
 TEST(SyntheticTensor, MakesTheGoldenLatents) {
     EXPECT_EQ(check_sum(f32_words(*synthetic_tensor("latents", {16, 4, 6, 8}))), 0x00485be788d990d8U);
     EXPECT_EQ(check_sum(f32_words(*synthetic_tensor("latents", {16, 5, 10, 14}))), 0x03c2fcc6280999eeU);

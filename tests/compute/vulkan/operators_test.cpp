@@ -8,6 +8,7 @@ namespace {
 using VulkanOperatorsTest = test::VulkanDevice;
 
 TEST_F(VulkanOperatorsTest, RmsNormAgreesForManyWidths) { expect_norms(*device_); }
+TEST_F(VulkanOperatorsTest, GroupNormAgreesForManyShapes) { expect_group_norms(*device_); }
 TEST_F(VulkanOperatorsTest, FramesAreKeptAlike) { expect_kept_frames(*device_); }
 TEST_F(VulkanOperatorsTest, UpsamplingIsExact) { expect_upsampling(*device_); }
 TEST_F(VulkanOperatorsTest, ChannelsBecomePixelsExactly) { expect_depth_to_space(*device_); }

@@ -9,7 +9,7 @@ import re
 
 # Kernels that must exist, by the beginning of their names.
 COUNTS = {"kg_conv_bf16_": 21, "kg_conv_f16_": 21, "kg_conv_f8_": 15, "kinetograph_attention_": 20,
-          "kinetograph_rms_norm_": 6, "kinetograph_upsample_": 3, "kinetograph_im2col_": 4,
+          "kinetograph_rms_norm_": 6, "kinetograph_group_": 7, "kinetograph_upsample_": 3, "kinetograph_im2col_": 4,
           "kinetograph_unpack_latent_": 6,
           "kinetograph_join_sums_": 3, "kinetograph_store_": 9}
 
@@ -45,6 +45,9 @@ PASSES = (
     ("kinetograph_attention_join_(bf16|f16)", streaming(X8)),
     ("kinetograph_rms_norm_(bf16|f16|f32)", holding(X16)),
     ("kinetograph_rms_norm_f32_any", holding(X4)),
+    ("kinetograph_group_(moments_(bf16|f16|f32)|factors)", holding(X4)),
+    ("kinetograph_group_norm_f32", holding(X16, X4)),
+    ("kinetograph_group_norm_(bf16|f16)", holding(X16, X2)),
     ("kinetograph_rms_norm_(bf16|f16)_any", holding(X2)),
 )
 
