@@ -56,13 +56,13 @@ def build(fleet: Fleet) -> ray_serve.Application:
     """The application of a fleet, for ray.serve.run()."""
     routing: dict[str, Any] = {"request_router_class": SessionRouter}
     resources = {"num_cpus": 1} if fleet.device == "cpu" else {"num_gpus": 1}
-    policy = AutoscalingPolicy(policy_function="kinetograph.ray:Scaling",
-                               policy_kwargs={"sessions": fleet.sessions, "busy": fleet.busy})
+    policy: dict[str, Any] = {"policy_function": "kinetograph.ray:Scaling",
+                              "policy_kwargs": {"sessions": fleet.sessions, "busy": fleet.busy}}
     deployment = ray_serve.deployment(
         name="kinetograph", ray_actor_options=resources, max_ongoing_requests=16 * fleet.sessions,
         request_router_config=RequestRouterConfig(**routing), graceful_shutdown_timeout_s=_DRAIN_SECONDS,
         autoscaling_config=AutoscalingConfig(min_replicas=fleet.fewest_replicas, max_replicas=fleet.most_replicas,
-                                             policy=policy))
+                                             policy=AutoscalingPolicy(**policy)))  # type: ignore[no-untyped-call, unused-ignore]
     return deployment(ray_serve.ingress()(Replica)).bind(fleet)
 
 
@@ -112,8 +112,7 @@ class Replica:
             if found is not None:
                 return str(found)
             if time.monotonic() > until or not self._runs(name.partition(_MARK)[0]):
-                # it may have stored the session between the question and its end
-                return ray.get(self._shelf.claim.remote(name))[0]
+                return None
             time.sleep(0.1)
 
     def _runs(self, replica: str) -> bool:

@@ -56,14 +56,25 @@ def patient_ray(monkeypatch):
     monkeypatch.setattr(services, "get_node", get_node)
 
 
+def free_port():
+    with socket.create_server(("", 0)) as free:
+        return free.getsockname()[1]
+
+
+def node_options():
+    """One processor. The agents have ports of their own: else the raylet waits for them to write theirs into a file, and
+    aborts after 15 s, by when a busy machine has not imported the agents' packages."""
+    return {"num_cpus": 1, **{name: free_port() for name in
+                              ("metrics_agent_port", "dashboard_agent_listen_port", "runtime_env_agent_port")}}
+
+
 @pytest.fixture
 def fleet(request):
     """(url, cluster, a node without the proxy), of as many nodes as the test's parameter, with a replica on each"""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    port = free_port()
+    cluster = Cluster(initialize_head=True, head_node_args={**node_options(), "include_dashboard": False})
     try:
-        others = [cluster.add_node(num_cpus=1) for _ in range(request.param - 1)]
+        others = [cluster.add_node(**node_options()) for _ in range(request.param - 1)]
         ray.init(address=cluster.address, log_to_driver=False)
         serve.start(http_options={"host": "127.0.0.1", "port": port, "location": "HeadOnly"})
         serve.run(build(small_fleet(request.param)))

@@ -244,7 +244,7 @@ def test_twenty_sessions_with_slow_readers_and_lost_connections_get_their_own_fr
     wanted = [decoder.decode(latents_of(6, seed=seed)) for seed in range(20)]
     cable = Cable(int(served[1].rsplit(":", 1)[1]))
     used = threading.Semaphore(0)
-    failures, step = [], threading.Barrier(21)  # connections are cut while sessions are used: not while they are opened
+    failures, taken, step = [], [], threading.Barrier(21)  # connections are cut while sessions are used: not while they are opened
 
     def use(seed):
         try:
@@ -259,6 +259,7 @@ def test_twenty_sessions_with_slow_readers_and_lost_connections_get_their_own_fr
                     frames = []
                     for frame in session.frames():
                         frames.append(frame.pixels)
+                        taken.append(seed)
                         if seed % 5 == 0:
                             time.sleep(0.02)
                     assert numpy.array_equal(numpy.stack(frames), wanted[seed]), f"session {seed}"
@@ -272,11 +273,13 @@ def test_twenty_sessions_with_slow_readers_and_lost_connections_get_their_own_fr
     for thread in threads:
         thread.start()
     step.wait()
-    cuts = 0
+    cuts = before = 0
     while sum(not thread.is_alive() for thread in threads) + used._value < 20:
         time.sleep(0.2)
-        cable.cut()
-        cuts += 1
+        if len(taken) >= before + 20:  # a busy machine gets to nothing within 0.2 s
+            before = len(taken)
+            cable.cut()
+            cuts += 1
     with contextlib.suppress(threading.BrokenBarrierError):
         step.wait()
     for thread in threads:
@@ -773,7 +776,8 @@ def test_uploads_stay_in_memory(url, client, monkeypatch):
     played = client.play(file)
     with socket_of(url, played, "frames?late=skip") as down:
         down.recv(timeout=20)
-    assert ask(f"{url}/sessions/{played['id']}/snapshot")[0] == 200 and written == [os.devnull]
+    with urllib.request.urlopen(f"{url}/sessions/{played['id']}/snapshot") as answer:
+        assert answer.status == 200 and written == [os.devnull]
 
 
 def test_a_reader_that_takes_nothing_is_cut_off(decoder):
@@ -835,7 +839,7 @@ def test_damaged_requests_are_refused_and_nothing_else(url, client):
         for session in client.describe()["sessions"]:
             if session["id"] != good["id"]:
                 ask(f"{url}/sessions/{session['id']}", "DELETE")
-    assert seen <= {201, 404, 415, 422}, seen
+    assert seen <= {201, 400, 404, 415, 422}, seen
     for _ in range(40):
         with socket_of(url, good, "latents") as up:
             up.send(damaged(message_of(latents_of(1), 0)))
