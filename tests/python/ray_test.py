@@ -5,7 +5,6 @@ import asyncio
 import faulthandler
 import os
 import socket
-import time
 import types
 
 import numpy
@@ -21,7 +20,6 @@ for package in ("ray", "fastapi", "websockets", "prometheus_client", "av"):
 
 import ray
 from ray import serve
-from ray._private import services
 from ray.cluster_utils import Cluster
 
 import kinetograph as kg
@@ -40,41 +38,32 @@ def ends_in_time():
     faulthandler.cancel_dump_traceback_later()
 
 
-@pytest.fixture(autouse=True)
-def patient_ray(monkeypatch):
-    """Ray gives a node's processes 30 s to report, and no more."""
-    def get_node(*arguments, ask=services.get_node):
-        until = time.monotonic() + 240
-        while True:
-            try:
-                return ask(*arguments)
-            except RuntimeError:
-                if time.monotonic() > until:
-                    raise
-                time.sleep(0.5)
-
-    monkeypatch.setattr(services, "get_node", get_node)
-
-
 def free_port():
     with socket.create_server(("", 0)) as free:
         return free.getsockname()[1]
 
 
-def node_options():
-    """One processor. The agents have ports of their own: else the raylet waits for them to write theirs into a file, and
-    aborts after 15 s, by when a busy machine has not imported the agents' packages."""
-    return {"num_cpus": 1, **{name: free_port() for name in
-                              ("metrics_agent_port", "dashboard_agent_listen_port", "runtime_env_agent_port")}}
+def start_nodes(count):
+    """A cluster of nodes with one processor each, and those without the proxy. A raylet waits some 20 s for its agents to
+    write their ports into files, and aborts; a busy machine has not imported the agents' packages by then, but has read
+    them for the next attempt."""
+    for attempt in range(4):
+        cluster = Cluster()
+        try:
+            nodes = [cluster.add_node(num_cpus=1, include_dashboard=False) for _ in range(count)]
+            return cluster, nodes[1:]
+        except Exception as error:  # Ray has no other type for it
+            cluster.shutdown()
+            if attempt == 3 or "timed out during startup" not in str(error):
+                raise
 
 
 @pytest.fixture
 def fleet(request):
     """(url, cluster, a node without the proxy), of as many nodes as the test's parameter, with a replica on each"""
     port = free_port()
-    cluster = Cluster(initialize_head=True, head_node_args={**node_options(), "include_dashboard": False})
+    cluster, others = start_nodes(request.param)
     try:
-        others = [cluster.add_node(**node_options()) for _ in range(request.param - 1)]
         ray.init(address=cluster.address, log_to_driver=False)
         serve.start(http_options={"host": "127.0.0.1", "port": port, "location": "HeadOnly"})
         serve.run(build(small_fleet(request.param)))

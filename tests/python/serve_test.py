@@ -723,6 +723,17 @@ def test_pages_of_other_sites_and_other_names_of_this_machine_are_refused(url):
         assert not [name for name in answer.headers if name.lower().startswith("access-control")]
 
 
+def test_the_command_takes_what_the_viewer_starts_it_with():
+    from kinetograph.serve import command
+    source = (ROOT / "tools" / "kinetograph" / "view_command.cpp").read_text()
+    (call,) = re.findall(r"start_service\(\{(.*?)\}\);", source, flags=re.S)
+    words = [word for name in re.findall(r'"(--[a-z]+)"', call) for word in (name, name[2:])]
+    given = {"device": "cuda:1", "precision": "fp16", "sums": "fast", "port": "8001"}
+    parsed = command._parse([given.get(word, word) for word in words])
+    assert (parsed.weights, parsed.device, parsed.precision, parsed.sums, parsed.port) == (
+        ["weights"], "cuda:1", "fp16", "fast", 8001) and [str(clip) for clip in parsed.clip] == ["clip"]
+
+
 def test_it_listens_on_loopback_unless_told_otherwise():
     from kinetograph.serve import command
     assert command._parse([]).host == "127.0.0.1" and command._is_loopback("127.0.0.1")
