@@ -1,5 +1,5 @@
 #include <kinetograph/compute/tensor/quoted_name.hpp>
-#include <kinetograph/compute/tensor/safetensors.hpp>
+#include <kinetograph/compute/tensor/safetensors_bytes.hpp>
 #include <kinetograph/engine/base/replacing_file.hpp>
 
 #include <array>
@@ -48,22 +48,30 @@ Result<std::string> header_text(std::span<const NamedTensor> tensors,
     }
 }
 
+Result<void> write(const TakeBytes& take, const std::string& header, std::span<const NamedTensor> tensors) {
+    std::array<std::byte, 8> length{};
+    for (std::size_t i = 0; i < length.size(); ++i) length[i] = static_cast<std::byte>(header.size() >> (8 * i));
+    KG_CHECK(take(length));
+    KG_CHECK(take(std::as_bytes(std::span(header))));
+    for (const auto& tensor : tensors) KG_CHECK(take({tensor.view.data, tensor.view.bytes}));
+    return {};
+}
+
 }  // namespace
 
 Result<void> write_safetensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors,
                                const std::map<std::string, std::string>& metadata) {
     const auto header = header_text(tensors, metadata);
     KG_CHECK_IN(path.string(), header);
-    std::array<std::byte, 8> length{};
-    for (std::size_t i = 0; i < length.size(); ++i) {
-        length[i] = static_cast<std::byte>(header->size() >> (8 * i));
-    }
-
     KG_TRY(auto file, ReplacingFile::create(path));
-    KG_CHECK(file.write(length));
-    KG_CHECK(file.write(std::as_bytes(std::span(*header))));
-    for (const auto& tensor : tensors) KG_CHECK(file.write({tensor.view.data, tensor.view.bytes}));
+    KG_CHECK(write([&](std::span<const std::byte> bytes) { return file.write(bytes); }, *header, tensors));
     return file.commit();
+}
+
+Result<void> give_safetensors(const TakeBytes& take, std::span<const NamedTensor> tensors,
+                              const std::map<std::string, std::string>& metadata) {
+    KG_TRY(const std::string header, header_text(tensors, metadata));
+    return write(take, header, tensors);
 }
 
 }  // namespace kinetograph::tensor

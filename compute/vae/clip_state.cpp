@@ -1,6 +1,4 @@
-#include <kinetograph/compute/vae/clip_state.hpp>
-
-#include <kinetograph/compute/tensor/safetensors.hpp>
+#include <kinetograph/compute/vae/clip_state_bytes.hpp>
 
 #include <xxhash.h>
 
@@ -83,6 +81,43 @@ class Reader {
     const tensor::SafetensorsFile& file_;
 };
 
+Result<ClipState> state_of(const tensor::SafetensorsFile& file) {
+    const Reader reader(file);
+    if (reader.text(kVersionKey).empty())
+        return fail(ErrorCode::InvalidArgument, "{}: it is no state of a clip", file.name());
+    KG_TRY(const int version, reader.number<int>(kVersionKey));
+    if (version > ClipState::kVersion)
+        return fail(ErrorCode::Unsupported, "{}: a state of version {}; this library reads up to version {}",
+                    file.name(), version, ClipState::kVersion);
+    ClipState state{.name = file.name()};
+    state.owner.family = reader.text("family");
+    KG_TRY(state.owner.weights, reader.number<std::uint64_t>("weights", 16));
+    KG_TRY(state.owner.size.height, reader.number<std::int64_t>("latent_height"));
+    KG_TRY(state.owner.size.width, reader.number<std::int64_t>("latent_width"));
+    KG_TRY(state.owner.dtype, reader.dtype());
+    KG_TRY(state.owner.sums, reader.sums());
+    KG_TRY(state.latent_frames, reader.number<std::int64_t>("latent_frames"));
+    KG_TRY(state.frames, reader.number<std::int64_t>("frames"));
+    for (const auto& [key, view] : file.tensors()) state.kept[key].assign(view.data, view.data + view.bytes);
+    if (hash_of(state) != reader.text(kHashKey))
+        return fail(ErrorCode::Corrupt, "{}: its contents do not match their hash: the file was altered", file.name());
+    return state;
+}
+
+std::vector<tensor::NamedTensor> tensors_of(const ClipState& state) {
+    std::vector<tensor::NamedTensor> tensors;
+    for (const auto& [key, bytes] : state.kept)
+        tensors.push_back(
+            {key, {tensor::DType::U8, {static_cast<std::int64_t>(bytes.size())}, bytes.data(), bytes.size()}});
+    return tensors;
+}
+
+Metadata hashed_metadata_of(const ClipState& state) {
+    Metadata metadata = metadata_of(state);
+    metadata[kHashKey] = hash_of(state);
+    return metadata;
+}
+
 std::string sentence_of(const ClipState::Owner& owner) {
     return fmt::format("{}, weights {:016x}, latents of {}x{}, {}, {} sums", owner.family, owner.weights,
                        owner.size.width, owner.size.height, tensor::to_string(owner.dtype), to_string(owner.sums));
@@ -97,37 +132,21 @@ std::uint64_t ClipState::bytes() const {
 }
 
 Result<void> ClipState::write(const std::filesystem::path& path) const {
-    std::vector<tensor::NamedTensor> tensors;
-    for (const auto& [key, bytes] : kept)
-        tensors.push_back(
-            {key, {tensor::DType::U8, {static_cast<std::int64_t>(bytes.size())}, bytes.data(), bytes.size()}});
-    Metadata metadata = metadata_of(*this);
-    metadata[kHashKey] = hash_of(*this);
-    return tensor::write_safetensors(path, tensors, metadata);
+    return tensor::write_safetensors(path, tensors_of(*this), hashed_metadata_of(*this));
+}
+
+Result<void> give_bytes(const ClipState& state, const tensor::TakeBytes& take) {
+    return tensor::give_safetensors(take, tensors_of(state), hashed_metadata_of(state));
 }
 
 Result<ClipState> ClipState::read(const std::filesystem::path& path, const tensor::ReadOptions& options) {
     KG_TRY(const auto file, tensor::SafetensorsFile::open(path, options));
-    const Reader reader(file);
-    if (reader.text(kVersionKey).empty())
-        return fail(ErrorCode::InvalidArgument, "{}: it is no state of a clip", file.name());
-    KG_TRY(const int version, reader.number<int>(kVersionKey));
-    if (version > kVersion)
-        return fail(ErrorCode::Unsupported, "{}: a state of version {}; this library reads up to version {}",
-                    file.name(), version, kVersion);
-    ClipState state{.name = file.name()};
-    state.owner.family = reader.text("family");
-    KG_TRY(state.owner.weights, reader.number<std::uint64_t>("weights", 16));
-    KG_TRY(state.owner.size.height, reader.number<std::int64_t>("latent_height"));
-    KG_TRY(state.owner.size.width, reader.number<std::int64_t>("latent_width"));
-    KG_TRY(state.owner.dtype, reader.dtype());
-    KG_TRY(state.owner.sums, reader.sums());
-    KG_TRY(state.latent_frames, reader.number<std::int64_t>("latent_frames"));
-    KG_TRY(state.frames, reader.number<std::int64_t>("frames"));
-    for (const auto& [key, view] : file.tensors()) state.kept[key].assign(view.data, view.data + view.bytes);
-    if (hash_of(state) != reader.text(kHashKey))
-        return fail(ErrorCode::Corrupt, "{}: its contents do not match their hash: the file was altered", file.name());
-    return state;
+    return state_of(file);
+}
+
+Result<ClipState> parse_clip_state(std::span<const std::byte> bytes, std::string_view name) {
+    KG_TRY(const auto file, tensor::SafetensorsFile::parse(bytes, name));
+    return state_of(file);
 }
 
 Result<void> ClipState::check_fits(const Owner& wanted, const std::map<std::string, std::uint64_t>& kept_bytes) const {

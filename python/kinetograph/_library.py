@@ -119,7 +119,7 @@ class ClipDesc(_Sized):
     _fields_ = [("size", c_uint32), ("storage", c_uint32), ("format", c_uint32), ("slots", c_uint32),
                 ("loop", c_uint32), ("batch_item", c_uint32), ("fps", c_double), ("stop", c_void_p),
                 ("tensor", c_char_p), ("axes", c_char_p), ("rewind_steps", c_uint32), ("sharing", c_uint32),
-                ("weight", c_double)]
+                ("weight", c_double), ("passes", c_uint32), ("unused", c_uint32)]
 
 
 class Latents(_Sized):
@@ -143,6 +143,11 @@ class ClipInfo(_Sized):
                 ("clip_bytes", c_uint64), ("model_bytes", c_uint64), ("device_bytes", c_uint64),
                 ("device_free", c_uint64), ("unmoved_ns", c_int64), ("due_misses", c_uint64), ("waited_ns", c_int64),
                 ("longest_wait_ns", c_int64)]
+
+
+class PassInfo(_Sized):
+    _fields_ = [("size", c_uint32), ("calls", c_uint32), ("name", c_char_p), ("track", c_char_p),
+                ("average_ns", c_int64), ("longest_ns", c_int64), ("share", c_double)]
 
 
 class StateInfo(_Sized):
@@ -174,10 +179,12 @@ class EncoderInfo(_Sized):
 STRUCTURES = {"kg_instance_desc": InstanceDesc, "kg_device_info": DeviceInfo, "kg_weights_desc": WeightsDesc,
               "kg_weights_info": WeightsInfo, "kg_model_desc": ModelDesc, "kg_model_info": ModelInfo,
               "kg_moment": Moment, "kg_clip_desc": ClipDesc, "kg_latents": Latents, "kg_frame": FrameRecord,
-              "kg_clip_info": ClipInfo, "kg_state_info": StateInfo, "kg_encoder_desc": EncoderDesc,
+              "kg_clip_info": ClipInfo, "kg_pass_info": PassInfo, "kg_state_info": StateInfo, "kg_encoder_desc": EncoderDesc,
               "kg_pictures": Pictures, "kg_encoded_frame": EncodedFrame, "kg_encoder_info": EncoderInfo}
 
 EachDevice = ctypes.CFUNCTYPE(None, c_void_p, POINTER(DeviceInfo))
+EachPass = ctypes.CFUNCTYPE(None, c_void_p, POINTER(PassInfo))
+TakePiece = ctypes.CFUNCTYPE(None, c_void_p, c_void_p, c_uint64)
 
 _SIGNATURES: dict[str, list[Any]] = {
     "kg_instance_create": [POINTER(InstanceDesc), POINTER(c_void_p)],
@@ -200,6 +207,7 @@ _SIGNATURES: dict[str, list[Any]] = {
     "kg_clip_reset": [c_void_p],
     "kg_clip_cancel": [c_void_p],
     "kg_clip_describe": [c_void_p, POINTER(ClipInfo)],
+    "kg_clip_passes": [c_void_p, EachPass, c_void_p],
     "kg_model_declare_clip": [c_void_p, c_uint32, c_uint32, POINTER(ClipDesc), POINTER(ClipInfo)],
     "kg_clip_fork": [c_void_p, POINTER(ClipDesc), c_uint64, POINTER(c_void_p)],
     "kg_clip_save": [c_void_p, c_uint64, POINTER(c_void_p)],
@@ -210,6 +218,8 @@ _SIGNATURES: dict[str, list[Any]] = {
     "kg_state_describe": [c_void_p, POINTER(StateInfo)],
     "kg_state_write": [c_void_p, c_char_p],
     "kg_state_read": [c_void_p, c_char_p, POINTER(c_void_p)],
+    "kg_state_pack": [c_void_p, TakePiece, c_void_p],
+    "kg_state_parse": [c_void_p, c_char_p, c_uint64, c_char_p, POINTER(c_void_p)],
     "kg_encoder_create": [c_void_p, c_uint32, c_uint32, POINTER(EncoderDesc), POINTER(c_void_p)],
     "kg_encoder_push": [c_void_p, POINTER(Pictures), c_uint64, POINTER(c_uint32)],
     "kg_encoder_finish": [c_void_p, POINTER(c_uint32)],

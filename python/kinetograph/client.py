@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import collections
+import contextlib
 import json
 import os
 import pathlib
@@ -31,6 +32,21 @@ _LARGEST_MESSAGE = 1 << 28
 _HANDSHAKE_SECONDS = 5.0
 _RETRY_SECONDS = 0.2
 _Result = TypeVar("_Result")
+
+
+class _Moved(Exception):
+    """The session goes on in another replica: as `to`, or under a name that is not known yet."""
+
+    def __init__(self, to: str | None) -> None:
+        super().__init__(to)
+        self.to = to
+
+
+def _raise_refusal(answer: Any) -> None:
+    if "moved" in answer:
+        raise _Moved(answer["moved"])
+    if "error" in answer:
+        raise InvalidArgument(answer["error"])
 
 
 class RemoteFrame:
@@ -80,7 +96,11 @@ class _Service:
             with urllib.request.urlopen(request, timeout=self.timeout) as answer:
                 found = answer.read()
         except urllib.error.HTTPError as error:
-            raise InvalidArgument(_sentence(error.read()) or f"{self.url} answers {error.code}") from None
+            body = error.read()
+            if error.code in (308, 503):
+                with contextlib.suppress(ValueError, TypeError):
+                    _raise_refusal({key: value for key, value in json.loads(body).items() if key == "moved"})
+            raise InvalidArgument(_sentence(body) or f"{self.url} answers {error.code}") from None
         except urllib.error.URLError as error:
             raise ConnectionError(f"{self.url} cannot be reached: {error.reason}") from None
         return json.loads(found) if found else None
@@ -113,13 +133,14 @@ class _Progress:
     def __init__(self, opened: dict[str, Any]) -> None:
         self.opened = opened
         self.id: str = opened["id"]
-        self.unconfirmed: collections.deque[_Message] = collections.deque()
+        self.messages: collections.deque[_Message] = collections.deque()  # that may have to be sent again
         self.sequence = self.sent = 0  # of the next latent frame; of the next one that this connection has not carried
+        self.confirmed = 0  # the first one that the service does not have
         self.inputs: list[str] = []
         self.room_end = 0  # the first one that there is no room for
         self.position = self.expected = 0  # the next frame; the one after the last that was asked for
         self.clip = 0
-        self.begins = True
+        self.begins = not opened.get("continues", False)
 
     @property
     def path(self) -> str:
@@ -128,6 +149,10 @@ class _Progress:
     @property
     def frames_path(self) -> str:
         return f"{self.path}/frames?encoding=raw&late=wait&begin={self.position}"
+
+    @property
+    def is_confirmed(self) -> bool:
+        return self.confirmed >= self.sequence
 
     def add(self, latents: Any, stamp: str | None, begins_clip: bool) -> None:
         """Messages of one latent frame each."""
@@ -138,44 +163,51 @@ class _Progress:
             data = pack(LATENTS, _SAFETENSORS[found.dtype], (channels, 1, height, width), frame, facts)
             begins = self.begins or begins_clip
             frames = 1 if begins else int(self.opened["frames_per_latent"])
-            self.unconfirmed.append(_Message(self.sequence, data, frames, begins))
+            self.messages.append(_Message(self.sequence, data, frames, begins))
             self.expected += frames
             self.sequence += 1
             self.begins = begins_clip = False
 
     def forget(self) -> None:
         """Drops the latents that the service does not have: it has refused one."""
-        if self.unconfirmed:
-            self.sequence, self.begins = self.unconfirmed[0].number, self.unconfirmed[0].begins
-            self.expected -= sum(message.frames for message in self.unconfirmed)
-            self.unconfirmed.clear()
+        while self.messages and self.messages[-1].number >= self.confirmed:
+            message = self.messages.pop()
+            self.sequence, self.begins = message.number, message.begins
+            self.expected -= message.frames
 
     def unsent(self) -> Iterator[bytes]:
         """Those that there is room for."""
-        for message in list(self.unconfirmed):
+        for message in list(self.messages):
             if self.sent <= message.number < self.room_end:
                 yield message.data
                 self.sent = message.number + 1
 
     def connected(self) -> None:
         """After the first answer of a new connection: what the service has is not sent again."""
-        self.sent = self.unconfirmed[0].number if self.unconfirmed else self.sequence
+        self.sent = self.confirmed
+
+    def follow(self, name: str) -> None:
+        """The session has another name now, and may lack latents that it had."""
+        if name != self.id:
+            self.id = name
+            self.confirmed = self.messages[0].number if self.messages else self.sequence
 
     def confirm(self, text: str | bytes) -> None:
         answer = json.loads(text)
-        if "error" in answer:
-            raise InvalidArgument(answer["error"])
+        _raise_refusal(answer)
         if "input" in answer:
             self.inputs.append(answer["input"])
             return
+        self.confirmed = answer["next"]  # of a session that was rebuilt it goes back
         self.room_end = answer["next"] + answer["room"]
-        while self.unconfirmed and self.unconfirmed[0].number < answer["next"]:
-            self.unconfirmed.popleft()
+        while self.messages and self.messages[0].number < answer.get("stored", answer["next"]):
+            self.messages.popleft()
 
     def frame(self, message: str | bytes) -> RemoteFrame | None:
         """None: one that came before, or is of a clip before a reset."""
         if isinstance(message, str):
-            raise InvalidArgument(json.loads(message)["error"])
+            _raise_refusal(json.loads(message))
+            return None
         frame = RemoteFrame(message)
         if frame.index < self.position or frame.clip < self.clip:
             return None
@@ -186,6 +218,7 @@ class _Progress:
         """After a reset."""
         self.clip, self.begins = answer["clip"], True
         self.position = self.expected = answer["next_frame"]
+        self.messages.clear()
 
     @property
     def confirmation(self) -> str:
@@ -199,11 +232,13 @@ class AsyncClient:
         self._service = _Service(url, token or os.environ.get("KINETOGRAPH_TOKEN"), timeout)
 
     async def open(self, width: int, height: int, *, fps: float = 24.0, family: str = "", dtype: str = "uint8",
-                   paced: bool = False, late: str = "wait") -> AsyncSession:
+                   paced: bool = False, late: str = "wait", rebuild: bool = False) -> AsyncSession:
         """A session for frames of that size. `paced`: they come no faster than `fps`. When frames are not taken, the
-        decoder waits, or with late="skip" the oldest are dropped: those of a session that only pages show."""
+        decoder waits, or with late="skip" the oldest are dropped: those of a session that only pages show. `rebuild`: if
+        its replica in a fleet dies, it comes back from the state that was stored last and the latents since, which this
+        client keeps."""
         opening = {"width": width, "height": height, "fps": fps, "family": family, "dtype": dtype, "paced": paced,
-                   "late": late}
+                   "late": late, "rebuild": rebuild}
         return AsyncSession(self._service, await self._ask("POST", "/sessions", opening))
 
     async def play(self, file: str | os.PathLike[str] | bytes) -> dict[str, Any]:
@@ -226,7 +261,10 @@ class AsyncSession:
     def __init__(self, service: _Service, opened: dict[str, Any]) -> None:
         self._service, self._progress = service, _Progress(opened)
         self._latents: Any = None
+        self._latents_of = ""  # the session's name when that connection was made
         self._frames: Any = None
+        self._sending = asyncio.Lock()  # held by the task that uses the connection of the latents
+        self._resending: asyncio.Future[None] | None = None
 
     @property
     def id(self) -> str:
@@ -248,30 +286,39 @@ class AsyncSession:
         service has them. `stamp` is a text that comes back with their frames; `begins_clip` ends the clip before,
         all of whose frames still come. Raises TimeoutError when frames are not taken; what was not sent goes with the next
         push()."""
-        progress, deadline = self._progress, self._deadline(timeout)
-        progress.add(latents, stamp, begins_clip)
-        while progress.unconfirmed:
-            try:
-                if self._latents is None:
-                    self._latents = await self._connect(progress.path + "/latents")
-                    progress.room_end = -1
-                    while progress.room_end < 0:  # inputs may come before
+        self._progress.add(latents, stamp, begins_clip)
+        await self._send_latents(self._deadline(timeout))
+
+    async def _send_latents(self, deadline: Deadline) -> None:
+        """Until the service has all of them."""
+        progress = self._progress
+        async with self._sending:
+            while not progress.is_confirmed:
+                try:
+                    if self._latents is None or self._latents_of != progress.id:  # what it says is of what it was
+                        self._latents_of = progress.id
+                        self._latents = await self._connect(progress.path + "/latents")
+                        progress.room_end = -1
+                        while progress.room_end < 0:  # inputs may come before
+                            progress.confirm(await _receive(self._latents, deadline))
+                        progress.connected()
+                    for message in progress.unsent():
+                        await _send(self._latents, message)
+                    if not progress.is_confirmed:
                         progress.confirm(await _receive(self._latents, deadline))
-                    progress.connected()
-                for message in progress.unsent():
-                    await _send(self._latents, message)
-                if progress.unconfirmed:
-                    progress.confirm(await _receive(self._latents, deadline))
-            except asyncio.TimeoutError:
-                raise TimeoutError(f"the service had no room for the latents within {deadline.timeout} s: take "
-                                   "frames() before more of them") from None
-            except OSError as error:
-                self._latents = None
-                await self._retry(error, deadline)
-            except InvalidArgument:
-                self._latents = None
-                progress.forget()
-                raise
+                except asyncio.TimeoutError:
+                    raise TimeoutError(f"the service had no room for the latents within {deadline.timeout} s: take "
+                                       "frames() before more of them") from None
+                except OSError as error:
+                    self._latents = None
+                    await self._retry(error, deadline)
+                except _Moved as moved:
+                    self._latents = None
+                    await self._follow(moved, deadline)
+                except InvalidArgument:
+                    self._latents = None
+                    progress.forget()
+                    raise
 
     def take_inputs(self) -> list[str]:
         """What viewers have sent until the service had the newest latents, each once: keys and the mouse in JSON from
@@ -283,6 +330,9 @@ class AsyncSession:
         """The next frame. Raises TimeoutError."""
         progress, deadline = self._progress, self._deadline(timeout)
         while True:
+            if self._resending is not None and self._resending.done():
+                resent, self._resending = self._resending, None
+                resent.result()
             try:
                 if self._frames is None:
                     self._frames = await self._connect(progress.frames_path)
@@ -294,6 +344,11 @@ class AsyncSession:
             except OSError as error:
                 self._frames = None
                 await self._retry(error, deadline)
+            except _Moved as moved:
+                self._frames = None
+                await self._follow(moved, deadline)
+                if not progress.is_confirmed and self._resending is None:  # while frames are taken: they make room
+                    self._resending = asyncio.ensure_future(self._send_latents(deadline))
 
     async def frames(self, *, timeout: float | None = None) -> AsyncIterator[RemoteFrame]:
         """The frames of all latents that were pushed so far, as each comes; `timeout` is for each."""
@@ -304,12 +359,19 @@ class AsyncSession:
         """Begins a new clip: frames that were not taken are dropped."""
         self._progress.begin(await self._ask("POST", "/reset"))
 
+    async def fork(self) -> AsyncSession:
+        """A second session that goes on where this one is after the latents pushed so far. Frames that were not taken
+        are this one's; there must be somebody who takes them."""
+        return AsyncSession(self._service, await self._ask("POST", "/fork"))
+
     async def describe(self) -> dict[str, Any]:
         """The session's figures."""
         return dict(await self._ask("GET"))
 
     async def close(self) -> None:
         """Ends the session at the service."""
+        if self._resending is not None:
+            self._resending.cancel()
         for connection in (self._latents, self._frames):
             if connection is not None:
                 await connection.close()
@@ -326,7 +388,18 @@ class AsyncSession:
         return Deadline(self._service.timeout if timeout is None else timeout)
 
     async def _ask(self, method: str, path: str = "") -> Any:
-        return await asyncio.to_thread(self._service.ask, method, self._progress.path + path)
+        deadline = self._deadline(None)
+        while True:
+            try:
+                return await asyncio.to_thread(self._service.ask, method, self._progress.path + path)
+            except _Moved as moved:
+                await self._follow(moved, deadline)
+
+    async def _follow(self, moved: _Moved, deadline: Deadline) -> None:
+        if moved.to is None:
+            await self._retry(ConnectionError("the session is on its way to another replica"), deadline)
+        else:
+            self._progress.follow(moved.to)
 
     async def _connect(self, path: str) -> Any:
         try:
@@ -401,10 +474,10 @@ class Client:
         self._client, self._loop = AsyncClient(url, token, timeout), _Loop()
 
     def open(self, width: int, height: int, *, fps: float = 24.0, family: str = "", dtype: str = "uint8",
-             paced: bool = False, late: str = "wait") -> Session:
+             paced: bool = False, late: str = "wait", rebuild: bool = False) -> Session:
         """As AsyncClient.open()."""
         return Session(self._loop, self._loop.run(self._client.open(width, height, fps=fps, family=family, dtype=dtype,
-                                                                    paced=paced, late=late)))
+                                                                    paced=paced, late=late, rebuild=rebuild)))
 
     def play(self, file: str | os.PathLike[str] | bytes) -> dict[str, Any]:
         """Has the service play a latents file (safetensors) again and again; what it says of the session."""
@@ -420,7 +493,11 @@ class Session:
 
     def __init__(self, loop: _Loop, session: AsyncSession) -> None:
         self._loop, self._session = loop, session
-        self.id, self.state_bytes = session.id, session.state_bytes
+        self.state_bytes = session.state_bytes
+
+    @property
+    def id(self) -> str:
+        return self._session.id
 
     @property
     def pending(self) -> int:
@@ -448,6 +525,10 @@ class Session:
     def reset(self) -> None:
         """Begins a new clip: frames that were not taken are dropped."""
         self._loop.run(self._session.reset())
+
+    def fork(self) -> Session:
+        """As AsyncSession.fork()."""
+        return Session(self._loop, self._loop.run(self._session.fork()))
 
     def describe(self) -> dict[str, Any]:
         """The session's figures."""

@@ -98,9 +98,10 @@ class Decoder:
 
     def stream(self, *, dtype: str = "uint8", layout: str = "HWC", chunk: int = 3, fps: float | None = None,
                device: Any = None, rewind: int = 0, shared: bool = False, background: bool = False,
-               weight: float = 1.0) -> Stream:
+               weight: float = 1.0, passes: bool = False) -> Stream:
         """A stream for latents that are made chunk by chunk; `chunk` latent frames fit in without waiting. `fps` None:
-        the rate of the family's videos. `rewind`: latent frames by which Stream.rewind() can go back.
+        the rate of the family's videos. `rewind`: latent frames by which Stream.rewind() can go back. `passes`: their
+        times are recorded, for Stream.passes().
 
         Streams that are `shared` have one queue and one working memory: a further one takes its state and its frames.
         Their steps go in the order in which they are due at `fps`; where there is too much to do, streams have parts of
@@ -115,7 +116,7 @@ class Decoder:
             raise InvalidArgument(f"rewind is a number of latent frames, and not {rewind!r}")
         return Stream(self, dtype, layout, chunk, _rate(fps), self._frames_on_device(device),
                       chosen={"rewind_steps": rewind, "sharing": (2 if background else 1) if shared else 0,
-                              "weight": weight})
+                              "weight": weight, "passes": 1 if passes else 0})
 
     def open(self, path: str | os.PathLike[str], *, dtype: str = "uint8", layout: str = "HWC",
              device: Any = None, timeout: float | None = None, fps: float | None = None, tensor: str | None = None,

@@ -376,6 +376,20 @@ class Stream:
                 "due_misses": info.due_misses, "waited_s": info.waited_ns / 1e9,
                 "longest_wait_s": info.longest_wait_ns / 1e9}
 
+    def passes(self) -> list[dict[str, Any]]:
+        """The passes that ran lately, the dearest first: their names and tracks, calls, seconds of one on average and at
+        most, and their shares of the time in which any ran. Of a stream that was made with `passes=True`."""
+        found: list[dict[str, Any]] = []
+        clip = self._made()
+
+        def add(_: Any, record: Any) -> None:
+            info = record.contents
+            found.append({"name": info.name.decode(), "track": info.track.decode(), "calls": info.calls,
+                          "average_s": info.average_ns / 1e9, "longest_s": info.longest_ns / 1e9, "share": info.share})
+
+        check(library.kg_clip_passes(clip.value, _library.EachPass(add), None))
+        return found
+
     @property
     def nbytes(self) -> int:
         """Bytes that this clip takes besides the decoder's weights; 0 before the first latents."""

@@ -146,6 +146,44 @@ def test_buttons_work(shown):
     assert service.sessions() == [] and page.errors == []
 
 
+def test_the_overlay_shows_figures_lanes_and_the_dearest_passes(shown):
+    service, _, page = shown
+    page.wait("document.querySelectorAll('.passes tr').length === 5")
+    names = page.run("[...document.querySelectorAll('dt')].map((one) => one.textContent)")
+    assert {"frame", "latents to frame", "latents to picture", "step", "queue", "deadlines missed", "session",
+            "device"} <= set(names) and names[0].startswith("frames/s of ")
+    (session,) = service.sessions()
+    rows = page.run("[...document.querySelectorAll('.passes tr')].map((row) => row.cells[0].textContent)")
+    assert set(rows) <= {one["name"] for one in session.passes()} and len(set(rows)) == 5
+    colours = page.run("""(() => {
+      const canvas = document.querySelector(".lanes"), {width, height} = canvas;
+      const {data} = canvas.getContext("2d").getImageData(width / 2, 0, width / 2, height), found = new Set();
+      for (let at = 0; at < data.length; at += 4) if (data[at + 3] === 255) found.add(data.subarray(at, at + 3).join());
+      return [...found];
+    })()""")
+    assert {"142,142,147", "59,130,246", "245,158,11", "16,185,129"} <= set(colours)  # each lane has had something
+
+
+def test_sessions_are_a_grid_and_the_page_is_dark_or_light(shown):
+    service, _, page = shown
+    service.open_clip(small(CLIP), keep=True)
+    page.wait("document.querySelectorAll('.session').length === 2")
+    top = "[...document.querySelectorAll('.session')].map((one) => one.getBoundingClientRect().top)"
+    assert len(set(page.run(top))) == 1
+    page.call("Emulation.setDeviceMetricsOverride", width=390, height=760, deviceScaleFactor=1, mobile=True)
+    assert len(set(page.run(top))) == 2 and page.run("document.documentElement.scrollWidth") <= 390
+    back = "getComputedStyle(document.body).backgroundColor"
+    page.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
+    assert page.run(back) == "rgb(20, 22, 26)"
+    page.click("#theme")
+    assert page.run(back) == "rgb(246, 246, 244)"
+    page.call("Page.reload")
+    page.wait("document.readyState === 'complete' && document.querySelectorAll('.session').length === 2")
+    assert page.run(back) == "rgb(246, 246, 244)"  # it is remembered
+    page.click("#theme")
+    assert page.run(back) == "rgb(20, 22, 26)" and page.errors == []
+
+
 def test_a_lost_connection_comes_back(shown):
     _, cable, page = shown
     for _ in range(2):

@@ -13,12 +13,13 @@ from kinetograph.serve import Limits, Service, command
 
 
 @contextlib.contextmanager
-def serving(decoders, limits=Limits(), token=None):
+def serving(decoders, limits=Limits(), token=None, ssl_certfile=None, ssl_keyfile=None, **options):
     """(service, port)"""
-    service = Service(decoders, limits, token)
+    service = Service(decoders, limits, token, **options)
     listener = socket.create_server(("127.0.0.1", 0))
     port = listener.getsockname()[1]
-    server = uvicorn.Server(command.server_config(service, "127.0.0.1", port))
+    server = uvicorn.Server(command.server_config(service, "127.0.0.1", port, ssl_certfile=ssl_certfile,
+                                                  ssl_keyfile=ssl_keyfile))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
     try:

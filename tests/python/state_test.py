@@ -1,5 +1,7 @@
 """The state of a stream as a value, and the streaming protocol of vLLM-Omni."""
 
+import pickle
+
 import numpy
 import pytest
 from conftest import latents_of
@@ -30,7 +32,9 @@ def test_forks_and_loaded_states_continue_bit_for_bit(decoder, stream, tmp_path)
         state.write(tmp_path / "clip.state")
         other.load(kg.State.read(tmp_path / "clip.state"))
         assert (frames_of(other, latents[:, 3:]) == wanted[9:]).all()
-        other.load(state)
+        other.load(kg.State.parse(state.pack()))
+        assert (frames_of(other, latents[:, 3:]) == wanted[9:]).all()
+        other.load(pickle.loads(pickle.dumps(state)))
         with other.fork() as second:
             assert (frames_of(second, latents[:, 3:]) == wanted[9:]).all()
         assert (frames_of(other, latents[:, 3:]) == wanted[9:]).all()

@@ -1,4 +1,6 @@
 // kinetograph serve: the service of the Python package, which takes this process's place.
+#include <kinetograph/tools/kinetograph/serve_command.hpp>
+
 #include <kinetograph/tools/kinetograph/command.hpp>
 
 #include <unistd.h>
@@ -19,7 +21,9 @@ if importlib.util.find_spec("kinetograph") is None:
 runpy.run_module("kinetograph", run_name="__main__", alter_sys=True)
 )";
 
-Result<void> run(const std::vector<std::string>& arguments) {
+}  // namespace
+
+Result<void> start_service(const std::vector<std::string>& arguments) {
     std::vector<std::string> words = {"python3", "-c", kStart, "serve"};
     words.insert(words.end(), arguments.begin(), arguments.end());
     std::vector<char*> pointers(words.size() + 1);  // the last one is null
@@ -29,14 +33,12 @@ Result<void> run(const std::vector<std::string>& arguments) {
                 std::strerror(errno));
 }
 
-}  // namespace
-
 void add_serve(CLI::App& app, Action& action) {
     CLI::App* command = app.add_subcommand("serve", "Streams over the network, and a web page (the Python package)");
     command->set_help_flag();  // it is the package's, like all other arguments
     command->prefix_command();
     command->final_callback(
-        [command, &action] { action = [arguments = command->remaining()] { return run(arguments); }; });
+        [command, &action] { action = [arguments = command->remaining()] { return start_service(arguments); }; });
 }
 
 }  // namespace kinetograph::cli

@@ -4,6 +4,7 @@
 #include <kinetograph/tools/kinetograph/progress.hpp>
 
 #include <kinetograph/compute/tensor/file_contents.hpp>
+#include <kinetograph/compute/tensor/safetensors_bytes.hpp>
 #include <kinetograph/samples/viewer/viewer.hpp>
 #include <kinetograph/tools/kinetograph/command.hpp>
 #include <kinetograph/tools/kinetograph/decode_request.hpp>
@@ -11,12 +12,20 @@
 #include <kinetograph/tools/kinetograph/guarded_outputs.hpp>
 #include <kinetograph/tools/kinetograph/named_files.hpp>
 #include <kinetograph/tools/kinetograph/option_kinds.hpp>
+#include <kinetograph/tools/kinetograph/serve_command.hpp>
 #include <kinetograph/tools/media/output_kind.hpp>
 
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
+#include <cstring>
 #include <filesystem>
 #include <optional>
+#include <span>
 
 namespace kinetograph::cli {
 namespace {
@@ -27,6 +36,8 @@ struct ViewArguments {
     FrameSize size{.width = 1280, .height = 720};
     std::string record;             ///< empty: no recording
     bool allow_not_finite = false;  ///< frames with infinities and NaN do not fail
+    bool web = false;               ///< a page of the service shows the clip
+    int port = 8000;                ///< of that service
     viewer::ViewerOptions viewer;
 };
 
@@ -78,6 +89,63 @@ std::string preview_of(const ViewArguments& arguments) {
     const std::string& asked = arguments.viewer.preview;
     if (asked.empty()) return arguments.viewer.headless ? "" : std::string(viewer::kFindPreview);
     return asked == kNoPreview ? "" : asked;
+}
+
+/// Latents as a safetensors file that is in memory alone; its path is valid in this process and in what takes its
+/// place.
+Result<std::string> file_in_memory(const vae::Latents& latents) {
+    const int file = memfd_create("latents", 0);
+    if (file < 0) return fail(ErrorCode::Io, "--web: no file in memory can be made: {}", std::strerror(errno));
+    const auto put = [file](std::span<const std::byte> bytes) -> Result<void> {
+        while (!bytes.empty()) {
+            const ssize_t written = ::write(file, bytes.data(), bytes.size());
+            if (written < 0 && errno != EINTR)
+                return fail(ErrorCode::OutOfMemory, "--web: the latents do not fit into memory: {}",
+                            std::strerror(errno));
+            bytes = bytes.subspan(static_cast<std::size_t>(std::max<ssize_t>(written, 0)));
+        }
+        return {};
+    };
+    const auto bytes = std::as_bytes(std::span(latents.values));
+    const tensor::NamedTensor tensor{"latents",
+                                     {tensor::DType::F32,
+                                      {latents.channels, latents.frames, latents.height, latents.width},
+                                      bytes.data(),
+                                      bytes.size()}};
+    KG_CHECK(tensor::give_safetensors(put, {&tensor, 1}, {{"fps", fmt::format("{}", latents.fps)}}));
+    return fmt::format("/proc/self/fd/{}", file);
+}
+
+/// The latents, which are read here in any format, go to the service of the Python package, which shows them in a page.
+Result<void> show_in_page(const ViewArguments& arguments) {
+    const DecodeRequest& request = arguments.decode;
+    if (live::is_input(arguments.latents))
+        return fail(ErrorCode::Unsupported,
+                    "--web shows a file: latents as they are made go to a session of `kinetograph serve`, by "
+                    "kinetograph.Client or its WebSocket");
+    std::string clip;
+    {
+        KG_TRY(const auto checkpoint, open_checkpoint(request));
+        KG_TRY(const auto latents,
+               open_latents(arguments.latents, request, vae::wanted_by(checkpoint, request.model.latents)));
+        KG_TRY(clip, file_in_memory(latents));
+    }
+    return start_service({"--weights", request.weights, "--device", request.lane, "--precision",
+                          std::string(to_string(request.model.precision)), "--sums",
+                          std::string(to_string(request.model.sums)), "--clip", clip, "--port",
+                          fmt::format("{}", arguments.port)});
+}
+
+/// What says how the clip is read and decoded, and no more, goes with --web.
+void refuse_options_of_windows(const CLI::App& command) {
+    constexpr std::array kTaken{"latents-file", "--weights",    "--lane", "--precision", "--sums", "--latents",
+                                "--tensor",     "--batch-item", "--axes", "--fps",       "--web",  "--port"};
+    for (const CLI::Option* option : command.get_options())
+        if (option->count() > 0 && std::ranges::find(kTaken, option->get_name()) == kTaken.end())
+            throw CLI::ValidationError(
+                option->get_name(),
+                "does not go with --web, which takes what says how the clip is read, --lane, --precision, --sums and "
+                "--port");
 }
 
 Result<void> run(const ViewArguments& arguments) {
@@ -214,8 +282,18 @@ void add_view(CLI::App& app, Action& action) {
     command->add_flag("--allow-not-finite", arguments->allow_not_finite,
                       "Frames with infinities and NaN, shown as black, are no failure");
     command->add_flag("--validation", viewer.validation, "Turn the Vulkan validation layers on");
-    command->final_callback([arguments, size, &action] {
+    auto* web = command->add_flag("--web", arguments->web, "Show it in a web page instead (the Python package)");
+    command->add_option("--port", arguments->port, "Of that page, at 127.0.0.1 (default 8000)")
+        ->check(CLI::Range(1, 65535).description(""))
+        ->type_name("N")
+        ->needs(web);
+    command->final_callback([arguments, command, size, &action] {
         viewer::ViewerOptions& chosen = arguments->viewer;
+        if (arguments->web) {
+            refuse_options_of_windows(*command);
+            action = [arguments] { return show_in_page(*arguments); };
+            return;
+        }
         chosen.exact_size = size->count() > 0;
         if (chosen.headless && chosen.loop && chosen.frames == 0)
             throw CLI::ValidationError("--loop", "without a window nothing would end it: add --frames N");

@@ -4,6 +4,7 @@
 #include "one_at_a_time.hpp"
 #include "tensors.hpp"
 
+#include <kinetograph/compute/vae/clip_state_bytes.hpp>
 #include <kinetograph/engine/graph/patience.hpp>
 #include <kinetograph/engine/interop/shared_buffer.hpp>
 
@@ -16,6 +17,7 @@ using Storage = interop::FrameStorage;
 constexpr std::array kStorages{Storage::Host, Storage::Buffer, Storage::Image};
 constexpr std::array kFormatNames{"RGBA8", "RGB32F", "RGBA16F", "NV12", "P010", "RGB16F"};
 constexpr std::uint32_t kMostSlots = 65536;
+constexpr std::size_t kRecordedPasses = 2048;
 constexpr Nanoseconds kPoll = std::chrono::milliseconds(20);  // how soon a wait notices that it is cancelled
 
 /// An id that no other frame of the process has.
@@ -94,6 +96,11 @@ Result<ClipOptions> ClipOptions::of(const kg_clip_desc& desc, const Model& model
     options.stream.background = desc.sharing == KG_SHARING_BACKGROUND;
     if (desc.weight > 0.0) options.stream.weight = desc.weight;
     options.stream.rewind_steps = desc.rewind_steps;
+    KG_TRY(const bool records, yes_or_no(desc.passes, "kg_clip_desc.passes"));
+    if (records && options.stream.share)
+        return fail(ErrorCode::InvalidArgument, "passes are recorded of clips that do not share");
+    if (records) options.recorder = std::make_shared<profile::Recorder>(kRecordedPasses);
+    options.stream.recorder = options.recorder.get();
     if (desc.batch_item > 0) options.stream.latents.batch_item = desc.batch_item - 1;
     return options;
 }
@@ -452,6 +459,16 @@ kg_clip_info Clip::info() const {
     return info;
 }
 
+Result<std::vector<profile::PassStatistics>> Clip::passes() const {
+    if (!options_.recorder) return fail(ErrorCode::InvalidArgument, "the clip was made without kg_clip_desc.passes");
+    stream_->collect();
+    const auto spans = options_.recorder->spans();
+    if (spans.empty()) return std::vector<profile::PassStatistics>{};
+    const auto begin = std::ranges::min_element(spans, {}, &profile::Span::begin)->begin;
+    const auto end = std::ranges::max_element(spans, {}, &profile::Span::end)->end;
+    return profile::summarize_passes(spans, {begin, end});
+}
+
 }  // namespace kinetograph::c
 
 using namespace kinetograph;
@@ -612,6 +629,24 @@ kg_result kg_clip_describe(kg_clip* clip, kg_clip_info* info) {
     });
 }
 
+kg_result kg_clip_passes(kg_clip* clip, void (*each)(void* user, const kg_pass_info* pass), void* user) {
+    return with("kg_clip_passes", clip, [&](const auto& made) -> Outcome {
+        if (each == nullptr) return fail(ErrorCode::InvalidArgument, "each is NULL");
+        KG_TRY(const auto passes, made.clip->passes());
+        for (const profile::PassStatistics& pass : passes) {
+            const kg_pass_info info{sizeof(kg_pass_info),
+                                    static_cast<std::uint32_t>(pass.count),
+                                    pass.name.c_str(),
+                                    pass.track.c_str(),
+                                    pass.average.count(),
+                                    pass.max.count(),
+                                    pass.share};
+            each(user, &info);
+        }
+        return KG_OK;
+    });
+}
+
 namespace {
 
 /// What the calls on a clip's state share.
@@ -699,6 +734,29 @@ kg_result kg_state_read(kg_instance* instance, const char* path, kg_state** stat
         KG_CHECK(check_given(path, "path"));
         KG_CHECK(check_given(state, "state"));
         KG_TRY(auto read, vae::ClipState::read(path, {made.root->host, {}}));
+        *state = hand_out<kg_state>({made.root, std::move(read)});
+        return KG_OK;
+    });
+}
+
+kg_result kg_state_pack(kg_state* state, void (*take)(void* user, const void* piece, uint64_t bytes), void* user) {
+    return with("kg_state_pack", state, [&](const auto& made) -> Outcome {
+        if (take == nullptr) return fail(ErrorCode::InvalidArgument, "take is NULL");
+        KG_CHECK(vae::give_bytes(made.state, [&](std::span<const std::byte> piece) -> Result<void> {
+            take(user, piece.data(), piece.size());
+            return {};
+        }));
+        return KG_OK;
+    });
+}
+
+kg_result kg_state_parse(kg_instance* instance, const void* contents, uint64_t bytes, const char* name,
+                         kg_state** state) {
+    return with("kg_state_parse", instance, [&](const auto& made) -> Outcome {
+        KG_CHECK(check_given(contents, "contents"));
+        KG_CHECK(check_given(state, "state"));
+        KG_TRY(auto read, vae::parse_clip_state({static_cast<const std::byte*>(contents), bytes},
+                                                name == nullptr ? "the state" : name));
         *state = hand_out<kg_state>({made.root, std::move(read)});
         return KG_OK;
     });

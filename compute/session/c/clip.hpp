@@ -6,6 +6,7 @@
 
 #include <kinetograph/compute/stream/host_pixels.hpp>
 #include <kinetograph/engine/base/thread_safety.hpp>
+#include <kinetograph/engine/profile/statistics.hpp>
 
 #include <atomic>
 #include <functional>
@@ -15,8 +16,9 @@ namespace kinetograph::c {
 /// What a kg_clip_desc asks for.
 struct ClipOptions {
     vae::StepOptions stream;
-    std::uint32_t format = KG_FORMAT_RGBA8;      ///< a kg_format
-    std::optional<stream::HostPixels> pixels{};  ///< what float frames are converted to on the host
+    std::uint32_t format = KG_FORMAT_RGBA8;         ///< a kg_format
+    std::optional<stream::HostPixels> pixels{};     ///< what float frames are converted to on the host
+    std::shared_ptr<profile::Recorder> recorder{};  ///< of the newest passes; null unless they are asked for
 
     /// Of a clip of `model`. Errors: InvalidArgument (no such storage or format, a format that the storage does not
     /// support).
@@ -50,6 +52,8 @@ class Clip {
     /// Ends the decoding, even if tensors of frames keep the clip.
     void stop();
     kg_clip_info info() const;
+    /// Of the newest passes, the dearest first. Errors: InvalidArgument (they are not recorded).
+    Result<std::vector<profile::PassStatistics>> passes() const;
     /// Runs `use`, a call of LatentQueue about the clip's state that says whether it was done in time. KG_TIMEOUT and
     /// KG_ERROR_BUSY are statuses.
     Outcome use_state(const std::function<Result<bool>(stream::LatentQueue&)>& use);

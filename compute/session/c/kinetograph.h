@@ -361,6 +361,8 @@ typedef struct kg_clip_desc {
         rewind_steps; /* latent frames by which kg_clip_rewind can go back, up to 64: each takes the state's bytes */
     uint32_t sharing; /* a kg_sharing */
     double weight;    /* above 0, the clip's part of the device among those that share; 0: 1 */
+    uint32_t passes;  /* 1: the times of its passes are recorded, for kg_clip_passes; not of a clip that shares */
+    uint32_t unused;
 } kg_clip_desc;
 
 /* A clip whose latents the application pushes: frames of latent_height x latent_width latent pixels. Errors:
@@ -516,6 +518,19 @@ typedef struct kg_clip_info {
 /* Facts and statistics, at any time. */
 KG_API kg_result kg_clip_describe(kg_clip* clip, kg_clip_info* info);
 
+typedef struct kg_pass_info {
+    uint32_t size;
+    uint32_t calls;                 /* among the clip's newest 2048 */
+    const char* name;               /* the checkpoint's: "decoder.up_blocks.2.resnets.0.conv1" */
+    const char* track;              /* where it ran: "accelerator", "host" */
+    int64_t average_ns, longest_ns; /* of those calls */
+    double share; /* of the time in which any pass of the clip ran; the shares of all passes add up to 1 */
+} kg_pass_info;
+
+/* Calls `each` for every pass of the clip that ran lately, the dearest first, at any time. The structure is valid
+ * during the call of `each`. Errors: INVALID_ARGUMENT (a clip without kg_clip_desc.passes). */
+KG_API kg_result kg_clip_passes(kg_clip* clip, void (*each)(void* user, const kg_pass_info* pass), void* user);
+
 /* ---- The state of a clip ----------------------------------------------------------------------------------------- */
 
 /* Calls on a clip of kg_clip_create, made by the thread that pushes its latents. They take effect after the latents
@@ -559,6 +574,13 @@ KG_API kg_result kg_state_write(kg_state* state, const char* path);
 /* Errors: NOT_FOUND, IO; CORRUPT (a file that is truncated or was altered), INVALID_ARGUMENT (another file),
  * UNSUPPORTED (a later version of the format): the sentence names the file. */
 KG_API kg_result kg_state_read(kg_instance* instance, const char* path, kg_state** state);
+/* Calls `take` with the bytes of such a file, piece by piece and in order; each piece is valid during its call. */
+KG_API kg_result kg_state_pack(kg_state* state, void (*take)(void* user, const void* piece, uint64_t bytes),
+                               void* user);
+/* Reads the bytes of such a file, which stay the caller's. Errors: those of kg_state_read except NOT_FOUND and IO; the
+ * sentence names `name`, NULL: "the state". */
+KG_API kg_result kg_state_parse(kg_instance* instance, const void* contents, uint64_t bytes, const char* name,
+                                kg_state** state);
 KG_API kg_result kg_state_destroy(kg_state* state);
 
 /* ---- Encoding ---------------------------------------------------------------------------------------------------- */

@@ -7,7 +7,7 @@ import contextlib
 import pathlib
 from typing import Annotated, Any, AsyncIterator, Literal
 
-from fastapi import FastAPI, Query, Request, Response, WebSocket
+from fastapi import Depends, FastAPI, Query, Request, Response, WebSocket
 from fastapi.responses import FileResponse, JSONResponse
 from fastapi.staticfiles import StaticFiles
 from pydantic import BaseModel, ConfigDict, Field
@@ -16,9 +16,10 @@ from .. import _library
 from . import metrics
 from .access import Access, App
 from .encoders import still
-from .limits import Refused
+from .limits import Moved, Refused
 from .service import Service
-from .session import Format
+from .saved import Format
+from .session import Session
 from .sockets import give_frames, take_latents
 
 try:
@@ -43,6 +44,7 @@ class Opening(BaseModel):
     paced: bool = Field(False, description="whether frames come no faster than fps")
     late: Literal["wait", "skip"] = Field("wait", description="when frames are not read: the decoder waits, or "
                                                               "the oldest are dropped")
+    rebuild: bool = Field(False, description="whether the session comes back when its replica dies; in a fleet")
 
 
 def create_app(service: Service, on_loopback: bool = True) -> App:
@@ -79,7 +81,8 @@ async def _lifetime(service: Service, viewers: whep.Viewers | None) -> AsyncIter
 
 
 async def _refused(_: Request, error: Exception) -> Response:
-    return JSONResponse({"error": str(error)}, getattr(error, "status", 422))
+    more = {"moved": error.to} if isinstance(error, Moved) else {}
+    return JSONResponse({"error": str(error), **more}, getattr(error, "status", 422))
 
 
 async def _failed(_: Request, error: Exception) -> Response:
@@ -88,6 +91,8 @@ async def _failed(_: Request, error: Exception) -> Response:
 
 
 def _add_sessions(app: FastAPI, service: Service) -> None:
+    session_of = _finder(service)
+
     @app.get("/sessions")
     async def list_sessions() -> dict[str, Any]:
         """The decoders, and every session with its figures; whether they are shown by WebRTC as well."""
@@ -107,42 +112,66 @@ def _add_sessions(app: FastAPI, service: Service) -> None:
         return await asyncio.to_thread(session.describe)
 
     @app.get("/sessions/{number}")
-    async def describe_session(number: str) -> dict[str, Any]:
-        return await asyncio.to_thread(service.session(number).describe)
+    async def describe_session(session: Session = Depends(session_of)) -> dict[str, Any]:
+        return await asyncio.to_thread(session.describe)
 
     @app.delete("/sessions/{number}", status_code=204)
-    async def close_session(number: str) -> None:
-        await asyncio.to_thread(service.close, service.session(number))
+    async def close_session(session: Session = Depends(session_of)) -> None:
+        await asyncio.to_thread(service.close, session)
 
     @app.post("/sessions/{number}/reset")
-    async def reset_session(number: str) -> dict[str, int]:
+    async def reset_session(session: Session = Depends(session_of)) -> dict[str, int]:
         """Drops what was not shown. The next latents begin a clip; its number and that of its first frame are
         answered."""
-        return service.session(number).reset()
+        return await asyncio.to_thread(session.reset)
+
+    @app.post("/sessions/{number}/fork", status_code=201)
+    async def fork_session(session: Session = Depends(session_of)) -> dict[str, Any]:
+        """Opens a second session that goes on where this one is after the latents taken so far; it numbers its messages
+        and frames from 0."""
+        fork = await asyncio.to_thread(service.fork, session)
+        return await asyncio.to_thread(fork.describe)
 
     @app.post("/sessions/{number}/pause", status_code=204)
-    async def pause_session(number: str) -> None:
-        service.session(number).pause(True)
+    async def pause_session(session: Session = Depends(session_of)) -> None:
+        session.pause(True)
 
     @app.post("/sessions/{number}/play", status_code=204)
-    async def play_session(number: str) -> None:
-        service.session(number).pause(False)
+    async def play_session(session: Session = Depends(session_of)) -> None:
+        session.pause(False)
+
+
+def _finder(service: Service) -> Any:
+    """What a route has as its session, by the name in the path."""
+    async def session_of(number: str) -> Session:
+        return await asyncio.to_thread(service.session, number)
+
+    return session_of
 
 
 def _add_pictures(app: FastAPI, service: Service) -> None:
+    session_of = _finder(service)
+
     @app.get("/sessions/{number}/snapshot", response_class=Response)
-    async def take_snapshot(number: str) -> Response:
+    async def take_snapshot(session: Session = Depends(session_of)) -> Response:
         """The newest frame as a PNG; the header Kinetograph-Frame has its index."""
-        frame = service.session(number).newest
+        frame = session.newest
         if frame is None:
             raise Refused("the session has no frame yet", 409)
         data = await asyncio.to_thread(still, frame.pixels, "png", "rgb24")
         return Response(data, media_type="image/png", headers={"kinetograph-frame": str(frame.index)})
 
     @app.get("/sessions/{number}/trace")
-    async def take_trace(number: str, seconds: Annotated[float, Query(gt=0, le=3600)] = 60) -> dict[str, Any]:
+    async def take_trace(session: Session = Depends(session_of),
+                         seconds: Annotated[float, Query(gt=0, le=3600)] = 60) -> dict[str, Any]:
         """What the session did in the last seconds, for Perfetto."""
-        return service.session(number).spans.trace(number, seconds)
+        return session.spans.trace(session.id, seconds)
+
+    @app.get("/sessions/{number}/passes")
+    async def list_passes(session: Session = Depends(session_of),
+                          most: Annotated[int, Query(ge=1, le=1000)] = 10) -> list[dict[str, Any]]:
+        """The decoder's passes that took the largest shares of its time lately."""
+        return (await asyncio.to_thread(session.passes))[:most]
 
 
 def _add_sockets(app: FastAPI, service: Service) -> None:
@@ -158,13 +187,12 @@ def _add_sockets(app: FastAPI, service: Service) -> None:
 
 def _add_webrtc(app: FastAPI, service: Service, viewers: whep.Viewers) -> None:
     @app.post("/sessions/{number}/whep", status_code=201, response_class=Response)
-    async def watch(number: str, request: Request) -> Response:
+    async def watch(request: Request, session: Session = Depends(_finder(service))) -> Response:
         """WHEP: an offer in SDP, answered with one. DELETE of the answer's Location ends the connection."""
-        session = service.session(number)
         if request.headers.get("content-type", "").partition(";")[0] != "application/sdp":
             raise Refused("an offer is of the type application/sdp", 415)
         name, answer = await viewers.answer(session, (await request.body()).decode(errors="replace"))
-        return Response(answer, 201, {"location": f"/sessions/{number}/whep/{name}"}, "application/sdp")
+        return Response(answer, 201, {"location": f"/sessions/{session.id}/whep/{name}"}, "application/sdp")
 
     @app.delete("/sessions/{number}/whep/{name}", status_code=204)
     async def stop_watching(number: str, name: str) -> None:

@@ -38,7 +38,8 @@ def run(arguments: list[str], assets: pathlib.Path) -> int:
     if not weights:
         raise InvalidArgument("give --weights FILE, or --demo for the bundled decoder and clip")
     limits = Limits(sessions=options.sessions, idle_seconds=options.idle_seconds)
-    service = Service({family_of(path): Decoder(path, device=options.device, precision=options.precision)
+    service = Service({family_of(path): Decoder(path, device=options.device, precision=options.precision,
+                                                    sums=options.sums)
                        for path in weights}, limits, token)
     clips = [*options.clip, *([assets / "orbit.safetensors"] if options.demo else [])]
     for clip in clips:
@@ -83,6 +84,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
         help="latents (safetensors) that are played again and again")
     add("--device", default="auto", help="auto, cpu, cuda, cuda:1, hip (default: a GPU if one can decode)")
     add("--precision", default="bf16", choices=("bf16", "fp16", "fp32"))
+    add("--sums", default="exact", choices=("exact", "fast", "int8"), help="how convolutions add (default: exact)")
     add("--host", default="127.0.0.1", help="the address to listen on; another than loopback needs a token")
     add("--port", type=int, default=8000)
     add("--token", help="that requests must have; better in KINETOGRAPH_TOKEN, which other users cannot read")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-from typing import Any, Callable
+from typing import Any, Callable, Iterable
 
 from .limits import Refused
 
@@ -36,16 +36,19 @@ class FrameLog:
     Frames stay until the reader that misses nothing has confirmed them. Its place outlives its connection, so that it
     comes back without a gap.
 
-    waits  whether frames are kept for such a reader before it has come
+    waits      whether frames are kept for such a reader before it has come
+    frames     that are there already, before the one with the index `end`
+    may_begin_later  whether readers have frames that are still to come: of a session that is rebuilt
     """
 
-    def __init__(self, capacity: int, most_readers: int, waits: bool) -> None:
-        self._capacity, self._most_readers = capacity, most_readers
-        self._frames: collections.deque[Shown] = collections.deque()
+    def __init__(self, capacity: int, most_readers: int, waits: bool, frames: Iterable[Shown] = (), end: int = 0,
+                 may_begin_later: bool = False) -> None:
+        self._capacity, self._most_readers, self._may_begin_later = capacity, most_readers, may_begin_later
+        self._frames: collections.deque[Shown] = collections.deque(frames)
         self._readers: list[Reader] = []
+        self.end = end  #: index of the next frame
         # what the reader that misses nothing has not confirmed; None: there is none
-        self._kept: int | None = 0 if waits else None
-        self.end = 0  #: index of the next frame
+        self._kept: int | None = self.begin if waits else None
 
     @property
     def begin(self) -> int:
@@ -60,12 +63,26 @@ class FrameLog:
         return len(self._readers)
 
     @property
+    def unconfirmed(self) -> list[Shown]:
+        """The frames that are kept for the reader that misses nothing."""
+        return [] if self._kept is None else [frame for frame in self._frames if frame.index >= self._kept]
+
+    @property
+    def confirmed(self) -> int:
+        """The first frame that is kept for the reader that misses nothing; the next one if there is no such reader."""
+        return self.end if self._kept is None else self._kept
+
+    @property
     def has_room(self) -> bool:
-        """Whether a frame can be added without one being lost that is still to be read."""
-        return len(self._frames) < self._capacity or self._kept is None or self._kept > self.begin
+        """Whether there are fewer frames than are held, of those that are still to be read."""
+        return len(self._frames) < self._capacity or self._may_drop
+
+    @property
+    def _may_drop(self) -> bool:
+        return self._kept is None or self._kept > self.begin
 
     def append(self, frame: Shown) -> None:
-        if len(self._frames) == self._capacity:
+        while len(self._frames) >= self._capacity and self._may_drop:
             self._frames.popleft()
         self._frames.append(frame)
         self.end += 1
@@ -94,7 +111,7 @@ class FrameLog:
             position = begin
             if position is None:
                 position = self.begin if self._kept is None else self._kept
-            if not self.begin <= position <= self.end:
+            if position < self.begin or (position > self.end and not self._may_begin_later):
                 raise Refused(f"frame {position} is not held: there are {self.begin} to {self.end - 1}", 410)
             self._kept = position
             reader = Reader(position, True, wake)

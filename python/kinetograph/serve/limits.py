@@ -15,6 +15,15 @@ class Refused(InvalidArgument):
         self.status = status
 
 
+class Moved(Refused):
+    """The session goes on in another process: as `to`, or under a name that is not known yet."""
+
+    def __init__(self, to: str | None = None) -> None:
+        super().__init__(f"the session goes on as {to}" if to else "the session is on its way to another replica",
+                         308 if to else 503)
+        self.to = to
+
+
 @dataclasses.dataclass(frozen=True)
 class Limits:
     sessions: int = 32
@@ -28,6 +37,8 @@ class Limits:
     readers: int = 8  #: of one session's frames
     queued_latents: int = 8  #: latent frames that wait to be decoded
     held_frames: int = 24  #: frames that wait for readers
+    state_seconds: float = 20.0  #: that a request which needs a session's state may wait for its latents
+    store_seconds: float = 10.0  #: between two stored states of a session that is rebuilt
 
     def check_video(self, width: int, height: int, fps: float) -> None:
         if width * height > self.pixels:

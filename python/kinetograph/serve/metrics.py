@@ -24,6 +24,8 @@ class Metrics:
                                              buckets=_SECONDS, registry=registry)
         self.deadline_missed = Counter("kinetograph_deadline_missed",
                                        "Latent frames whose frames came after they were due", family, registry=registry)
+        self.step_seconds = Counter("kinetograph_step_seconds", "Seconds of the device's work", family,
+                                    registry=registry)
         self.frames = Counter("kinetograph_frames", "Frames decoded", family, registry=registry)
         self._sessions = Gauge("kinetograph_sessions", "Open sessions", registry=registry)
         self._state_bytes = Gauge("kinetograph_state_bytes", "Bytes of the open sessions on the device",
@@ -32,6 +34,12 @@ class Metrics:
     def watch(self, sessions: Callable[[], float], state_bytes: Callable[[], float]) -> None:
         self._sessions.set_function(sessions)
         self._state_bytes.set_function(state_bytes)
+
+    @property
+    def busy_seconds(self) -> float:
+        """Of the device's work for all sessions so far."""
+        (found,) = self.step_seconds.collect()
+        return float(sum(sample.value for sample in found.samples if sample.name.endswith("_total")))
 
     def page(self) -> bytes:
         return bytes(prometheus_client.generate_latest(self._registry))

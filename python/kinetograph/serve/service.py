@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import logging
 import secrets
 import threading
 import time
-from typing import Any, Mapping
+from typing import Any, Callable, Iterator, Mapping
 
 from .._library import Error, OutOfMemory
 from .._wire import latents_of, unpack_clip
 from ..decoder import Decoder
-from .limits import Limits, Refused
+from ..stream import Stream
+from .limits import Limits, Moved, Refused
 from .metrics import Metrics
-from .session import Format, Session
+from .saved import Format, Saved, Store
+from .session import Session
 
 log = logging.getLogger("kinetograph.serve")
 
@@ -25,16 +28,20 @@ class Service:
     decoders  by the names of their families; the first is for requests that name none
     token     that requests must have; None: none is asked for
     prefix    of the names of sessions: in a fleet the replica that has them
+    store     keeps a session for when this process has ended; None: none are rebuilt
+    successor takes over a session of another replica, which has ended, and returns its new name; None: it is lost
     """
 
     def __init__(self, decoders: Mapping[str, Decoder], limits: Limits = Limits(), token: str | None = None,
-                 prefix: str = "") -> None:
-        self.limits, self.token, self._prefix = limits, token, prefix
+                 prefix: str = "", store: Store | None = None,
+                 successor: Callable[[str], str | None] | None = None) -> None:
+        self.limits, self.token, self._prefix, self._store, self._successor = limits, token, prefix, store, successor
         self.metrics = Metrics()
         self.decoders = dict(decoders)
         self._lock = threading.Lock()
         self._sessions: dict[str, Session] = {}
         self._opening = 0
+        self._moved: set[str] = set()  # sessions that went on elsewhere
         self._kept: set[str] = set()  # sessions that do not end when idle
         self.draining = False
         self.metrics.watch(lambda: len(self._sessions), lambda: sum(one.state_bytes for one in self.sessions()))
@@ -47,7 +54,26 @@ class Service:
         """Waits until the device has the session's memory. An empty family is the first decoder's."""
         if not form.family:
             form = dataclasses.replace(form, family=next(iter(self.decoders)))
-        decoder = self.decoder(form.family)
+        if form.rebuild and self._store is None:
+            raise Refused("sessions are rebuilt in a fleet alone: kinetograph.ray")
+        return self.adopt(Saved(form))
+
+    def fork(self, session: Session) -> Session:
+        """A second session that goes on where this one is after the latents taken so far."""
+        with self._room_for_one():
+            stream, begin = session.branch(self.limits.state_seconds)
+            return self._add(begin, stream)
+
+    def adopt(self, saved: Saved) -> Session:
+        """A session that goes on with what another one was. Waits until the device has its memory."""
+        now = time.monotonic()
+        for latent in saved.queue:
+            latent.arrived = now  # the other process had another clock
+        with self._room_for_one():
+            return self._add(saved)
+
+    @contextlib.contextmanager
+    def _room_for_one(self) -> Iterator[None]:
         with self._lock:
             if self.draining:
                 raise Refused("the service is ending and opens no session", 503)
@@ -55,12 +81,17 @@ class Service:
                 raise Refused(f"{self.limits.sessions} sessions are open, which is this service's limit", 429)
             self._opening += 1
         try:
-            session = Session(self._prefix + secrets.token_urlsafe(9), decoder, form, self.limits, self.metrics)
+            yield
         except OutOfMemory as error:
             raise Refused(str(error), 507) from None
         finally:
             with self._lock:
                 self._opening -= 1
+
+    def _add(self, begin: Saved, stream: Stream | None = None) -> Session:
+        form = begin.form
+        session = Session(self._prefix + secrets.token_urlsafe(9), self.decoder(form.family), begin, self.limits,
+                          self.metrics, stream, self._store)
         with self._lock:
             self._sessions[session.id] = session
         log.info("session opened", extra={"facts": {"session": session.id, "family": form.family, "width": form.width,
@@ -93,12 +124,18 @@ class Service:
         return self.decoders[family]
 
     def session(self, number: str) -> Session:
+        """May wait for a session of another replica, which is taken over. Raises Moved with its new name."""
         with self._lock:
-            if number not in self._sessions:
-                raise Refused("there is no such session: it was closed, or idle for too long"
-                              if number.startswith(self._prefix) else
-                              "the replica of this session has ended, and the session's state with it", 404)
-            return self._sessions[number]
+            if number in self._sessions:
+                return self._sessions[number]
+            if number in self._moved:
+                raise Moved
+            if number.startswith(self._prefix):
+                raise Refused("there is no such session: it was closed, or idle for too long", 404)
+        to = None if self._successor is None else self._successor(number)
+        if to is not None:
+            raise Moved(to)
+        raise Refused("the replica of this session has ended, and the session's state with it", 404)
 
     def sessions(self) -> list[Session]:
         with self._lock:
@@ -110,6 +147,8 @@ class Service:
             self._sessions.pop(session.id, None)
             self._kept.discard(session.id)
         session.close(sentence)
+        if self._store is not None and session.form.rebuild:
+            self._store(session.id, None)
         log.info("session closed", extra={"facts": {"session": session.id, "why": session.ended}})
 
     def close_idle(self) -> None:
@@ -126,6 +165,21 @@ class Service:
             self.draining = True
         for session in self.sessions():
             self.close(session, "the service has ended")
+
+    def move_all(self, take: Callable[[str, Saved], None]) -> None:
+        """Opens no more sessions, and gives `take` those that there are; their clients learn that they go on elsewhere.
+        One whose latents are not decoded in time ends."""
+        with self._lock:
+            self.draining = True
+        for session in self.sessions():
+            try:
+                session.move(take, self.limits.state_seconds)
+                with self._lock:
+                    self._moved.add(session.id)
+                    self._sessions.pop(session.id, None)
+                log.info("session moved", extra={"facts": {"session": session.id}})
+            except Error as error:
+                self.close(session, f"the session could not be moved: {error}")
 
     def situation(self) -> tuple[bool, str]:
         """Whether sessions can be opened, and why not."""

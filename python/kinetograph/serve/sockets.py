@@ -15,13 +15,13 @@ from .._wire import LATENTS, latents_of, unpack
 from .access import SUBPROTOCOL
 from .encoders import Encoder, encoder_of
 from .frame_log import Reader
-from .limits import Refused
+from .limits import Moved, Refused
 from .service import Service
 from .session import LATE, Session
 
 log = logging.getLogger("kinetograph.serve")
 
-_REFUSED, _ENDED, _TOO_SLOW = 4400, 4410, 4408  # codes of a closed WebSocket, beside its sentence
+_REFUSED, _ENDED, _TOO_SLOW, _MOVED = 4400, 4410, 4408, 1012  # codes of a closed WebSocket, beside its sentence
 _LONGEST_INPUT = 1024
 _LONGEST_REASON = 123  # bytes: RFC 6455, 5.5
 
@@ -30,10 +30,15 @@ class _Ended(Exception):
     """The session has ended, as the text says."""
 
 
+def _end_of(session: Session) -> Exception:
+    return Moved() if session.moved else _Ended(session.ended)
+
+
 async def take_latents(socket: WebSocket, service: Service, number: str) -> None:
     """Messages of latents. {"next": 3, "room": 8} says which one is expected and how many latent frames there is room
     for; it comes first, so that a client that has lost its connection knows what to send again, and whenever it
-    changes. {"input": "a text"} is what a viewer has sent.
+    changes. {"input": "a text"} is what a viewer has sent. Of a session that is rebuilt "stored" is the first message
+    that a client must be able to send again.
 
     A message is a safetensors file of the tensor `latents`, with the metadata `sequence` (from 0, in order), `stamp` (a
     text that comes back with its frames; optional) and `begins_clip` ("1": after the clip before; optional).
@@ -47,7 +52,7 @@ async def take_latents(socket: WebSocket, service: Service, number: str) -> None
                 await _send(socket, json.dumps(intake), service.limits.stall_seconds)
                 sent = intake
             await wake.wait()
-        raise _Ended(session.ended)
+        raise _end_of(session)
 
     async def receive(session: Session, wake: Wake) -> None:
         while True:
@@ -118,7 +123,7 @@ async def _send_frames(socket: WebSocket, session: Session, reader: Reader, wake
         frame = session.take(reader)
         if frame is None:
             if session.ended is not None:
-                raise _Ended(session.ended)
+                raise _end_of(session)
             await wake.wait()
             continue
         begin = time.monotonic()
@@ -195,13 +200,15 @@ async def _connection(socket: WebSocket, service: Service, number: str, serve: A
     offered = socket.scope.get("subprotocols", [])
     await socket.accept(SUBPROTOCOL if SUBPROTOCOL in offered else None)
     try:
-        session = service.session(number)
+        session = await asyncio.to_thread(service.session, number)
         with session.connected():
             await serve(session)
     except (WebSocketDisconnect, ConnectionError):
         pass
     except _Ended as ended:
         await _close(socket, _ENDED, str(ended))
+    except Moved as moved:
+        await _close(socket, _MOVED, str(moved), moved=moved.to)
     except asyncio.TimeoutError:
         await _close(socket, _TOO_SLOW, f"a message was not read within {service.limits.stall_seconds:g} s")
     except InvalidArgument as error:
@@ -212,10 +219,10 @@ async def _connection(socket: WebSocket, service: Service, number: str, serve: A
         await _close(socket, 1011, "the service has failed here; its log says why")
 
 
-async def _close(socket: WebSocket, code: int, sentence: str) -> None:
+async def _close(socket: WebSocket, code: int, sentence: str, **more: Any) -> None:
     """Says why in a text, then closes; a client that reads neither is left alone."""
     try:
-        await asyncio.wait_for(socket.send_json({"error": sentence}), 1)
+        await asyncio.wait_for(socket.send_json({"error": sentence, **more}), 1)
         reason = sentence.encode()[:_LONGEST_REASON].decode(errors="ignore")
         await asyncio.wait_for(socket.close(code, reason), 1)
     except (asyncio.TimeoutError, RuntimeError, ConnectionError, WebSocketDisconnect):

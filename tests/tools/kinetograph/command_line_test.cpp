@@ -19,13 +19,14 @@ namespace {
 using Words = std::vector<std::string>;
 
 /// Valid command lines.
-const std::array<Words, 15> kGood{
+const std::array<Words, 16> kGood{
     Words{"decode", "a.safetensors", "--weights", "w", "-o", "b.mp4", "--lane", "cpu", "--json", "s.json", "--stats",
           "l.jsonl"},
     Words{"decode", "a.safetensors", "--weights", "synthetic:wan2.1,dim=2", "-o", "-", "--no-clamp"},
     Words{"decode", "a.safetensors", "--weights", "w", "-o", "f%05d.png", "--precision", "bf16", "--latents", "raw"},
     Words{"view", "a.safetensors", "--weights", "w", "--headless", "--frames", "9", "--loop", "--size", "64x32"},
     Words{"view", "a.safetensors", "--weights", "w", "--speed", "0.5", "--full-screen", "--trace", "t.json"},
+    Words{"view", "a.safetensors", "--weights", "w", "--web", "--port", "8001", "--lane", "cpu"},
     Words{"info"},
     Words{"trace", "t.json", "u.json", "--csv", "c.csv", "--top", "9"},
     Words{"serve", "--demo", "--port", "8001", "--help"},

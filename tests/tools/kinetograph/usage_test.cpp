@@ -1,6 +1,7 @@
 // The command line itself: exit code 2 and a hint for command lines that are not understood.
 #include <gtest/gtest.h>
 #include <kinetograph/tests/compute/tensor/temporary_folder.hpp>
+#include <kinetograph/tests/source_tree.hpp>
 
 #include <filesystem>
 
@@ -134,6 +135,44 @@ TEST(Usage, ServeIsThePythonPackagesAndSaysWhatIsMissing) {
         run_program({"serve", "--help", "--port", "1"}, {.environment = {"PATH=" + folder.path().string() + ":/bin"}});
     EXPECT_EQ(started.exit_code, 0);
     EXPECT_EQ(started.out, "serve --help --port 1\n");
+}
+
+TEST(Usage, ViewOnTheWebGivesTheServiceTheClipInMemory) {
+    const std::string assets = (source_tree() / "assets").string();
+    const std::vector<std::string> view = {"view",      assets + "/orbit.safetensors",
+                                           "--weights", assets + "/demo_tiny.safetensors",
+                                           "--web",     "--lane",
+                                           "cpu",       "--fps",
+                                           "12.5"};
+    const TemporaryFolder folder;
+    const auto python = folder.write("python3",
+                                     "#!/bin/sh\nshift 2\necho \"$@\"\n"
+                                     "for word; do case $word in /proc/self/fd/*) cat $word ;; esac; done\n");
+    std::filesystem::permissions(python, std::filesystem::perms::owner_all);
+    const ProgramOptions with_python{.environment = {"PATH=" + folder.path().string() + ":/bin:/usr/bin"}};
+    const auto started = run_program(view, with_python);
+    ASSERT_EQ(started.exit_code, 0) << started.messages;
+    const std::string words = started.out.substr(0, started.out.find('\n'));
+    EXPECT_EQ(words.substr(0, words.find("/proc/")), "serve --weights " + assets +
+                                                         "/demo_tiny.safetensors --device cpu --precision bf16 --sums "
+                                                         "exact --clip ");
+    EXPECT_EQ(words.substr(words.find(" --port")), " --port 8000");
+    EXPECT_NE(started.out.find(R"("fps":"12.5")"), std::string::npos);
+    EXPECT_GT(started.out.size(), std::size_t{16} * 16 * 36 * 64 * 4);  // the latents, [16, 16, 36, 64] float32
+
+    const auto refused = [&](std::vector<std::string> more) {
+        auto words_of = view;
+        words_of.insert(words_of.end(), more.begin(), more.end());
+        return run_program(words_of, with_python);
+    };
+    EXPECT_EQ(refused({"--full-screen"}).exit_code, 2);
+    EXPECT_NE(refused({"--full-screen"}).messages.find("--full-screen: does not go with --web"), std::string::npos)
+        << refused({"--full-screen"}).messages;
+    const auto live = run_program({"view", "-", "--weights", view[3], "--web"}, with_python);
+    EXPECT_NE(live.messages.find("--web shows a file: latents as they are made go to a session"), std::string::npos)
+        << live.messages;
+    const auto no_python = run_program(view, {.environment = {"PATH=/nonexistent"}});
+    EXPECT_NE(no_python.messages.find("python3 cannot be started"), std::string::npos) << no_python.messages;
 }
 
 TEST(Usage, HelpAndVersionGoToStandardOutputWithExitCode0) {

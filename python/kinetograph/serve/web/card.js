@@ -1,6 +1,6 @@
 // One session on the page: its video, its buttons, its figures.
 import {ask, save} from "./api.js";
-import {drawLanes, lanesPath, showFigures} from "./overlay.js";
+import {drawLanes, lanesPath, passesPath, showFigures, showPasses} from "./overlay.js";
 import {Player} from "./player.js";
 
 const PERFETTO = "https://ui.perfetto.dev";
@@ -96,7 +96,10 @@ export class Card {
     this.showPaused(session.paused);
     if (this.find(".overlay").hidden) return;
     showFigures(this.find("dl"), session, this.player);
-    drawLanes(this.find(".lanes"), await (await ask("GET", lanesPath(this.id))).json());
+    const [lanes, passes] = await Promise.all([lanesPath(this.id), passesPath(this.id)].map(
+      async (path) => (await ask("GET", path)).json()));
+    drawLanes(this.find(".lanes"), lanes);
+    showPasses(this.find(".passes"), passes);
   }
 
   close() {

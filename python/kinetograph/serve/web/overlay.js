@@ -2,6 +2,7 @@
 
 const COLOURS = ["#8e8e93", "#3b82f6", "#f59e0b", "#10b981"]; // of lanes, in the service's order
 const SHOWN_SECONDS = 2;
+const SHOWN_PASSES = 5;
 const BYTES = ["B", "KiB", "MiB", "GiB"];
 
 export function bytes(count) {
@@ -58,4 +59,17 @@ export function drawLanes(canvas, trace) {
   });
 }
 
+/** Fills the table of the decoder's dearest passes: a bar for a pass's share of the time, its name, its mean time. */
+export function showPasses(table, passes) {
+  table.hidden = passes.length === 0;
+  table.tBodies[0].replaceChildren(...passes.map(({name, average_s, share}) => {
+    const row = document.createElement("tr");
+    for (const text of [name, milliseconds(average_s), `${(share * 100).toFixed(1)} %`])
+      row.insertCell().textContent = text;
+    row.style.setProperty("--share", share / passes[0].share);
+    return row;
+  }));
+}
+
 export const lanesPath = (id) => `/sessions/${id}/trace?seconds=${SHOWN_SECONDS}`;
+export const passesPath = (id) => `/sessions/${id}/passes?most=${SHOWN_PASSES}`;

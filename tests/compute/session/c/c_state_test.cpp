@@ -1,6 +1,11 @@
 // The state of clips through kinetograph.h, on the CPU.
 #include "c_fixture.hpp"
 
+#include <algorithm>
+#include <functional>
+#include <iterator>
+#include <numeric>
+
 namespace kinetograph::c::testing {
 namespace {
 
@@ -68,6 +73,35 @@ TEST_F(CStates, ContinueInForksAndWhereTheyAreLoaded) {
     EXPECT_SENTENCE(kg_state_read(instance_.get(), path.c_str(), &saved), KG_ERROR_CORRUPT, path);
     EXPECT_SENTENCE(kg_state_read(instance_.get(), "none.state", &saved), KG_ERROR_NOT_FOUND, "none.state");
     ::unlink(path.c_str());
+}
+
+TEST_F(CStates, ArePackedAsTheFilesBytes) {
+    ASSERT_NO_FATAL_FAILURE(open());
+    const auto made = clip(), other = clip();
+    decode_part(made.get(), 0, 2);
+    kg_state* saved = nullptr;
+    ASSERT_EQ(kg_clip_save(made.get(), kLong, &saved), KG_OK) << kg_last_error();
+    const Owned<kg_state> state(saved);
+    std::string packed;
+    const auto take = [](void* user, const void* piece, std::uint64_t bytes) {
+        static_cast<std::string*>(user)->append(static_cast<const char*>(piece), bytes);
+    };
+    ASSERT_EQ(kg_state_pack(state.get(), take, &packed), KG_OK) << kg_last_error();
+    const std::string path = ::testing::TempDir() + "c_states_" + std::to_string(::getpid()) + ".packed";
+    ASSERT_EQ(kg_state_write(state.get(), path.c_str()), KG_OK) << kg_last_error();
+    std::ifstream file(path, std::ios::binary);
+    EXPECT_EQ(packed, std::string(std::istreambuf_iterator<char>(file), {}));
+    ::unlink(path.c_str());
+    ASSERT_EQ(kg_state_parse(instance_.get(), packed.data(), packed.size(), nullptr, &saved), KG_OK) << kg_last_error();
+    const Owned<kg_state> parsed(saved);
+    ASSERT_EQ(kg_clip_load(other.get(), parsed.get(), kLong), KG_OK) << kg_last_error();
+    EXPECT_EQ(decode_part(other.get(), 2, 2), decode_part(made.get(), 2, 2));
+    packed[packed.size() - 1] ^= 1;
+    EXPECT_SENTENCE(kg_state_parse(instance_.get(), packed.data(), packed.size(), "sent", &saved), KG_ERROR_CORRUPT,
+                    "sent: its contents do not match their hash");
+    EXPECT_SENTENCE(kg_state_parse(instance_.get(), nullptr, 8, nullptr, &saved), KG_ERROR_INVALID_ARGUMENT,
+                    "contents is NULL");
+    EXPECT_SENTENCE(kg_state_pack(state.get(), nullptr, nullptr), KG_ERROR_INVALID_ARGUMENT, "take is NULL");
 }
 
 TEST_F(CStates, GoBackAndLeaveTheDevice) {
@@ -150,6 +184,44 @@ TEST_F(CStates, OfFilesAndOfWhatIsNoHandleAreRefused) {
     EXPECT_SENTENCE(kg_clip_fork(made.get(), nullptr, kLong, nullptr), KG_ERROR_INVALID_ARGUMENT, "fork is NULL");
     EXPECT_SENTENCE(kg_state_write(reinterpret_cast<kg_state*>(made.get()), "x"), KG_ERROR_INVALID_ARGUMENT,
                     "kg_state");
+}
+
+TEST_F(CStates, ClipsNameTheirDearestPasses) {
+    ASSERT_NO_FATAL_FAILURE(open());
+    struct Found {
+        std::vector<std::string> names;
+        std::vector<double> shares;
+        std::uint32_t calls = 0;
+    } found;
+    const auto each = [](void* user, const kg_pass_info* pass) {
+        auto& all = *static_cast<Found*>(user);
+        all.names.emplace_back(pass->name);
+        all.shares.push_back(pass->share);
+        all.calls = std::max(all.calls, pass->calls);
+        EXPECT_LE(0, pass->average_ns);
+        EXPECT_LE(pass->average_ns, pass->longest_ns);
+        EXPECT_STRNE(pass->track, "");
+    };
+    const auto silent = clip();
+    EXPECT_SENTENCE(kg_clip_passes(silent.get(), each, &found), KG_ERROR_INVALID_ARGUMENT,
+                    "the clip was made without kg_clip_desc.passes");
+    auto desc = sized<kg_clip_desc>();
+    desc.passes = 1;
+    kg_clip* made = nullptr;
+    ASSERT_EQ(kg_clip_create(model_.get(), kHeight, kWidth, &desc, &made), KG_OK) << kg_last_error();
+    const Owned<kg_clip> recorded(made);
+    ASSERT_EQ(kg_clip_passes(recorded.get(), each, &found), KG_OK) << kg_last_error();
+    EXPECT_TRUE(found.names.empty());
+    decode_part(recorded.get(), 0, 3);
+    ASSERT_EQ(kg_clip_passes(recorded.get(), each, &found), KG_OK) << kg_last_error();
+    EXPECT_NE(std::ranges::find(found.names, "decoder.head.2"), found.names.end())
+        << ::testing::PrintToString(found.names);
+    EXPECT_TRUE(std::ranges::is_sorted(found.shares, std::greater{}));
+    EXPECT_NEAR(std::accumulate(found.shares.begin(), found.shares.end(), 0.0), 1, 1e-6);
+    EXPECT_EQ(found.calls, 3U);
+    desc.sharing = KG_SHARING_VISIBLE;
+    EXPECT_SENTENCE(kg_clip_create(model_.get(), kHeight, kWidth, &desc, &made), KG_ERROR_INVALID_ARGUMENT,
+                    "passes are recorded of clips that do not share");
 }
 
 }  // namespace
