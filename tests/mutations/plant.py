@@ -235,7 +235,8 @@ def main():
     arguments.add_argument('--seed', type=int, default=1)
     arguments.add_argument('--rooms', nargs='+', default=['engine/base', 'engine/graph', 'engine/profile',
                                                           'compute/tensor', 'compute/formats', 'compute/live'])
-    arguments.add_argument('--folder', type=pathlib.Path, default=pathlib.Path('/tmp/kinetograph-mutants'))
+    arguments.add_argument('--folder', type=lambda path: pathlib.Path(path).resolve(),
+                           default='/tmp/kinetograph-mutants')
     arguments.add_argument('--longest', type=float, default=60, help='seconds of a test program, else it is left out')
     arguments.add_argument('--survivors', type=int, help='most that may survive; default: an eighth')
     arguments.add_argument('--only', type=int, help='number of one fault')
