@@ -1,6 +1,8 @@
 #include <kinetograph/compute/conv/checked_kernels.hpp>
 #include <kinetograph/engine/accel/open.hpp>
+#include <kinetograph/engine/base/descriptors.hpp>
 
+#include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -91,7 +93,11 @@ void CheckedKernels::append(std::string_view kernel, std::uint64_t code, std::st
     if (file_.empty()) return;
     std::error_code ignored;
     std::filesystem::create_directories(file_.parent_path(), ignored);
-    std::ofstream(file_, std::ios::app) << fmt::format("{}\t{}\t{:x}\t{}\n", driver_, kernel, code, said);
+    const std::string line = fmt::format("{}\t{}\t{:x}\t{}\n", driver_, kernel, code, said);
+    const int file = above_stdio(::open(file_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666));
+    if (file < 0) return;
+    [[maybe_unused]] const ssize_t written = ::write(file, line.data(), line.size());  // else it is checked again
+    ::close(file);
 }
 
 std::optional<std::string> CheckedKernels::find(std::string_view kernel, std::uint64_t code) const {

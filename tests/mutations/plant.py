@@ -235,7 +235,8 @@ def main():
     arguments.add_argument('--seed', type=int, default=1)
     arguments.add_argument('--rooms', nargs='+', default=['engine/base', 'engine/graph', 'engine/profile',
                                                           'compute/tensor', 'compute/formats', 'compute/live'])
-    arguments.add_argument('--folder', type=pathlib.Path, default=pathlib.Path('/tmp/kinetograph-mutants'))
+    arguments.add_argument('--folder', type=lambda path: pathlib.Path(path).resolve(),
+                           default='/tmp/kinetograph-mutants')
     arguments.add_argument('--longest', type=float, default=60, help='seconds of a test program, else it is left out')
     arguments.add_argument('--survivors', type=int, help='most that may survive; default: an eighth')
     arguments.add_argument('--only', type=int, help='number of one fault')
@@ -257,7 +258,7 @@ def main():
         took[name], passed = run(program, -1, arguments.longest, note)
         reached[name] = {int(line) for line in note.read_text().split()} if passed and note.exists() else set()
         if not passed:
-            print(f'{name}: left out, it fails without a fault or takes more than {arguments.longest:.0f} s')
+            print(f'{name}: left out, it fails without a fault or takes more than {arguments.longest:.0f} s', flush=True)
 
     def seen_by(number):
         for name in sorted((name for name in programs if number in reached[name]), key=took.get):
@@ -269,13 +270,18 @@ def main():
     executed = [number for number in planted if any(number in found for found in reached.values())]
     if arguments.only is not None:
         executed = [arguments.only]
-    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-        seen = dict(zip(executed, pool.map(seen_by, executed)))
-    survivors = [number for number in executed if seen[number] is None]
-    for number in planted:
+    def tell(number, state):
         path, kind, line, _, _, _, what = sites[number]
-        state = 'not executed' if number not in executed else f'seen by {seen[number]}' if seen[number] else 'SURVIVES'
-        print(f'{number:4} {kind:10} {path}:{line + 1}: {what}: {state}')
+        print(f'{number:4} {kind:10} {path}:{line + 1}: {what}: {state}', flush=True)
+
+    for number in planted:
+        if number not in executed:
+            tell(number, 'not executed')
+    survivors = []
+    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+        for number, name in zip(executed, pool.map(seen_by, executed)):
+            tell(number, f'seen by {name}' if name else 'SURVIVES')
+            survivors += [] if name else [number]
     most = arguments.survivors if arguments.survivors is not None else len(executed) // 8
     print(f'{len(planted)} faults, seed {arguments.seed}: {len(planted) - len(executed)} not executed, '
           f'{len(executed) - len(survivors)} of {len(executed)} seen, {len(survivors)} survive (at most {most})')

@@ -493,8 +493,8 @@ def test_a_file_is_decoded_to_its_end(decoder, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_every_method_of_a_stream_may_race_with_its_end(decoder, often_switched):
-    latents = latents_of(1)
+def test_every_method_of_a_stream_may_race_with_its_end(decoder, often_switched, tmp_path):
+    latents, file = latents_of(1), tmp_path / "state"
     with decoder.stream(chunk=1) as stream:
         stream.push(latents)
         saved = stream.save()
@@ -510,7 +510,8 @@ def test_every_method_of_a_stream_may_race_with_its_end(decoder, often_switched)
                   lambda: decoder.decode_chunk(stream, latents, timeout=0.1), lambda: next(iter(stream), None),
                   lambda: stream.fork(timeout=0.01).close(), lambda: stream.save(timeout=0.01),
                   lambda: stream.load(saved, timeout=0.01), lambda: stream.rewind(timeout=0.01),
-                  lambda: (stream.park(timeout=0.01), stream.resume(timeout=0.01)), stream.__enter__]
+                  lambda: (stream.park(timeout=0.01), stream.resume(timeout=0.01)), stream.__enter__,
+                  lambda: (saved.write(file), stream.load(kg.State.read(file), timeout=0.01))]
         if frame is not None:
             others += [lambda: frame.finite, lambda: repr(frame), lambda: numpy.asarray(frame), lambda: frame.shape,
                        lambda: numpy.from_dlpack(frame), frame.release]
@@ -530,12 +531,21 @@ def test_every_method_of_a_stream_may_race_with_its_end(decoder, often_switched)
 def test_every_method_of_a_decoder_may_race_with_its_end(often_switched, tmp_path):
     latents, file = latents_of(1), tmp_path / "clip.safetensors"
     write_latents(file, latents)
-    for round_ in range(24):
+    for round_ in range(30):
         decoder = kg.Decoder(WEIGHTS, device="cpu", precision="fp32")
+        streaming = kg.StreamingDecoder(decoder)
+
+        def decode_streaming():
+            state = streaming.new_decode_state("a")
+            streaming.decode_chunk(latents[None], state)
+            state.nbytes_by_device()
+            streaming.release(state)
+
         others = [lambda: decoder.stream().prepare(2, 3), lambda: repr(decoder),
                   lambda: decoder.release(decoder.new_state()), lambda: decoder.declared_state_bytes(2, 3),
                   decoder.latent_statistics, lambda: decoder.device, lambda: list(decoder.open(file)),
-                  lambda: kg.Encoder(decoder).stream(16, 24).close()]
+                  lambda: kg.Encoder(decoder).stream(16, 24).close(),
+                  decode_streaming, lambda: streaming.declared_state_bytes(height=16, width=24)]
 
         def end():
             time.sleep(0.0005 * (round_ % 7))

@@ -158,6 +158,15 @@ struct Driver {
     bool has_kernels;
 };
 inline std::ostream& operator<<(std::ostream& out, const Driver& driver) { return out << driver.name; }
+inline constexpr Driver kDrivers[] = {
+    {"idle_cuda", "cuda", "KINETOGRAPH_CUDA_LIBRARY", STANDIN_CUDA_IDLE, false},
+    {"idle_hip", "hip", "KINETOGRAPH_HIP_LIBRARY", STANDIN_HIP_IDLE, false},
+#if defined(STANDIN_CUDA_SM80)
+    {"cuda", "cuda", "KINETOGRAPH_CUDA_LIBRARY", STANDIN_CUDA_SM80, true},
+    {"hip", "hip", "KINETOGRAPH_HIP_LIBRARY", STANDIN_HIP_GFX950, true},
+#endif
+};
+constexpr auto kNameOfDriver = [](const auto& driver) { return std::string(driver.param.name); };
 
 class CInterfaceOnGpus : public CTest, public ::testing::WithParamInterface<Driver> {
   protected:

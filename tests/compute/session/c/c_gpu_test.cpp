@@ -317,16 +317,7 @@ TEST_P(CInterfaceOnGpus, TheDeviceIsListedAndKnownByItsOrdinal) {
     EXPECT_EQ(found, info.device_product);
 }
 
-constexpr Driver kDrivers[] = {
-    {"idle_cuda", "cuda", "KINETOGRAPH_CUDA_LIBRARY", STANDIN_CUDA_IDLE, false},
-    {"idle_hip", "hip", "KINETOGRAPH_HIP_LIBRARY", STANDIN_HIP_IDLE, false},
-#if defined(STANDIN_CUDA_SM80)
-    {"cuda", "cuda", "KINETOGRAPH_CUDA_LIBRARY", STANDIN_CUDA_SM80, true},
-    {"hip", "hip", "KINETOGRAPH_HIP_LIBRARY", STANDIN_HIP_GFX950, true},
-#endif
-};
-INSTANTIATE_TEST_SUITE_P(Drivers, CInterfaceOnGpus, ::testing::ValuesIn(kDrivers),
-                         [](const auto& driver) { return std::string(driver.param.name); });
+INSTANTIATE_TEST_SUITE_P(Drivers, CInterfaceOnGpus, ::testing::ValuesIn(kDrivers), kNameOfDriver);
 
 }  // namespace
 }  // namespace kinetograph::c::testing

@@ -1,17 +1,14 @@
-// Every call on a model, a clip and its states, by several threads at a time and in drawn order, for
-// KINETOGRAPH_CHAOS_SECONDS (3).
-#include "c_fixture.hpp"
+// Every call of kinetograph.h that does without a GPU, by several threads at a time and in drawn order.
+#include "races.hpp"
 
-#include <algorithm>
-#include <atomic>
-#include <chrono>
-#include <cstdlib>
-#include <functional>
-#include <random>
-#include <thread>
+#include <fstream>
+#include <iterator>
+#include <regex>
 
 namespace kinetograph::c::testing {
 namespace {
+
+constexpr std::uint32_t kRacedHeight = 16, kRacedWidth = 24;
 
 /// The beginning of a DLManagedTensor: what its consumer needs to let go of it.
 struct ExportedTensor {
@@ -22,28 +19,14 @@ struct ExportedTensor {
 
 class CRaces : public CTest {
   protected:
-    static constexpr std::uint64_t kShort = 2'000'000;
-
-    /// A call of any thread. What it may return beside KG_OK: time-outs, the end by a cancel, another thread's turn,
-    /// and what a parked, rewound or cancelled clip refuses.
-    void expect(kg_result result, const char* call) {
-        constexpr kg_result kAllowed[] = {
-            KG_OK, KG_TIMEOUT, KG_END, KG_ERROR_CANCELLED, KG_ERROR_BUSY, KG_ERROR_INVALID_ARGUMENT};
-        EXPECT_TRUE(std::ranges::count(kAllowed, result) == 1) << call << ": " << result << ": " << kg_last_error();
-        if (result < 0) {
-            EXPECT_STRNE(kg_last_error(), "") << call;
-        }
-        ++calls_;
-    }
-
-    void take_a_frame(kg_clip* clip, bool exports) {
+    static void take_a_frame(kg_clip* clip, bool exports) {
         auto frame = sized<kg_frame>();
         const kg_result got = kg_clip_acquire(clip, 0, kShort, &frame);
-        expect(got, "kg_clip_acquire");
+        expect_status(got, "kg_clip_acquire");
         if (got != KG_OK) return;
         std::uint32_t finite = 0;
-        expect(kg_clip_finite(clip, frame.id, &finite), "kg_clip_finite");
-        expect(kg_clip_wait(clip, frame.id, nullptr), "kg_clip_wait");
+        expect_status(kg_clip_finite(clip, frame.id, &finite), "kg_clip_finite");
+        expect_status(kg_clip_wait(clip, frame.id, nullptr), "kg_clip_wait");
         void* tensor = nullptr;
         if (exports && kg_clip_export(clip, frame.id, KG_LAYOUT_HWC, &tensor) == KG_OK) {
             auto* const made = static_cast<ExportedTensor*>(tensor);
@@ -52,20 +35,20 @@ class CRaces : public CTest {
         EXPECT_EQ(kg_clip_release(clip, frame.id, nullptr), KG_OK) << kg_last_error();
     }
 
-    void keep_state(kg_clip* clip) {
+    static void keep_state(kg_clip* clip) {
         kg_state* made = nullptr;
-        expect(kg_clip_save(clip, kShort, &made), "kg_clip_save");
+        expect_status(kg_clip_save(clip, kShort, &made), "kg_clip_save");
         if (made == nullptr) return;
         const Owned<kg_state> state(made);
         auto info = sized<kg_state_info>();
         EXPECT_EQ(kg_state_describe(made, &info), KG_OK) << kg_last_error();
-        expect(kg_clip_load(clip, made, kShort), "kg_clip_load");
+        expect_status(kg_clip_load(clip, made, kShort), "kg_clip_load");
     }
 
-    void fork(kg_clip* clip) {
+    static void fork(kg_clip* clip) {
         auto desc = sized<kg_clip_desc>();
         kg_clip* made = nullptr;
-        expect(kg_clip_fork(clip, &desc, kShort, &made), "kg_clip_fork");
+        expect_status(kg_clip_fork(clip, &desc, kShort, &made), "kg_clip_fork");
         if (made != nullptr) kg_clip_destroy(made);
     }
 
@@ -88,10 +71,9 @@ class CRaces : public CTest {
 
     std::vector<float> values_ = latents_of(1);
     kg_latents latents_ = view_of(values_);
-    std::atomic<std::uint64_t> calls_ = 0;
 };
 
-TEST_F(CRaces, OfEveryCallEndInAStatusAndLeaveTheClipUsable) {
+TEST_F(CRaces, OfCallsOnAClipLeaveItUsable) {
     ASSERT_NO_FATAL_FAILURE(open());
     const auto values = latents_of(2);
     const auto wanted = decode(clip().get(), values);
@@ -101,33 +83,212 @@ TEST_F(CRaces, OfEveryCallEndInAStatusAndLeaveTheClipUsable) {
     kg_clip* made = nullptr;
     ASSERT_EQ(kg_clip_create(model_.get(), kHeight, kWidth, &desc, &made), KG_OK) << kg_last_error();
     const Owned<kg_clip> raced(made);
-    const std::vector<std::function<void()>> kinds{
-        [&] { expect(kg_clip_push(made, &latents_, kShort, nullptr), "kg_clip_push"); },
-        [&] { expect(kg_clip_push(made, &latents_, kShort, nullptr), "kg_clip_push"); },
+    race({
+        [&] { expect_status(kg_clip_push(made, &latents_, kShort, nullptr), "kg_clip_push"); },
+        [&] { expect_status(kg_clip_push(made, &latents_, kShort, nullptr), "kg_clip_push"); },
         [&] { take_a_frame(made, false); },
         [&] { take_a_frame(made, true); },
         [&] { describe(made); },
-        [&] { expect(kg_clip_reset(made), "kg_clip_reset"); },
-        [&] { expect(kg_clip_cancel(made), "kg_clip_cancel"); },
+        [&] { expect_status(kg_clip_reset(made), "kg_clip_reset"); },
+        [&] { expect_status(kg_clip_cancel(made), "kg_clip_cancel"); },
         [&] { keep_state(made); },
-        [&] { expect(kg_clip_rewind(made, 1, kShort), "kg_clip_rewind"); },
-        [&] { expect(kg_clip_park(made, kShort), "kg_clip_park"); },
-        [&] { expect(kg_clip_resume(made, kShort), "kg_clip_resume"); },
+        [&] { expect_status(kg_clip_rewind(made, 1, kShort), "kg_clip_rewind"); },
+        [&] { expect_status(kg_clip_park(made, kShort), "kg_clip_park"); },
+        [&] { expect_status(kg_clip_resume(made, kShort), "kg_clip_resume"); },
         [&] { fork(made); },
         [&] { make_another_clip(); },
-    };
-    const char* const given = std::getenv("KINETOGRAPH_CHAOS_SECONDS");
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(given != nullptr ? std::atoi(given) : 3);
-    std::vector<std::thread> threads;
-    for (unsigned seed = 0; seed < 4; ++seed)
-        threads.emplace_back([&, seed] {
-            std::mt19937 draw(seed);
-            while (std::chrono::steady_clock::now() < end && !HasFailure()) kinds[draw() % kinds.size()]();
-        });
-    for (std::thread& thread : threads) thread.join();
-    EXPECT_GT(calls_, 50U);
+    });
     ASSERT_EQ(kg_clip_reset(made), KG_OK) << kg_last_error();
     EXPECT_EQ(decode(made, values), wanted);
+}
+
+TEST_F(CRaces, OfCallsOnAnEncoderLeaveItUsable) {
+    ASSERT_NO_FATAL_FAILURE(open());
+    const std::vector<float> values(std::size_t{9} * kRacedHeight * kRacedWidth * 3, 0.25F);
+    auto pictures = sized<kg_pictures>();
+    pictures.type = KG_PICTURE_FLOAT32;
+    pictures.data = values.data();
+    const std::int64_t shape[] = {1, kRacedHeight, kRacedWidth, 3};
+    std::memcpy(pictures.shape, shape, sizeof(shape));
+    kg_encoder* made = nullptr;
+    ASSERT_EQ(kg_encoder_create(model_.get(), kRacedHeight, kRacedWidth, nullptr, &made), KG_OK) << kg_last_error();
+    const Owned<kg_encoder> raced(made);
+    const auto take = [](kg_encoder* encoder, std::uint64_t timeout) {
+        std::vector<float> latents(std::size_t{16} * 2 * 3);
+        return kg_encoder_take(encoder, timeout, latents.data(), latents.size(), nullptr);
+    };
+    const auto push = [&] { expect_status(kg_encoder_push(made, &pictures, kShort, nullptr), "kg_encoder_push"); };
+    race({
+        push,
+        push,
+        push,
+        [&] { expect_status(take(made, kShort), "kg_encoder_take"); },
+        [&] { expect_status(take(made, kShort), "kg_encoder_take"); },
+        [&] { expect_status(kg_encoder_finish(made, nullptr), "kg_encoder_finish"); },
+        [&] { expect_status(kg_encoder_reset(made), "kg_encoder_reset"); },
+        [&] { expect_status(kg_encoder_cancel(made), "kg_encoder_cancel"); },
+        [&] {
+            auto info = sized<kg_encoder_info>();
+            expect_status(kg_encoder_describe(made, &info), "kg_encoder_describe");
+        },
+    });
+    ASSERT_EQ(kg_encoder_reset(made), KG_OK) << kg_last_error();
+    pictures.shape[0] = 9;
+    ASSERT_EQ(kg_encoder_push(made, &pictures, kLong, nullptr), KG_OK) << kg_last_error();
+    ASSERT_EQ(kg_encoder_finish(made, nullptr), KG_OK) << kg_last_error();
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(take(made, kLong), KG_OK) << kg_last_error();
+    EXPECT_EQ(take(made, kLong), KG_END);
+}
+
+/// Handles of every type, each in use while another thread destroys it.
+class CLives : public CRaces {
+  protected:
+    void SetUp() override {
+        CRaces::SetUp();
+        ASSERT_NO_FATAL_FAILURE(open());
+        file_ = latents_file(latents_of(2));
+        state_file_ = file_ + ".state";
+        device_.device = "cpu";
+        device_.precision = KG_PRECISION_FP32;
+        make_all();
+    }
+    void make_all() {
+        make_instance();
+        make_stop();
+        weights_slot_.renew("kg_weights_open",
+                            [&](kg_weights** made) { return kg_weights_open(instance_.get(), kWeights, made); });
+        make_model();
+        make_clip();
+        make_encoder();
+        make_state();
+    }
+    void TearDown() override {
+        std::remove(file_.c_str());
+        std::remove(state_file_.c_str());
+    }
+
+    void make_instance() {
+        auto desc = sized<kg_instance_desc>();
+        desc.header_version = kg_version();
+        desc.log = [](void*, std::uint32_t, const char*) {};
+        instances_.renew("kg_instance_create", [&](kg_instance** made) { return kg_instance_create(&desc, made); });
+    }
+    void make_stop() {
+        stops_.renew("kg_stop_create",
+                     [&](kg_stop** made) { return kg_stop_create(instances_.get(), KG_FOREVER, made); });
+    }
+    void open_weights(std::uint32_t way) {
+        auto desc = sized<kg_weights_desc>();
+        desc.path = kWeights;
+        desc.stop = stops_.get();
+        const char nonsense[8] = {1, 2, 3};
+        weights_slot_.renew("kg_weights_open",
+                            [&](kg_weights** made) {
+                                kg_instance* const instance = instances_.get();
+                                if (way == 0) return kg_weights_open(instance, kWeights, made);
+                                if (way == 1) return kg_weights_open_until(instance, kWeights, stops_.get(), made);
+                                if (way == 2) return kg_weights_create(instance, &desc, made);
+                                return kg_weights_parse(instance, nonsense, sizeof(nonsense), "nonsense", nullptr,
+                                                        nullptr, made);
+                            },
+                            {KG_ERROR_CORRUPT});
+    }
+    void make_model() {
+        models_.renew("kg_model_create",
+                      [&](kg_model** made) { return kg_model_create(weights_slot_.get(), &device_, made); });
+    }
+    void make_clip() {
+        auto desc = sized<kg_clip_desc>();
+        desc.fps = 25.0;
+        clips_.renew("kg_clip_create",
+                     [&](kg_clip** made) { return kg_clip_create(models_.get(), kHeight, kWidth, &desc, made); });
+    }
+    void make_encoder() {
+        encoders_.renew("kg_encoder_create", [&](kg_encoder** made) {
+            return kg_encoder_create(models_.get(), kRacedHeight, kRacedWidth, nullptr, made);
+        });
+    }
+    void make_state() {
+        states_.renew("kg_clip_save", [&](kg_state** made) { return kg_clip_save(clips_.get(), kShort, made); });
+    }
+    void use_file() {
+        kg_clip* made = nullptr;
+        auto desc = sized<kg_clip_desc>();
+        desc.stop = stops_.get();
+        expect_status(kg_clip_open(models_.get(), file_.c_str(), &desc, &made), "kg_clip_open");
+        if (made == nullptr) return;
+        take_a_frame(made, true);
+        expect_status(kg_clip_close(made, kShort), "kg_clip_close");
+        EXPECT_EQ(kg_clip_destroy(made), KG_OK) << kg_last_error();
+    }
+    void use_states() {
+        auto info = sized<kg_state_info>();
+        expect_status(kg_state_describe(states_.get(), &info), "kg_state_describe");
+        expect_status(kg_state_write(states_.get(), state_file_.c_str()), "kg_state_write");
+        states_.renew("kg_state_read",
+                      [&](kg_state** made) { return kg_state_read(instances_.get(), state_file_.c_str(), made); },
+                      {KG_ERROR_NOT_FOUND});
+        expect_status(kg_clip_load(clips_.get(), states_.get(), kShort), "kg_clip_load");
+    }
+    void use_the_rest() {
+        const auto ignore = [](void*, const kg_device_info*) {};
+        expect_status(kg_list_devices(instances_.get(), ignore, nullptr), "kg_list_devices");
+        auto of_weights = sized<kg_weights_info>();
+        expect_status(kg_weights_describe(weights_slot_.get(), &of_weights), "kg_weights_describe");
+        auto of_model = sized<kg_model_info>();
+        expect_status(kg_model_describe(models_.get(), &of_model), "kg_model_describe");
+        auto of_encoder = sized<kg_encoder_info>();
+        expect_status(kg_encoder_describe(encoders_.get(), &of_encoder), "kg_encoder_describe");
+        expect_status(kg_encoder_cancel(encoders_.get()), "kg_encoder_cancel");
+    }
+
+    Slot<kg_instance> instances_;
+    Slot<kg_stop> stops_;
+    Slot<kg_weights> weights_slot_;
+    Slot<kg_model> models_;
+    Slot<kg_clip> clips_;
+    Slot<kg_encoder> encoders_;
+    Slot<kg_state> states_;
+    kg_model_desc device_ = sized<kg_model_desc>();
+    std::string file_, state_file_;
+};
+
+TEST_F(CLives, OfHandlesEndWhileOtherThreadsUseThem) {
+    const auto wanted = decode(clip().get(), latents_of(2));
+    std::atomic<std::uint32_t> way = 0;
+    race({
+        [&] { make_instance(); },
+        [&] { make_stop(); },
+        [&] { expect_status(kg_stop_request(stops_.get()), "kg_stop_request"); },
+        [&] { open_weights(way++ % 4); },
+        [&] { make_model(); },
+        [&] { make_clip(); },
+        [&] { make_encoder(); },
+        [&] { make_state(); },
+        [&] { use_states(); },
+        [&] { use_file(); },
+        [&] { use_the_rest(); },
+        [&] { expect_status(kg_clip_push(clips_.get(), &latents_, kShort, nullptr), "kg_clip_push"); },
+        [&] { expect_status(kg_clip_cancel(clips_.get()), "kg_clip_cancel"); },
+    });
+    ASSERT_NO_FATAL_FAILURE(make_all());
+    EXPECT_EQ(decode(clips_.get(), latents_of(2)), wanted);
+}
+
+TEST(CRacedCalls, AreAllOfTheHeader) {
+    const auto text_of = [](const std::string& path) {
+        std::ifstream file(KINETOGRAPH_ASSETS "/../" + path);
+        return std::string{std::istreambuf_iterator<char>(file), {}};
+    };
+    std::string raced = text_of("tests/compute/session/c/c_fixture.hpp");  // destroys handles
+    for (const char* const name : {"c_races_test.cpp", "c_gpu_races_test.cpp", "c_vulkan_races_test.cpp"})
+        raced += text_of(std::string("tests/compute/session/c/") + name);
+    const std::string header = text_of("compute/session/c/kinetograph.h");
+    const std::regex declaration("KG_API [^;]*?(kg_[a-z_0-9]+)\\(");
+    int calls = 0;
+    for (std::sregex_iterator at(header.begin(), header.end(), declaration), end; at != end; ++at, ++calls)
+        EXPECT_NE(raced.find((*at)[1].str() + "("), std::string::npos) << (*at)[1];
+    EXPECT_GT(calls, 50);
 }
 
 }  // namespace
