@@ -170,7 +170,7 @@ struct GroupNormKernel {
     static constexpr uint32_t kVector = conv::kGroupVector;
 
     KG_DEVICE static void run(const conv::GroupNormParams& p) {
-        const uint32_t units = conv::ceil_div(p.channels, kVector), pixel = thread_of_row() / units;
+        const uint32_t units = (p.channels + kVector - 1) / kVector, pixel = thread_of_row() / units;
         if (pixel >= p.pixels) return;
         const uint32_t channel = thread_of_row() % units * kVector;
         float values[kVector];
