@@ -19,7 +19,8 @@ inline float value_at(const std::uint16_t* values, std::int64_t i) { return tens
 inline void store_at(float* values, std::int64_t i, float value) { values[i] = value; }
 inline void store_at(std::uint16_t* values, std::int64_t i, float value) { values[i] = tensor::to_bf16(value); }
 
-/// Of each channel of a tile: means [channels], then sums of squared differences from them [channels].
+/// Of each channel of a tile: means [channels], then sums of squared differences from them [channels]. Means are summed
+/// as differences from the first pixel, so that a large one costs no precision.
 template <class T>
 [[gnu::always_inline]] inline void tile_moments(const T* input, float* moments, std::int64_t pixels,
                                                 std::int64_t channels) {
@@ -27,11 +28,12 @@ template <class T>
     std::fill_n(moments, 2 * channels, 0.0F);
     for (std::int64_t pixel = 0; pixel < pixels; ++pixel) {
 #pragma omp simd
-        for (std::int64_t c = 0; c < channels; ++c) moments[c] += value_at(input, pixel * channels + c);
+        for (std::int64_t c = 0; c < channels; ++c)
+            moments[c] += value_at(input, pixel * channels + c) - value_at(input, c);
     }
     const float part = 1 / static_cast<float>(pixels);
 #pragma omp simd
-    for (std::int64_t c = 0; c < channels; ++c) moments[c] *= part;
+    for (std::int64_t c = 0; c < channels; ++c) moments[c] = value_at(input, c) + part * moments[c];
     for (std::int64_t pixel = 0; pixel < pixels; ++pixel) {
 #pragma omp simd
         for (std::int64_t c = 0; c < channels; ++c) {
