@@ -72,7 +72,8 @@ class Replica:
 
     def __init__(self, fleet: Fleet) -> None:
         self._id = ray_serve.get_replica_context().replica_id
-        self._shelf = Shelf.options(name=f"kinetograph shelf of {self._id.deployment_id.app_name}",  # type: ignore[attr-defined]
+        shelf: Any = Shelf
+        self._shelf = shelf.options(name=f"kinetograph shelf of {self._id.deployment_id.app_name}",
                                     namespace="kinetograph", lifetime="detached", get_if_exists=True, num_cpus=0,
                                     resources=_HEAD, max_restarts=-1).remote()
         decoders = {family_of(path): Decoder(path, device=fleet.device, precision=fleet.precision)
