@@ -56,13 +56,14 @@ def build(fleet: Fleet) -> ray_serve.Application:
     """The application of a fleet, for ray.serve.run()."""
     routing: dict[str, Any] = {"request_router_class": SessionRouter}
     resources = {"num_cpus": 1} if fleet.device == "cpu" else {"num_gpus": 1}
-    policy: dict[str, Any] = {"policy_function": "kinetograph.ray:Scaling",
-                              "policy_kwargs": {"sessions": fleet.sessions, "busy": fleet.busy}}
+    make_policy: Any = AutoscalingPolicy  # untyped
+    policy = make_policy(policy_function="kinetograph.ray:Scaling",
+                         policy_kwargs={"sessions": fleet.sessions, "busy": fleet.busy})
     deployment = ray_serve.deployment(
         name="kinetograph", ray_actor_options=resources, max_ongoing_requests=16 * fleet.sessions,
         request_router_config=RequestRouterConfig(**routing), graceful_shutdown_timeout_s=_DRAIN_SECONDS,
         autoscaling_config=AutoscalingConfig(min_replicas=fleet.fewest_replicas, max_replicas=fleet.most_replicas,
-                                             policy=AutoscalingPolicy(**policy)))  # type: ignore[no-untyped-call, unused-ignore]
+                                             policy=policy))
     return deployment(ray_serve.ingress()(Replica)).bind(fleet)
 
 
@@ -71,7 +72,8 @@ class Replica:
 
     def __init__(self, fleet: Fleet) -> None:
         self._id = ray_serve.get_replica_context().replica_id
-        self._shelf = Shelf.options(name=f"kinetograph shelf of {self._id.deployment_id.app_name}",  # type: ignore[attr-defined]
+        shelf: Any = Shelf
+        self._shelf = shelf.options(name=f"kinetograph shelf of {self._id.deployment_id.app_name}",
                                     namespace="kinetograph", lifetime="detached", get_if_exists=True, num_cpus=0,
                                     resources=_HEAD, max_restarts=-1).remote()
         decoders = {family_of(path): Decoder(path, device=fleet.device, precision=fleet.precision)

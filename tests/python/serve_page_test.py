@@ -155,13 +155,12 @@ def test_the_overlay_shows_figures_lanes_and_the_dearest_passes(shown):
     (session,) = service.sessions()
     rows = page.run("[...document.querySelectorAll('.passes tr')].map((row) => row.cells[0].textContent)")
     assert set(rows) <= {one["name"] for one in session.passes()} and len(set(rows)) == 5
-    colours = page.run("""(() => {
-      const canvas = document.querySelector(".lanes"), {width, height} = canvas;
-      const {data} = canvas.getContext("2d").getImageData(width / 2, 0, width / 2, height), found = new Set();
+    page.wait("""(() => {  // each lane has had something
+      const canvas = document.querySelector(".lanes"), found = (window.found ??= new Set());
+      const {data} = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
       for (let at = 0; at < data.length; at += 4) if (data[at + 3] === 255) found.add(data.subarray(at, at + 3).join());
-      return [...found];
+      return ["142,142,147", "59,130,246", "245,158,11", "16,185,129"].every((colour) => found.has(colour));
     })()""")
-    assert {"142,142,147", "59,130,246", "245,158,11", "16,185,129"} <= set(colours)  # each lane has had something
 
 
 def test_sessions_are_a_grid_and_the_page_is_dark_or_light(shown):
