@@ -143,10 +143,25 @@ TEST(ReplacingFile, RemovesWhatItsOwnersLeftThatHaveEnded) {
     std::string other = own;
     other.replace(other.find(process), process.size(), process + "9");
     folder.write(other, "of an owner whose process id was given anew");
+    const std::string placing = std::filesystem::path(other).replace_extension(kPlacing);
+    folder.write(placing, "what is no partial file");
     ASSERT_TRUE(replace(folder.path() / "out", "text"));
     EXPECT_TRUE(std::filesystem::exists(folder.path() / own));
+    EXPECT_TRUE(std::filesystem::exists(folder.path() / placing));
     EXPECT_FALSE(std::filesystem::exists(folder.path() / other));
-    EXPECT_EQ(folder.count_entries(), 4U);
+    EXPECT_EQ(folder.count_entries(), 5U);
+}
+
+TEST(ReplacingFile, LeavesNoDescriptorOpen) {
+    const TemporaryFolder folder;
+    const auto lowest_free = [] {
+        const int fd = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+        ::close(fd);
+        return fd;
+    };
+    const int before = lowest_free();
+    ASSERT_TRUE(replace(folder.path() / "out", "text"));
+    EXPECT_EQ(lowest_free(), before);
 }
 
 TEST(Descriptors, OfOursAreAboveThoseOfStdio) {

@@ -64,6 +64,7 @@ TEST_F(CVulkanRaces, OfCallsWithDevicesLeaveAClipOfImagesUsable) {
     const Owned<kg_vulkan> kept(vulkan);
     ASSERT_NO_FATAL_FAILURE(open("cpu", vulkan));
     const auto made = clip(KG_STORAGE_IMAGE);
+    create();
     race({
         [&] { create(); },
         [&] { adopt(desc); },
