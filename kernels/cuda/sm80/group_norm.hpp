@@ -157,7 +157,8 @@ struct GroupFactorsKernel {
         }
         KG_UNROLL
         for (uint32_t mask = 16; mask > 0; mask /= 2) sum += isa::shuffle_xor(sum, mask);
-        if (isa::lane_index() == 0) isa::store_shared(parts + isa::warp_index(), sum);
+        const uint32_t warp_of_thread = isa::warp_index();  // by all lanes
+        if (isa::lane_index() == 0) isa::store_shared(parts + warp_of_thread, sum);
         isa::sync_cta();
         float all = 0;
         for (uint32_t warp = 0; warp < cuda::kPassThreads / 32; ++warp) all += isa::load_shared(parts + warp);

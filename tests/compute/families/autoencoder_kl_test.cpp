@@ -172,13 +172,13 @@ TEST_F(AutoencoderKl, NormsInPassesOfTheirOwnAndAddsInItsConvolutions) {
 }
 
 TEST_F(AutoencoderKl, SaysThatALargePictureIsNotCutIntoBands) {
-    const auto small = accel::cpu::create_device({.budget = {.bytes = 1 << 20}});
+    const auto small = accel::cpu::create_device({.budget = {.bytes = 16 << 20}});
     const auto checkpoint = vae::Checkpoint::open("synthetic:flux.1,dim=4").value();
     const auto model = vae::Model::create(*small, checkpoint, {.precision = vae::Precision::Fp32}).value();
     const auto decoder = stream::Decoder::create(model, {64, 64});
     ASSERT_FALSE(decoder);
     EXPECT_THAT(decoder.error().message, HasSubstr("; its norms are over the whole picture, which is not cut into "
-                                                   "bands; the budget of 1.0 MiB on "));
+                                                   "bands; the budget of 16.0 MiB on "));
 }
 
 }  // namespace

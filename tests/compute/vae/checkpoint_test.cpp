@@ -347,7 +347,7 @@ TEST_F(CheckpointTest, IsTakenForTheFamilyThatIsChosenAndSaysWhatItGuessed) {
     EXPECT_EQ(chosen->family().name, "taehv");
     EXPECT_TRUE(chosen->notes().empty());
     EXPECT_EQ(Checkpoint::open(path, {}, {.family = "taew9"}).error().message.substr(0, path.size() + 24),
-              path + ": family taew9: wanted l");
+              path + ": family taew9: wanted f");
 }
 
 TEST_F(CheckpointTest, RefusesValuesThatAreNotFiniteAndSaysWhere) {
@@ -412,7 +412,7 @@ TEST_F(CheckpointTest, DoesNotTakeAnotherModelThatHasAFewOfTheNamesForADamagedOn
     for (const char* name : {"decoder.conv_in.weight", "decoder.conv_out.weight", "a", "b", "c"})
         other.tensors.push_back(test::stored(name, DType::F32, {1}, {1.0F}));
     EXPECT_EQ(refusal(other),
-              "this is no decoder that is known: 2 of the 108 tensors of Wan 2.1 are among its 5; `kinetograph "
+              "this is no decoder that is known: 2 of the 140 tensors of FLUX.1 are among its 5; `kinetograph "
               "families` lists what can be decoded");
 }
 

@@ -35,7 +35,7 @@ class CRaces : public CTest {
         EXPECT_EQ(kg_clip_release(clip, frame.id, nullptr), KG_OK) << kg_last_error();
     }
 
-    static void keep_state(kg_clip* clip) {
+    void keep_state(kg_clip* clip) {
         kg_state* made = nullptr;
         expect_status(kg_clip_save(clip, kShort, &made), "kg_clip_save");
         if (made == nullptr) return;
@@ -43,7 +43,18 @@ class CRaces : public CTest {
         auto info = sized<kg_state_info>();
         EXPECT_EQ(kg_state_describe(made, &info), KG_OK) << kg_last_error();
         expect_status(kg_clip_load(clip, made, kShort), "kg_clip_load");
+        std::string bytes;
+        EXPECT_EQ(kg_state_pack(made, append, &bytes), KG_OK) << kg_last_error();
+        kg_state* parsed = nullptr;
+        EXPECT_EQ(kg_state_parse(instance_.get(), bytes.data(), bytes.size(), nullptr, &parsed), KG_OK)
+            << kg_last_error();
+        if (parsed != nullptr) kg_state_destroy(parsed);
     }
+
+    static void append(void* bytes, const void* piece, std::uint64_t count) {
+        static_cast<std::string*>(bytes)->append(static_cast<const char*>(piece), count);
+    }
+    static void ignore_pass(void* /*user*/, const kg_pass_info* /*pass*/) {}
 
     static void fork(kg_clip* clip) {
         auto desc = sized<kg_clip_desc>();
@@ -80,10 +91,12 @@ TEST_F(CRaces, OfCallsOnAClipLeaveItUsable) {
     auto desc = sized<kg_clip_desc>();
     desc.rewind_steps = 2;
     desc.fps = 25.0;
+    desc.passes = 1;
     kg_clip* made = nullptr;
     ASSERT_EQ(kg_clip_create(model_.get(), kHeight, kWidth, &desc, &made), KG_OK) << kg_last_error();
     const Owned<kg_clip> raced(made);
     race({
+        [&] { EXPECT_EQ(kg_clip_passes(made, ignore_pass, nullptr), KG_OK) << kg_last_error(); },
         [&] { expect_status(kg_clip_push(made, &latents_, kShort, nullptr), "kg_clip_push"); },
         [&] { expect_status(kg_clip_push(made, &latents_, kShort, nullptr), "kg_clip_push"); },
         [&] { take_a_frame(made, false); },
@@ -225,6 +238,13 @@ class CLives : public CRaces {
         auto info = sized<kg_state_info>();
         expect_status(kg_state_describe(states_.get(), &info), "kg_state_describe");
         expect_status(kg_state_write(states_.get(), state_file_.c_str()), "kg_state_write");
+        std::string bytes;
+        expect_status(kg_state_pack(states_.get(), append, &bytes), "kg_state_pack");
+        states_.renew("kg_state_parse",
+                      [&](kg_state** made) {
+                          return kg_state_parse(instances_.get(), bytes.data(), bytes.size(), "packed", made);
+                      },
+                      {KG_ERROR_CORRUPT});
         states_.renew("kg_state_read",
                       [&](kg_state** made) { return kg_state_read(instances_.get(), state_file_.c_str(), made); },
                       {KG_ERROR_NOT_FOUND});
@@ -237,6 +257,7 @@ class CLives : public CRaces {
         expect_status(kg_weights_describe(weights_slot_.get(), &of_weights), "kg_weights_describe");
         auto of_model = sized<kg_model_info>();
         expect_status(kg_model_describe(models_.get(), &of_model), "kg_model_describe");
+        expect_status(kg_clip_passes(clips_.get(), ignore_pass, nullptr), "kg_clip_passes");
         auto of_encoder = sized<kg_encoder_info>();
         expect_status(kg_encoder_describe(encoders_.get(), &of_encoder), "kg_encoder_describe");
         expect_status(kg_encoder_cancel(encoders_.get()), "kg_encoder_cancel");
