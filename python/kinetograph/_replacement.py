@@ -20,11 +20,14 @@ class Replacement:
     replacement; several of one module are undone in any order.
 
     The decoder is on the module's device, and moves to a GPU that latents are on: a pipeline may be moved afterwards.
-    It follows the module's weights, too: a decode opens them anew if they were changed since the one before.
+    It follows the module's weights, too: a decode opens them anew if they were changed since the one before. `clamp`:
+    whether the module limits its frames to [-1, 1].
     """
 
-    def __init__(self, module: Any, prefixes: tuple[str, ...], metadata: dict[str, str], precision: str | None) -> None:
+    def __init__(self, module: Any, prefixes: tuple[str, ...], metadata: dict[str, str], precision: str | None,
+                 clamp: bool = True) -> None:
         self._module, self._prefixes, self._metadata, self._precision = module, prefixes, metadata, precision
+        self._clamp = clamp
         tensors = self._tensors()
         weights = self._file_of(tensors)
         if weights is None:
@@ -57,7 +60,7 @@ class Replacement:
 
     def _open(self, where: str, weights: bytes) -> Decoder:
         precision = self._precision or _precision(next(self._module.parameters()), where == "cpu")
-        return Decoder(weights, device=where, precision=precision, normalized=False)
+        return Decoder(weights, device=where, precision=precision, normalized=False, clamp=self._clamp)
 
     def patch(self, owner: Any, name: str, function: Callable[..., Any]) -> None:
         """Hides a method of the object until restore()."""

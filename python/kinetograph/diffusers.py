@@ -28,7 +28,8 @@ def replace_vae(pipe: Any, *, precision: str | None = None) -> Replacement:
     parts = {name for name, _ in vae.named_children()}
     has_encoder = _ENCODER_PARTS[0] in parts and hasattr(vae, _ENCODER_PARTS[1])
     prefixes = tuple(f"{part}." for part in _PARTS + (_ENCODER_PARTS if has_encoder else ()))
-    made = Replacement(vae, prefixes, _metadata(vae), precision)
+    metadata = _metadata(vae)
+    made = Replacement(vae, prefixes, metadata, precision, clamp=metadata.get("_class_name") != "AutoencoderKL")
 
     def decode(z: Any, return_dict: bool = True, generator: Any = None) -> Any:
         import torch
@@ -78,8 +79,11 @@ def _vae_in(given: Any) -> Any:
     for the convolution before its decoder."""
     roots = [given] if hasattr(given, "modules") else vars(given).values()
     modules = [module for root in roots if hasattr(root, "modules") for module in root.modules()]
-    found = [module for module in modules
-             if _PARTS[0] in {name for name, _ in module.named_children()} and hasattr(module, _PARTS[1])]
+    found = []
+    for module in modules:
+        parts = {name for name, _ in module.named_children()}
+        if _PARTS[0] in parts and (_PARTS[1] in parts or hasattr(module, _PARTS[1])):
+            found.append(module)
     if len(found) != 1:
         raise InvalidArgument(f"a {type(given).__name__} has {len(found) or 'no'} module{'s' * (len(found) > 1)} with "
                               f"a {' and a '.join(_PARTS)}: replace_vae() takes a pipeline or VAE with one")

@@ -66,7 +66,7 @@ class Opened:
 
     encodes = False
 
-    def __init__(self, weights, *, device, precision, normalized):
+    def __init__(self, weights, *, device, precision, normalized, clamp):
         self.weights, self.device, self.precision = weights, "cpu:0" if device == "cpu" else device, precision
         self.closed, self.states = False, []
 

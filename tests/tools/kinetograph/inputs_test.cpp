@@ -110,7 +110,7 @@ TEST_F(Inputs, AreDecodedWithTheStatisticsAndTheScaleThatAreChosen) {
     EXPECT_NE(of_the_space.out, none.out);
     EXPECT_EQ(decode_raw(clip, file, {"--statistics", "wan2.1"}).out, of_the_space.out);
     EXPECT_EQ(decode_raw(clip, file, {"--latents", "raw"}).out, none.out);
-    EXPECT_NE(decode_raw(clip, file, {"--family", "wan9"}).messages.find("family wan9: wanted lightt"),
+    EXPECT_NE(decode_raw(clip, file, {"--family", "wan9"}).messages.find("family wan9: wanted flux.1"),
               std::string::npos);
 }
 
