@@ -99,6 +99,7 @@ class Latents:
     """A batch of one clip."""
 
     dtype = "float32"
+    ndim = 4
 
     def __init__(self, device, requires_grad=False):
         self.device, self.requires_grad = device, requires_grad
