@@ -104,7 +104,6 @@ class DirectConvolution final : public TiledConvolution {
 
     // ---- a thread's part of the workspace: sums, bare rows, widened rows --------------------------------------------
 
-    static std::int64_t aligned(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
     std::int64_t sums_bytes() const { return blocking().chunks > 1 ? rows_a_task_ * row_sums_bytes() : 0; }
     std::int64_t bare_bytes() const {
         return problem().norm == Norm::Instead ? aligned(rows_a_task_ * output_row_bytes()) : 0;

@@ -95,7 +95,6 @@ class PlaneWinograd final : public TiledConvolution {
 
     // ---- a thread's part of the workspace ---------------------------------------------------------------------------
 
-    static std::int64_t aligned(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
     std::int64_t columns_of(std::int64_t tiles) const { return kOutputs * tiles + kInputs - kOutputs; }
     std::int64_t row_floats() const { return columns_of(tiles_) * problem().c_in + kGap; }
     // A line of the cache between products: their addresses would otherwise fall into the same few sets of it.
@@ -130,19 +129,15 @@ class PlaneWinograd final : public TiledConvolution {
     }
 
     std::vector<float> product_filter(std::span<const float> filter) const override {
-        using Line = std::array<float, kLine>;
-        const auto products = [](float g0, float g1, float g2) {
-            return Line{g0, (g0 + g1 + g2) / 2, (g0 - g1 + g2) / 2, g2};
-        };
         std::vector<float> folded(filter.size() / 9 * kPlaneProducts);
         const std::int64_t pairs = problem().filter.k * problem().c_in;
         for (std::int64_t pair = 0; pair < pairs; ++pair)
             for (std::int64_t q = 0; q < taps_; ++q) {
                 const float* g = filter.data() + (pair * taps_ + q) * 9;
-                std::array<Line, 3> lines;
-                for (std::size_t r = 0; r < 3; ++r) lines[r] = products(g[3 * r], g[3 * r + 1], g[3 * r + 2]);
+                std::array<std::array<float, kProducts>, 3> lines;
+                for (std::size_t r = 0; r < 3; ++r) lines[r] = filter_products(g[3 * r], g[3 * r + 1], g[3 * r + 2]);
                 for (std::size_t s = 0; s < kLine; ++s) {
-                    const auto column = products(lines[0][s], lines[1][s], lines[2][s]);
+                    const auto column = filter_products(lines[0][s], lines[1][s], lines[2][s]);
                     for (std::size_t r = 0; r < kLine; ++r)
                         folded[(pair * kPlaneProducts + r * kLine + s) * taps_ + q] = column[r];
                 }

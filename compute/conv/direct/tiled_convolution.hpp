@@ -63,6 +63,8 @@ class TiledConvolution : public Convolution {
     int threads() const { return threads_; }
     /// Whether rows are widened to float32 before tiles read them.
     bool widens() const { return products_.input.element != problem().input.element; }
+    /// Of a part of the workspace that begins with a line of the cache.
+    static std::int64_t aligned(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
     std::int64_t input_row_bytes() const;
     /// Of a row as tiles read it.
     std::int64_t multiplied_row_bytes() const;

@@ -47,7 +47,6 @@ class WinogradConvolution final : public TiledConvolution {
         std::array<std::vector<TapRow>, kProducts> taps;
     };
 
-    static std::int64_t aligned(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
     std::int64_t transformed_bytes() const { return problem().filter.r * kProducts * aligned(multiplied_row_bytes()); }
     static constexpr std::int64_t kSumsBytes = 2 * kTilesAProduct * kTileElements * 4;
     std::int64_t bare_bytes() const { return problem().norm == Norm::Instead ? aligned(output_row_bytes()) : 0; }
@@ -66,11 +65,9 @@ class WinogradConvolution final : public TiledConvolution {
             const float* g = filter.data() + channel * 3 * taps;
             float* to = folded.data() + channel * kProducts * taps;
             for (std::int64_t i = 0; i < taps; ++i) {
-                const float g0 = g[i], g1 = g[taps + i], g2 = g[2 * taps + i];
-                to[kFirst * taps + i] = g0;
-                to[kSum * taps + i] = (g0 + g1 + g2) / 2;
-                to[kDifference * taps + i] = (g0 - g1 + g2) / 2;
-                to[kSecond * taps + i] = g2;
+                const auto products = filter_products(g[i], g[taps + i], g[2 * taps + i]);
+                for (std::size_t product = 0; product < products.size(); ++product)
+                    to[product * taps + i] = products[product];
             }
         }
         return folded;

@@ -13,6 +13,11 @@ namespace kinetograph::conv::direct {
 enum Product : std::uint8_t { kFirst, kSum, kDifference, kSecond };
 constexpr std::int64_t kProducts = 4;
 
+/// What F(2,3) multiplies the four by, of taps g0, g1 and g2.
+constexpr std::array<float, kProducts> filter_products(float g0, float g1, float g2) {
+    return {g0, (g0 + g1 + g2) / 2, (g0 - g1 + g2) / 2, g2};
+}
+
 /// One row of four input frames, `elements` long; null for a frame of zeros.
 struct FrameRows {
     std::array<const std::byte*, 4> input{};
