@@ -360,8 +360,8 @@ class AsyncSession:
         self._progress.begin(await self._ask("POST", "/reset"))
 
     async def fork(self) -> AsyncSession:
-        """A second session that goes on where this one is after the latents pushed so far. Frames that were not taken
-        are this one's; there must be somebody who takes them."""
+        """A second session that continues from this one's state after the latents pushed so far. Frames that were not
+        taken stay this one's, and must be read meanwhile."""
         return AsyncSession(self._service, await self._ask("POST", "/fork"))
 
     async def describe(self) -> dict[str, Any]:
