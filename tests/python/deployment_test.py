@@ -64,7 +64,8 @@ def test_the_libraries_that_the_container_installs_are_those_that_the_library_lo
         assert library not in loaded or package in run.split(), library
     known = {"libOpenCL", "libc", "libdl", "libdnnl", "libfmt", "libgcc_s", "libgomp", "libm", "libminizip", "libpthread",
              "librt", "libstdc++", "libxxhash", "libz", "ld-linux-x86-64", "linux-vdso"}
-    assert {line.split()[0].rpartition("/")[2].partition(".so")[0] for line in loaded.splitlines()} <= known
+    names = {line.split()[0].rpartition("/")[2].partition(".so")[0] for line in loaded.splitlines()}
+    assert {re.sub(r"-[0-9a-f]{8}$", "", name) for name in names} <= known  # a wheel's copies have a part of a hash
 
 
 def test_the_service_in_kubernetes_has_a_token_probes_and_a_port_that_are_its_own():
