@@ -3,18 +3,18 @@
 frames.
 
     python bench/run/serve_load.py --sessions 20 --seconds 600 --fps 4 --slow 4 --cut 20      # on a CPU
-    python bench/run/serve_load.py --weights synthetic:wan2.1 --device cuda --size 832x480 --sessions 8 --check 7
+    python bench/run/serve_load.py --weights synthetic:wan2.1 --device cuda --size 832x480 --sessions 8 --check 7 \
+        --seconds 33 --rounds 2 --json serve_h200.json
 
 Each session decodes a clip of its own again and again, and frames are compared with the decoder's of that clip: the
 latents are the watermark. Without --fps latents come as fast as they are taken; then the same streams run without a
-service as well, in one process, for what the service takes from the rate.
+service as well, in one process and before each round, for what the service takes from the rate.
 """
 
 import argparse
 import asyncio
 import json
 import pathlib
-import platform
 import socket
 import subprocess
 import sys
@@ -43,6 +43,8 @@ def arguments():
     parser.add_argument("--check", type=int, default=1, help="every so many-th frame is compared")
     parser.add_argument("--slow", type=int, default=0, help="every so many-th session reads slowly")
     parser.add_argument("--cut", type=float, default=0, help="seconds between cuts of all connections")
+    parser.add_argument("--rounds", type=int, default=1, help="a service of its own for each")
+    parser.add_argument("--commit", default="", help="for the record")
     parser.add_argument("--json", type=pathlib.Path, help="the record")
     return parser.parse_args()
 
@@ -145,9 +147,9 @@ def without_service(options, decoder, sessions):
     return sum(counts) / 10
 
 
-def main():
+def measure(options):
+    """One round."""
     from serving import Cable
-    options = arguments()
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     with kg.Decoder(options.weights, device=options.device) as decoder:
@@ -175,18 +177,25 @@ def main():
     prompt = [one for one in sessions if not options.slow or one.number % options.slow]
     latencies = numpy.concatenate([one.latencies for one in prompt])
     rate = sum(one.frames for one in sessions) / (options.seconds - WARM_SECONDS)
-    record = {"command": " ".join(sys.argv), "processor": platform.processor() or platform.machine(),
-              "sessions": options.sessions, "size": options.size, "seconds": options.seconds,
-              "frames": sum(one.frames for one in sessions),
-              "frames_of_another_session": sum(one.mixed for one in sessions),
-              "sessions_failed": failures, "frames_per_second": round(rate, 2), "frames_per_second_without_service": alone, "connections_cut": cuts,
-              "latency_median_ms": round(float(numpy.median(latencies)) * 1e3, 1),
-              "latency_p99_ms": round(float(numpy.quantile(latencies, 0.99)) * 1e3, 1),
-              "resident_mib": [round(one / 2**20, 1) for one in resident]}
+    return {"frames": sum(one.frames for one in sessions),
+            "frames_of_another_session": sum(one.mixed for one in sessions),
+            "sessions_failed": failures, "frames_per_second": round(rate, 2),
+            "frames_per_second_without_service": alone, "connections_cut": cuts,
+            "latency_median_ms": round(float(numpy.median(latencies)) * 1e3, 1),
+            "latency_p99_ms": round(float(numpy.quantile(latencies, 0.99)) * 1e3, 1),
+            "resident_mib": [round(one / 2**20, 1) for one in resident]}
+
+
+def main():
+    options = arguments()
+    (device,) = [one for one in kg.devices() if one["name"].startswith(options.device)][:1]
+    record = {"command": " ".join(["bench/run/serve_load.py", *sys.argv[1:]]), "commit": options.commit,
+              "device": device["product"], "sessions": options.sessions, "size": options.size,
+              "seconds": options.seconds, "rounds": [measure(options) for _ in range(options.rounds)]}
     print(json.dumps(record, indent=2))
     if options.json:
         options.json.write_text(json.dumps(record, indent=2) + "\n")
-    return 1 if record["frames_of_another_session"] or failures else 0
+    return 1 if any(one["frames_of_another_session"] or one["sessions_failed"] for one in record["rounds"]) else 0
 
 
 if __name__ == "__main__":

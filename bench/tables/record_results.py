@@ -112,6 +112,7 @@ WRITERS = {
     "python_h200.json": ["bench/run/python_on_gpu.py", BENCH],
     "profiler_cpu.json": [SELF],
     "profiler_h200.json": ["tools/kinetograph/bench_profiler.cpp", BENCH],
+    "serve_h200.json": ["bench/run/serve_load.py"],
     "sanitizer_sm90_h200.json": [SELF, "tests/compute/cuda/sm90/convolution_test.cpp"],
     "soak_h200.json": ["tools/kinetograph/bench_interop.cpp", "tools/kinetograph/soak.cpp", BENCH],
     "several_h200_x2.json": ["bench/run/several_gpus", "tools/kinetograph/bench_decode.cpp", BENCH],

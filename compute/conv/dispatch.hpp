@@ -21,6 +21,8 @@ struct Candidate : ConvMethod {
     Result<std::unique_ptr<Convolution>> (*create)(accel::Device&, const ConvProblem&, Weights&) = nullptr;
     bool norms = true;      ///< norms its output; if not, a pass over the output is added
     bool upsamples = true;  ///< upsamples as it reads its input; if not, a pass that doubles the input is added
+    /// Whether the processor has instructions by which it is faster than all others of the CPU; null: none has.
+    bool (*leads)(const Subject&) = nullptr;
 };
 
 /// All candidates: the chips' methods, then the CPU's, best first. The last one, the reference, takes every valid
@@ -42,14 +44,16 @@ struct DispatchRow {
     bool unrated = false;  ///< it has a plan, but no rates of the chip are known to predict its time by
     bool allowed = true;   ///< the sums that were asked for allow its rounding, or it is preferred
     std::shared_ptr<const ConvPlan> plan = {};  ///< of an open one that has one
+    bool leads = false;                         ///< before all others that are as open and allowed
 };
 
 /// What dispatch would decide, best first; the first row is the choice, if it is open and allowed:
 ///
 ///   the candidate that `preferred` names, if it is open
-///   the other open rows, by predicted seconds a frame, in the list's order where they are equal, there is no model or
-///   no rates; first those whose rounding `sums` allows, then the others, which are taken only by name the closed rows,
-///   in the list's order
+///   the other open rows, first one that leads, then by predicted seconds a frame, in the list's order where they are
+///   equal, there is no model or no rates; first those whose rounding `sums` allows, then the others, which are taken
+///   only by name
+///   the closed rows, in the list's order
 ///
 /// Methods add in different orders, so their bits differ. Because rows are ranked by the time of a single frame, the
 /// choice among Sums::Exact, and with it the bits of a frame, do not depend on how many frames a step takes. Batches (n

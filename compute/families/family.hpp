@@ -80,6 +80,7 @@ struct Family {
     nn::Network (*encoder)(const Widths& widths) = nullptr;
     float encoder_scale = 1, encoder_shift = 0;  ///< of pictures in [-1, 1], as the encoder takes them
     WidthIn encoder_dim{};                       ///< where a checkpoint has the encoder's Widths::dim
+    std::int64_t published_encoder_dim = 0;      ///< the same of the published checkpoint; 0: `published.dim`
     std::string encoder_quantiser{};             ///< as `quantiser`, of the encoder
     std::vector<nn::ByteRecipe> bytes{};  ///< of `decoder`, the default first; empty: none is known to keep the picture
     std::string (*diffusers_name)(std::string_view original) = nullptr;  ///< of a parameter of either network

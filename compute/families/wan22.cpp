@@ -191,6 +191,7 @@ Family wan22() {
             .decoder = wan_2_2::decoder,
             .encoder = wan_2_2::encoder,
             .encoder_dim = {"encoder.conv1.weight", 0},
+            .published_encoder_dim = 160,
             .diffusers_name = wan_2_2::diffusers_name};
 }
 

@@ -319,6 +319,8 @@ Result<Checkpoint> Checkpoint::encoder(const CallLimits& limits) const {
     state->statistics = state_->statistics;
     if (state->file) {
         KG_TRY(state->widths, encoder_widths(*state->file, state->scheme, state_->widths));
+    } else if (family.published_encoder_dim != 0 && state->widths == family.published) {
+        state->widths.dim = family.published_encoder_dim;
     }
     state->list_parameters();
     if (state->file) {

@@ -28,17 +28,16 @@ std::uint64_t moments_of(const GroupNormParams& params) {
 
 void append_frame(std::vector<ConvStep>& steps, const GroupNormParams& params, std::uint32_t shared_bytes) {
     const std::uint32_t slabs = ceil_div(params.channels, kGroupSlab);
-    const std::uint64_t units = std::uint64_t{params.pixels} * ceil_div(params.channels, kGroupVector);
-    const auto append = [&](std::uint32_t x, std::uint32_t y, std::uint32_t bytes) {
+    const auto append = [&](std::uint32_t x, std::uint32_t y, std::uint32_t z, std::uint32_t bytes) {
         steps.emplace_back(ConvLaunch{.kernel = u32(std::ssize(steps) % 3),
-                                      .grid = {x, y, 1},
+                                      .grid = {x, y, z},
                                       .threads = kGroupThreads,
                                       .shared_bytes = bytes,
                                       .arguments = Arguments::of(params)});
     };
-    append(params.tiles, slabs, shared_bytes);
-    append(params.groups, 1, shared_bytes);
-    append(static_cast<std::uint32_t>(ceil_div(units, kGroupThreads)), 1, 0);
+    append(params.tiles, slabs, 1, shared_bytes);
+    append(params.groups, 1, 1, shared_bytes);
+    append(params.tiles, slabs, kGroupParts, 0);
 }
 
 }  // namespace

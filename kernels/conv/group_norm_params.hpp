@@ -7,16 +7,17 @@
 ///
 ///   moments   grid: tiles, slabs of channels   of every channel in every tile of pixels
 ///   factors   grid: groups                     of every channel, from the moments of its group
-///   norm      grid: threads of a frame         output = (input - mean) * scale + bias, then SiLU or not
+///   norm      grid: tiles, slabs, kGroupParts  output = (input - mean) * scale + bias, then SiLU or not
 ///
 /// Sums of a tile are those of differences from its first pixel, so that a large mean costs no precision. A thread
-/// takes kGroupVector channels of a pixel.
+/// takes kGroupVector channels of every kGroupRows-th pixel of a tile, in a norm of every kGroupParts-th of these.
 namespace kinetograph::conv {
 
 inline constexpr uint32_t kGroupThreads = 256, kGroupVector = 8;
 inline constexpr uint32_t kGroupLanes = 16;                          ///< threads beside each other in a slab
 inline constexpr uint32_t kGroupSlab = kGroupLanes * kGroupVector;   ///< channels
 inline constexpr uint32_t kGroupRows = kGroupThreads / kGroupLanes;  ///< pixels that a slab's threads read at a time
+inline constexpr uint32_t kGroupParts = 4;  ///< of a tile, so that norms of one slab have threads for a whole GPU
 
 struct GroupNormParams {
     const void* input;        ///< [pixels, channels]

@@ -40,7 +40,8 @@ Dims filter_dims(const ConvProblem& p, const Taps& taps) {
 
 std::uint64_t TapFilters::bytes(const ConvProblem& problem) {
     return aligned(static_cast<std::uint64_t>(problem.filter_elements()) * element_bytes(problem.input.element)) +
-           aligned(static_cast<std::uint64_t>(problem.bias ? problem.filter.k : 0) * sizeof(float));
+           aligned(static_cast<std::uint64_t>(problem.filter.k) *
+                   sizeof(float));  // a bias, which other problems may add
 }
 
 Result<std::shared_ptr<TapFilters>> TapFilters::create(accel::Device& device, const dnnl::engine& engine,

@@ -1,4 +1,5 @@
 #include <kinetograph/kernels/conv/winograd_time.hpp>
+#include <kinetograph/kernels/cuda/host/pass_launch.hpp>
 #include <kinetograph/kernels/cuda/sm80/conv_params.hpp>
 #include <kinetograph/kernels/cuda/sm80/gates.hpp>
 
@@ -57,7 +58,17 @@ constexpr Gate<Subject> kQSlice[] = {
      [](const Subject& s) { return std::to_string(s.problem.filter.k); }},
 };
 
-constexpr Gate<Subject> kIm2col[] = {kSinceSm80, conv::kBf16OrF16, conv::kUnscaled};
+constexpr Gate<Subject> kIm2col[] = {
+    kSinceSm80,
+    conv::kBf16OrF16,
+    conv::kUnscaled,
+    {"pixels of whole 16 bytes, or temporal taps that one launch has room for",
+     [](const Subject& s) { return s.problem.c_in % 8 == 0 || s.problem.filter.q <= cuda::kMaxPassFrames; },
+     [](const Subject& s) {
+         return std::to_string(2 * s.problem.c_in) + " bytes and " + std::to_string(s.problem.filter.q) +
+                " taps; there is room for " + std::to_string(cuda::kMaxPassFrames);
+     }},
+};
 
 }  // namespace
 

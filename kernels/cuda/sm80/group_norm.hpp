@@ -168,25 +168,54 @@ struct GroupFactorsKernel {
 
 template <Element kValue>
 struct GroupNormKernel {
-    static constexpr uint32_t kVector = conv::kGroupVector;
+    static constexpr uint32_t kVector = conv::kGroupVector, kRows = conv::kGroupRows * conv::kGroupParts;
+    static constexpr uint32_t kAtOnce = 4;  ///< pixels of a thread that are on their way together
 
     KG_DEVICE static void run(const conv::GroupNormParams& p) {
-        const uint32_t units = (p.channels + kVector - 1) / kVector, pixel = thread_of_row() / units;
-        if (pixel >= p.pixels) return;
-        const uint32_t channel = thread_of_row() % units * kVector;
-        float values[kVector];
-        GroupChannels<kValue>::load(p, pixel, channel, values);
-        KG_UNROLL
-        for (uint32_t i = 0; i < kVector; ++i) {
-            if (channel + i >= p.channels) continue;
-            const float mean = isa::load_global<float>(p.factors + channel + i);
-            const float scale = isa::load_global<float>(p.factors + p.channels + channel + i);
-            const float bias = isa::load_global<float>(p.parameters + p.channels + channel + i);
-            values[i] = (values[i] - mean) * scale + bias;
-            if (p.silu != 0) values[i] = isa::silu(values[i]);
+        const uint32_t lane = isa::thread_index() % conv::kGroupLanes,
+                       row = isa::block_index().z * conv::kGroupRows + isa::thread_index() / conv::kGroupLanes;
+        const uint32_t channel = isa::block_index().y * conv::kGroupSlab + lane * kVector;
+        if (channel >= p.channels) return;
+        const uint32_t first = isa::block_index().x * p.tile;
+        const uint32_t count = p.pixels - first < p.tile ? p.pixels - first : p.tile;
+        const Factors factors(p, channel);
+        for (uint32_t pixel = row; pixel < count; pixel += kAtOnce * kRows) {
+            float values[kAtOnce][kVector];
+            KG_UNROLL
+            for (uint32_t i = 0; i < kAtOnce; ++i)
+                if (pixel + i * kRows < count)
+                    GroupChannels<kValue>::load(p, first + pixel + i * kRows, channel, values[i]);
+            KG_UNROLL
+            for (uint32_t i = 0; i < kAtOnce; ++i) {
+                if (pixel + i * kRows >= count) continue;
+                factors.norm(values[i], p.silu != 0);
+                GroupChannels<kValue>::store(p, first + pixel + i * kRows, channel, values[i]);
+            }
         }
-        GroupChannels<kValue>::store(p, pixel, channel, values);
     }
+
+  private:
+    /// Of a thread's channels; zeros after the last.
+    struct Factors {
+        float mean[kVector] = {}, scale[kVector] = {}, bias[kVector] = {};
+
+        KG_DEVICE Factors(const conv::GroupNormParams& p, uint32_t channel) {
+            KG_UNROLL
+            for (uint32_t i = 0; i < kVector; ++i) {
+                if (channel + i >= p.channels) continue;
+                mean[i] = isa::load_global<float>(p.factors + channel + i);
+                scale[i] = isa::load_global<float>(p.factors + p.channels + channel + i);
+                bias[i] = isa::load_global<float>(p.parameters + p.channels + channel + i);
+            }
+        }
+        KG_DEVICE void norm(float (&values)[kVector], bool silu) const {
+            KG_UNROLL
+            for (uint32_t i = 0; i < kVector; ++i) {
+                values[i] = (values[i] - mean[i]) * scale[i] + bias[i];
+                if (silu) values[i] = isa::silu(values[i]);
+            }
+        }
+    };
 };
 
 }  // namespace kinetograph::sm80

@@ -21,9 +21,11 @@ using conv::u32;
 
 int64_t pixel_bytes(const ConvProblem& p) { return p.c_in * element_bytes(p.input.element); }
 
+uint32_t unit_of(const ConvProblem& p) { return cuda::upsample_unit(u32(pixel_bytes(p))); }
+
 Im2colParams gather_params(const Im2colMatrix& matrix, const Im2colPart& part) {
     const ConvProblem& p = matrix.problem;
-    const int64_t bytes = pixel_bytes(p), unit = cuda::upsample_unit(u32(bytes));
+    const int64_t bytes = pixel_bytes(p), unit = unit_of(p);
     return {.frames = {},
             .h = u32(p.h_seen()),
             .w = u32(p.w_seen()),
@@ -60,12 +62,15 @@ void append_gather(std::vector<ConvStep>& steps, const Im2colMatrix& matrix, con
             output.push_back(tensors.workspace + t * part.count * matrix.row_bytes() + q * tap_bytes);
         }
     Im2colParams params = gather_params(matrix, part);
-    const uint32_t units = params.widest() * params.pixels;
-    for (size_t slab = 0; slab < input.size(); slab += cuda::kMaxPassFrames) {
-        const size_t some = std::min<size_t>(cuda::kMaxPassFrames, input.size() - slab);
+    const bool rows = unit_of(p) < kPieceBytes;
+    const uint32_t threads = params.pixels * (rows ? u32(matrix.row_bytes() / kPieceBytes) : params.widest());
+    const size_t most = rows ? cuda::kMaxPassFrames / params.q * params.q : cuda::kMaxPassFrames;
+    for (size_t slab = 0; slab < input.size(); slab += most) {
+        const size_t some = std::min<size_t>(most, input.size() - slab);
         params.first_slab = static_cast<uint32_t>(slab);
-        cuda::append_pass(steps, 0, params, std::span(input).subspan(slab, some), std::span(output).subspan(slab, some),
-                          [&](uint32_t slabs) { return cuda::elements_launch(units, slabs); });
+        cuda::append_pass(
+            steps, 0, params, std::span(input).subspan(slab, some), std::span(output).subspan(slab, some),
+            [&](uint32_t slabs) { return cuda::elements_launch(threads, rows ? slabs / params.q : slabs); });
     }
 }
 
@@ -75,7 +80,7 @@ conv::ConvPlan plan_im2col(const ConvProblem& problem, const conv::Chip& chip) {
     const auto matrix = Im2colMatrix::of(problem, 32);  // whole blocks of the kernel's loop
     return conv::plan_im2col(
         matrix, chip,
-        {.gather = {"sm80_im2col_" + std::to_string(cuda::upsample_unit(u32(pixel_bytes(problem)))), "frame_passes"},
+        {.gather = {"sm80_im2col_" + std::to_string(unit_of(problem)), "frame_passes"},
          .append_gather = [matrix](std::vector<ConvStep>& steps, const ConvTensors& tensors,
                                    const Im2colPart& part) { append_gather(steps, matrix, tensors, part); },
          .plan_product = plan_implicit_gemm});

@@ -19,7 +19,7 @@ using conv::u32;
 using conv::u64;
 
 constexpr int64_t kTileQueries = 192;
-constexpr int64_t kScoreBytes = int64_t{256} << 20;  // of scores and weights that exist at a time, about
+constexpr int64_t kScoreBytes = int64_t{512} << 20;  // of scores and weights that exist at a time, about
 
 /// What queries take of the keys, or weights of the values.
 ConvProblem product_of(int64_t rows, int64_t c_in, int64_t k, Element output) {

@@ -53,7 +53,7 @@ struct SoftmaxParams {
     float scale;          ///< log2(e) / sqrt(channels): weights are powers of two
 };
 
-/// Grid: queries. A row stays in the L1 from the first of its three readings on.
+/// Grid: queries. A row is read twice: for its highest score and the sum of its weights, then for the weights.
 struct SoftmaxKernel {
     struct Smem {
         float parts[2][kScoreThreads / 32];  ///< [highest, sum][warp]
@@ -62,20 +62,18 @@ struct SoftmaxKernel {
         auto& smem = isa::shared_as<Smem>();
         const size_t row = static_cast<size_t>(isa::block_index().x) * params.tokens;
         const float* scores = params.scores + row;
-        float highest = -kHuge;
+        float own = -kHuge, sum = 0;  // the highest of this thread's so far, and the sum of weights relative to it
         for (uint32_t i = isa::thread_index() * 4; i < params.tokens; i += kScoreThreads * 4) {
             const Four four = isa::load_global<Four>(scores + i);
+            const float before = own;
             KG_UNROLL
-            for (const float score : four.at) highest = highest < score ? score : highest;
-        }
-        highest = gathered(
-            smem.parts[0], highest, [](float a, float b) { return a < b ? b : a; }, -kHuge);
-        float sum = 0;
-        for (uint32_t i = isa::thread_index() * 4; i < params.tokens; i += kScoreThreads * 4) {
-            const Four four = isa::load_global<Four>(scores + i);
+            for (const float score : four.at) own = larger(own, score);
+            sum *= isa::power_of_two((before - own) * params.scale);
             KG_UNROLL
-            for (const float score : four.at) sum += isa::power_of_two((score - highest) * params.scale);
+            for (const float score : four.at) sum += isa::power_of_two((score - own) * params.scale);
         }
+        const float highest = gathered(smem.parts[0], own, larger, -kHuge);
+        sum *= isa::power_of_two((own - highest) * params.scale);
         const float inverse = 1 / gathered(
                                       smem.parts[1], sum, [](float a, float b) { return a + b; }, 0.0f);
         for (uint32_t i = isa::thread_index() * 4; i < params.tokens; i += kScoreThreads * 4) {
@@ -90,6 +88,7 @@ struct SoftmaxKernel {
 
   private:
     static constexpr float kHuge = 3e38f;
+    KG_DEVICE static float larger(float a, float b) { return a < b ? b : a; }
     struct alignas(16) Four {
         float at[4];
     };

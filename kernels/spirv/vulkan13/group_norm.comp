@@ -12,7 +12,7 @@ layout(push_constant) uniform Launch { GroupNormParams params; };
 layout(constant_id = 1) const uint kPart = 0;
 layout(buffer_reference, std430, buffer_reference_align = 16) buffer Units { uvec4 at[]; };
 
-const uint kVector = 8, kLanes = 16, kSlab = kVector * kLanes, kThreads = 256, kRows = kThreads / kLanes;
+const uint kVector = 8, kLanes = 16, kSlab = kVector * kLanes, kThreads = 256, kRows = kThreads / kLanes, kParts = 4;
 shared float sums_[kRows * kSlab], squares_[kRows * kSlab];
 
 // A pixel's channels from `channel` on; zeros after the last. Whole units where pixels are multiples of them.
@@ -122,19 +122,27 @@ void make_factors() {
 }
 
 void norm() {
-    const uint units = (params.channels + kVector - 1) / kVector;
-    const uint unit = gl_WorkGroupID.x * kThreads + gl_LocalInvocationID.x, pixel = unit / units;
-    if (pixel >= params.pixels) return;
-    const uint channel = unit % units * kVector;
+    const uint lane = gl_LocalInvocationID.x % kLanes, channel = gl_WorkGroupID.y * kSlab + lane * kVector;
+    const uint row = gl_WorkGroupID.z * kRows + gl_LocalInvocationID.x / kLanes;
+    if (channel >= params.channels) return;
     Floats factors = Floats(params.factors), parameters = Floats(params.parameters);
-    float values[kVector];
-    load_channels(pixel, channel, values);
+    float means[kVector], scales[kVector], biases[kVector];
     [[unroll]] for (uint i = 0; i < kVector; ++i) {
         const uint c = min(channel + i, params.channels - 1);
-        values[i] = (values[i] - factors.at[c]) * factors.at[params.channels + c] + parameters.at[params.channels + c];
-        if (params.silu_ != 0) values[i] = silu(values[i]);
+        means[i] = factors.at[c];
+        scales[i] = factors.at[params.channels + c];
+        biases[i] = parameters.at[params.channels + c];
     }
-    store_channels(pixel, channel, values);
+    const uint first = gl_WorkGroupID.x * params.tile, count = pixels_of(gl_WorkGroupID.x);
+    for (uint pixel = row; pixel < count; pixel += kParts * kRows) {
+        float values[kVector];
+        load_channels(first + pixel, channel, values);
+        [[unroll]] for (uint i = 0; i < kVector; ++i) {
+            values[i] = (values[i] - means[i]) * scales[i] + biases[i];
+            if (params.silu_ != 0) values[i] = silu(values[i]);
+        }
+        store_channels(first + pixel, channel, values);
+    }
 }
 
 void main() {

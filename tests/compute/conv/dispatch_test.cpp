@@ -186,6 +186,13 @@ const Decline kDeclines[] = {
      [](ConvProblem&, accel::DeviceInfo& d) { d.architecture = "sm_75"; }},
     {"im2col-sm80", "wants bf16 or fp16, met F32",
      [](ConvProblem& p, accel::DeviceInfo&) { p.input = p.weight = p.output = p.normed = DType::F32; }},
+    {"im2col-sm80",
+     "wants pixels of whole 16 bytes, or temporal taps that one launch has room for, met 6 bytes and 33 taps; there is "
+     "room for 32",
+     [](ConvProblem& p, accel::DeviceInfo&) {
+         p.c_in = 3;
+         p.d = p.filter.q = 33;
+     }},
     {"im2col-gfx950", "wants an input as it lies in memory, met one to upsample", upsample},
     {"im2col-gfx950", "wants a gfx950 device, met cuda",
      [](ConvProblem&, accel::DeviceInfo& d) { d.kind = "cuda"; }},
@@ -481,6 +488,16 @@ TEST(ConvDispatch, TakesTransformedSumsOnAGeForceOnlyWhereSpeedIsAskedFor) {
         EXPECT_EQ(explain(chip_of(device), p, Sums::Exact).front().candidate, "implicit-gemm-sm80");
         EXPECT_EQ(explain(chip_of(device), p, Sums::Fast).front().candidate, "winograd-time-sm80");
     }
+}
+
+TEST(ConvDispatch, TakesOneDnnForBf16OnACpuThatMultipliesTiles) {
+    ConvProblem p = easy_problem();
+    accel::DeviceInfo device = capable_cpu();
+    device.features += " amx_tile amx_bf16";
+    EXPECT_EQ(explain(chip_of(device), p, Sums::Fast).front().candidate, "onednn-cpu");
+    EXPECT_EQ(explain(chip_of(device), p, Sums::Exact, "direct-cpu").front().candidate, "direct-cpu");
+    p.input = p.weight = p.output = p.normed = DType::F32;
+    EXPECT_NE(explain(chip_of(device), p, Sums::Fast).front().candidate, "onednn-cpu");
 }
 
 /// Whose sums are float32 throughout.

@@ -48,7 +48,7 @@ TEST_F(CudaIm2col, TakesGroupsUpsamplingAndMoreTemporalTapsThanALaunchNames) {
     groups.problem.groups = 4;
     upsampled.problem.upsample = true;
     long_filter.problem.d = 66;
-    long_filter.problem.c_in = 3;
+    long_filter.problem.c_in = 8;
     long_filter.problem.filter = {4, 65, 1, 2};
     long_filter.problem.pad = {};
     const std::vector<ConvShape> shapes{groups, upsampled, long_filter};

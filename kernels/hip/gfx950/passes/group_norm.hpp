@@ -193,34 +193,41 @@ struct GroupFactorsKernel {
     }
 };
 
+/// A tile begins with an even pixel, so that the buffers are aligned to 4 bytes.
 template <Element kElement>
 KG_DEVICE void group_norm(const conv::GroupNormParams& params) {
-    constexpr uint32_t kVector = conv::kGroupVector, kBytes = element_bytes(kElement);
+    constexpr uint32_t kVector = conv::kGroupVector, kLanes = conv::kGroupLanes;
     const GroupChannels<kElement> of{params.channels};
-    const uint32_t units = (params.channels + kVector - 1) / kVector;
-    // The pixel that the buffers begin with is even, so that they are aligned to 4 bytes.
-    const uint32_t begin = amd::workgroup_index().x * conv::kGroupThreads, first = begin / units / 2 * 2;
-    constexpr uint32_t kMost = conv::kGroupThreads + 2;
-    const uint32_t count = params.pixels - first < kMost ? params.pixels - first : kMost;
-    const uint64_t skipped = static_cast<uint64_t>(first) * params.channels * kBytes;
-    const uint32_t bytes = count * params.channels * kBytes;
-    const amd::Buffer input = amd::make_buffer(static_cast<const unsigned char*>(params.input) + skipped, bytes);
-    const amd::Buffer output = amd::make_buffer(static_cast<unsigned char*>(params.output) + skipped, bytes);
+    const uint32_t first = amd::workgroup_index().x * params.tile,
+                   row_bytes = params.channels * element_bytes(kElement);
+    const uint32_t count = params.pixels - first < params.tile ? params.pixels - first : params.tile;
+    const uint64_t skipped = static_cast<uint64_t>(first) * row_bytes;
+    const amd::Buffer input =
+        amd::make_buffer(static_cast<const unsigned char*>(params.input) + skipped, count * row_bytes);
+    const amd::Buffer output =
+        amd::make_buffer(static_cast<unsigned char*>(params.output) + skipped, count * row_bytes);
     const amd::Buffer factors = amd::make_buffer(params.factors, params.channels * 8);
     const amd::Buffer biases = amd::make_buffer(params.parameters + params.channels, params.channels * 4);
-    const Lanes<uint32_t> unit = lane_of_workgroup() + (begin - first * units), pixel = unit / units;
-    const Lanes<uint32_t> channel = unit % units * kVector;
-    Lanes<float> values[kVector];
-    of.load(input, pixel, channel, values);
+    const Lanes<uint32_t> lane = amd::lane_index();
+    const Lanes<uint32_t> channel = lane % kLanes * kVector + amd::workgroup_index().y * conv::kGroupSlab;
+    const Lanes<uint32_t> row = lane / kLanes + amd::wave_index() * (amd::kWaveLanes / kLanes);
+    constexpr uint32_t kRows = conv::kGroupRows;
+    Lanes<float> mean[kVector], scale[kVector], bias[kVector], values[kVector];
     KG_UNROLL for (uint32_t i = 0; i < kVector; ++i) {
         const Lanes<uint32_t> offset = (channel + i) * 4u;  // beyond the last channel: other channels' values, unused
-        const Lanes<float> mean = amd::bits_as<float>(amd::load_4(factors, offset));
-        const Lanes<float> scale = amd::bits_as<float>(amd::load_4(factors, offset + params.channels * 4));
-        const Lanes<float> bias = amd::bits_as<float>(amd::load_4(biases, offset));
-        values[i] = amd::fma(values[i] - mean, scale, bias);
-        if (params.silu != 0) values[i] = amd::silu(values[i]);
+        mean[i] = amd::bits_as<float>(amd::load_4(factors, offset));
+        scale[i] = amd::bits_as<float>(amd::load_4(factors, offset + params.channels * 4));
+        bias[i] = amd::bits_as<float>(amd::load_4(biases, offset));
     }
-    of.store(output, pixel, channel, values);
+    for (uint32_t begin = amd::workgroup_index().z * kRows; begin < count; begin += conv::kGroupParts * kRows) {
+        const Lanes<uint32_t> pixel = row + begin;  // beyond the tile's last: beyond the buffers
+        of.load(input, pixel, channel, values);
+        KG_UNROLL for (uint32_t i = 0; i < kVector; ++i) {
+            values[i] = amd::fma(values[i] - mean[i], scale[i], bias[i]);
+            if (params.silu != 0) values[i] = amd::silu(values[i]);
+        }
+        of.store(output, pixel, channel, values);
+    }
 }
 
 }  // namespace kinetograph::gfx950

@@ -1,7 +1,9 @@
 // The Hopper attention, whole: chosen for the device, its tensor maps made by the driver, launched by name.
+#include <kinetograph/compute/conv/self_check.hpp>
 #include <kinetograph/compute/nn/operators.hpp>
 #include <kinetograph/tests/compute/cuda/cuda_lane.hpp>
 #include <kinetograph/tests/compute/nn/operators_agreement.hpp>
+#include <kinetograph/tests/compute/tensor/temporary_folder.hpp>
 
 namespace kinetograph::nn {
 namespace {
@@ -37,6 +39,17 @@ TEST_F(Sm90Attention, OfAWideHeadIsTwoProductsUnlessItsTokensAreNoMultipleOf8) {
         explanation(*operators, 1561, 1024),
         "mma-sm80: wgmma-sm90 wants a head of 72 to 384 channels, a multiple of 8, met 1024; products-sm90 wants a "
         "number of tokens that is a multiple of 8, met 1561");
+}
+
+TEST_F(Sm90Attention, OfAWideHeadAgreesWithFp64BeforeItsFirstUse) {
+    const test::TemporaryFolder cache;
+    ::setenv("XDG_CACHE_HOME", cache.path().c_str(), 1);
+    ::setenv("KINETOGRAPH_SELF_CHECK", "on", 1);
+    const auto operators = Operators::create(*device_).value();
+    EXPECT_TRUE(explanation(*operators, 1560, 512).starts_with("products-sm90: wgmma-sm90 wants a head of"));
+    EXPECT_TRUE(conv::self_check_text(device_->info()).starts_with("1 kernels agreed with fp64"))
+        << conv::self_check_text(device_->info());
+    ::setenv("KINETOGRAPH_SELF_CHECK", "off", 1);
 }
 
 TEST_F(Sm90Attention, ThatAddsWantsTheSums) {

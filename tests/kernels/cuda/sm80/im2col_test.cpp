@@ -16,6 +16,19 @@ struct Im2colCase {
 /// The number stored at a position of frame `frame`; all positions differ.
 uint16_t coded(size_t frame, size_t place) { return static_cast<uint16_t>(1 + frame * 7919 + place * 13); }
 
+template <class Unit>
+std::string run_gather(const Im2colParams& params, uint32_t slabs) {
+    if constexpr (sizeof(Unit) == kPieceBytes) {
+        return run_pass(
+            cuda::elements_launch(params.widest() * params.pixels, slabs), [&] { Im2colKernel::run(params); }, 1);
+    } else {
+        const uint32_t pieces = params.row_units * static_cast<uint32_t>(sizeof(Unit)) / kPieceBytes;
+        return run_pass(
+            cuda::elements_launch(pieces * params.pixels, slabs / params.q),
+            [&] { Im2colRowKernel<Unit>::run(params); }, 1);
+    }
+}
+
 /// Two output frames of q temporal taps each, the first tap of the first in the padding; checks every element.
 template <class Unit>
 void expect_rows(const Im2colCase& c) {
@@ -56,10 +69,7 @@ void expect_rows(const Im2colCase& c) {
         params.frames.input[i] = slab == 0 ? nullptr : input.frame(slab);
         params.frames.output[i] = matrix.frame(slab / c.q) + size_t{2} * (slab % c.q) * c.r * c.s * c.channels;
     }
-    ASSERT_EQ(
-        run_pass(
-            cuda::elements_launch(params.widest() * c.pixels, slabs), [&] { Im2colKernel<Unit>::run(params); }, 1),
-        "");
+    ASSERT_EQ(run_gather<Unit>(params, slabs), "");
     EXPECT_TRUE(matrix.intact());
     const uint32_t tap_columns = c.r * c.s * c.channels;
     for (uint32_t slab = c.first_slab; slab < 2 * c.q; ++slab) {
@@ -85,7 +95,16 @@ TEST(Im2colPass, PutsEveryTapInItsColumnsInEveryUnit) {
     expect_rows<isa::Words<4>>(
         {.h = 5, .w = 6, .channels = 24, .q = 3, .r = 3, .s = 3, .pad = 1, .pixels = 30, .w_out = 6});
     expect_rows<uint32_t>({.h = 5, .w = 6, .channels = 6, .q = 2, .r = 3, .s = 2, .pad = 1, .pixels = 42, .w_out = 7});
-    expect_rows<uint16_t>({.h = 4, .w = 3, .channels = 5, .q = 1, .r = 1, .s = 3, .pad = 1, .pixels = 18, .w_out = 3});
+    expect_rows<uint16_t>({.h = 4,
+                           .w = 3,
+                           .channels = 5,
+                           .q = 1,
+                           .r = 1,
+                           .s = 3,
+                           .pad = 1,
+                           .padding_columns = 1,
+                           .pixels = 18,
+                           .w_out = 3});
 }
 
 TEST(Im2colPass, FillsTheRowAfterTheLastTapWithZeros) {
@@ -102,15 +121,28 @@ TEST(Im2colPass, FillsTheRowAfterTheLastTapWithZeros) {
 }
 
 TEST(Im2colPass, StridesDilatesAndSeesAnUpsampledImage) {
-    expect_rows<uint32_t>(
-        {.h = 7, .w = 9, .channels = 2, .q = 1, .r = 3, .s = 3, .stride = 2, .pad = 1, .pixels = 20, .w_out = 5});
-    expect_rows<uint32_t>(
-        {.h = 7, .w = 9, .channels = 2, .q = 1, .r = 3, .s = 3, .dilation = 2, .pad = 2, .pixels = 63, .w_out = 9});
+    Im2colCase few{.h = 7, .w = 9, .channels = 2, .q = 1, .r = 3, .s = 3, .padding_columns = 6};
+    few.stride = 2, few.pad = 1, few.pixels = 20, few.w_out = 5;
+    expect_rows<uint32_t>(few);
+    few.stride = 1, few.dilation = 2, few.pad = 2, few.pixels = 63, few.w_out = 9;
+    expect_rows<uint32_t>(few);
     expect_rows<isa::Words<4>>(
         {.h = 3, .w = 4, .channels = 8, .q = 2, .r = 3, .s = 3, .pad = 1, .upsample = 1, .pixels = 48, .w_out = 8});
 }
 
 TEST(Im2colPass, StartsAtAnyPixelAndAnySlab) {
+    expect_rows<uint16_t>({.h = 5,
+                           .w = 6,
+                           .channels = 3,
+                           .q = 3,
+                           .r = 3,
+                           .s = 3,
+                           .pad = 1,
+                           .padding_columns = 15,
+                           .first_pixel = 11,
+                           .pixels = 13,
+                           .w_out = 6,
+                           .first_slab = 3});
     expect_rows<isa::Words<4>>({.h = 5,
                                 .w = 6,
                                 .channels = 8,
