@@ -85,6 +85,8 @@ WRITERS = {
        for sums in ("exact", "fast") for size in ("1280x704", "832x480") for chip in ("h100", "h200")},
     **{f"decode_int8_{size}_h200.json": ["tools/kinetograph/bench_decode.cpp", BENCH]
        for size in ("1280x704", "832x480")},
+    **{f"decode_flux1_{size}_h200.json": ["tools/kinetograph/bench_decode.cpp", BENCH]
+       for size in ("1024x1024", "2048x2048")},
     "decode_h200.json": ["bench/peers/compare_pytorch.py", "bench/peers/pytorch_decoder.py",
                          "tools/kinetograph/bench_decode.cpp", BENCH],
     "decode_vulkan_h200_1280x704.json": ["tools/kinetograph/bench_decode.cpp", BENCH],
@@ -112,8 +114,8 @@ WRITERS = {
     "python_h200.json": ["bench/run/python_on_gpu.py", BENCH],
     "profiler_cpu.json": [SELF],
     "profiler_h200.json": ["tools/kinetograph/bench_profiler.cpp", BENCH],
-    "serve_h200.json": ["bench/run/serve_load.py"],
     "sanitizer_sm90_h200.json": [SELF, "tests/compute/cuda/sm90/convolution_test.cpp"],
+    "serve_h200.json": ["bench/run/serve_load.py"],
     "soak_h200.json": ["tools/kinetograph/bench_interop.cpp", "tools/kinetograph/soak.cpp", BENCH],
     "several_h200_x2.json": ["bench/run/several_gpus", "tools/kinetograph/bench_decode.cpp", BENCH],
     "sums_h200.json": [SELF, "tools/kinetograph/bench_decode.cpp", BENCH],
