@@ -3,6 +3,8 @@
 #include <kinetograph/compute/conv/onednn/frame_loops.hpp>
 #include <kinetograph/compute/conv/onednn/tap_primitives.hpp>
 
+#include <fmt/format.h>
+
 #include <cassert>
 
 namespace kinetograph::conv::onednn {
@@ -26,8 +28,8 @@ class OneDnnConvolution final : public Convolution {
           device_(device),
           weights_(&weights),
           primitives_(problem),
-          slice_bytes_(primitives_.filter_bytes(keys())) {
-        weights.expect(layout(), TapFilters::bytes(problem) + slice_bytes_);
+          layouts_(primitives_.filter_layouts(keys())) {
+        weights.expect(layout(), TapFilters::bytes(problem) + layouts_.bytes);
     }
     std::string_view backend() const override { return "onednn-cpu"; }
     std::uint64_t workspace_bytes() const override {
@@ -37,7 +39,7 @@ class OneDnnConvolution final : public Convolution {
     Result<void> pack() override {
         if (weights_ == nullptr) return {};
         KG_TRY(const auto filters, weights_->packed<std::shared_ptr<TapFilters>>(layout(), [&](const auto& parameters) {
-            return TapFilters::create(device_, primitives_.engine(), problem(), parameters, slice_bytes_);
+            return TapFilters::create(device_, primitives_.engine(), problem(), parameters, layouts_.bytes);
         }));
         primitives_.take(*filters);
         weights_ = nullptr;
@@ -61,8 +63,9 @@ class OneDnnConvolution final : public Convolution {
     bool copies_residual() const {
         return problem().residual && problem().output.element == tensor::DType::F32 && !primitives_.finished_by_loop();
     }
-    const char* layout() const {
-        return problem().input.element == tensor::DType::BF16 ? "oneDNN, bf16" : "oneDNN, f32";
+    std::string layout() const {
+        return fmt::format("oneDNN, {}, {:x}", problem().input.element == tensor::DType::BF16 ? "bf16" : "f32",
+                           layouts_.hash);
     }
 
     /// Every primitive that a step can need, so that nothing is allocated later: one tap at a time, each tap as every
@@ -181,7 +184,7 @@ class OneDnnConvolution final : public Convolution {
     accel::Device& device_;
     Weights* weights_;                  ///< null once they are packed
     mutable TapPrimitives primitives_;  ///< a cache with its own lock
-    const std::uint64_t slice_bytes_;   ///< of the filters of keys()
+    const FilterLayouts layouts_;       ///< of keys()
 };
 
 }  // namespace
