@@ -5,9 +5,10 @@
 
 All faults of a draw are compiled into one copy (mutant.hpp), each behind a number that a run of a test program chooses:
 a comparison that is another one, a 1 that is not added, a statement that is left out (a reset, a part of a key), a part
-of a condition that is left out, two arguments that are swapped. Test programs cover a source if their own sources lie
-in its folder under tests/ and they are linked with its target (CMake's file API). A fault counts as seen if a program
-that executes it fails, crashes or takes five times as long. Faults that no such program executes are listed apart.
+of a condition that is left out, two arguments that are swapped. What shows in no result is not planted (UNSEEN). Test
+programs cover a source if their own sources lie in its folder under tests/ and they are linked with its target (CMake's
+file API); all programs of a draw, and those that --further names, are run for each fault that they execute. A fault
+counts as seen if one of them fails, crashes or takes five times as long. Faults that none executes are listed apart.
 --only N runs one fault again, with the programs' output. Exit code: 1 if more than --survivors survive.
 """
 import argparse
@@ -29,6 +30,10 @@ STATEMENT = re.compile(r'\s+((?:\+\+|--)[\w.>\-\[\]]+|[\w.>\-\[\]]+ (?:=|\+=|-=|
                        r'[\w.>\-:\[\]]+\([^{}]*\)|[\w.>\-\[\]]+ = \{\});$')
 NOT_DROPPED = re.compile(r'\s*(return|using|const|auto|static|throw|delete|case|KG_TRY|KG_TRY_IN|break|continue|else|'
                          r'std::move)\b')
+# Capacity, what is logged, names of threads, hints to the kernel and the processor, calls whose arguments may be swapped.
+UNSEEN = re.compile(r'\.(reserve|shrink_to_fit)\(|\blog\w*(\(\))?(\.|->)(debug|info|warn|error)\(|\bpthread_setname_np\(|'
+                    r'\bmadvise\(|\brelax\(|\bassert\(')
+SYMMETRIC = {'min', 'max', 'minmax', 'swap', 'equal', 'equivalent'}
 RESET = re.compile(r'(= (0|\{\}|false|true|nullptr|std::nullopt)|\.(reset|clear)\(\));$|^\s*(\+\+|--)')
 
 
@@ -71,7 +76,7 @@ def sites_of(path):
     lines, before = masked(text).split('\n'), ''
     for number, line in enumerate(lines):
         plain = text.split('\n')[number] if '\x00' in line else line
-        if re.search(r'\b(constexpr|static_assert|template|requires|operator|concept)\b', line):
+        if re.search(r'\b(constexpr|static_assert|template|requires|operator|concept)\b', line) or UNSEEN.search(line):
             before = line.strip() or before
             continue
         for match in re.finditer(r' (<=|>=|==|!=|<|>) ', line):
@@ -93,8 +98,7 @@ def sites_of(path):
         for match in re.finditer(r'(?<![\w.>:])([a-z_]\w*(?:::\w+)*)\((\w[\w.]*), (\w[\w.]*)((?:, [\w.:]+)*)\)', line):
             name, first, second, rest = match.groups()
             prefix = line[:match.start()].rstrip()
-            if (name.split('::')[-1] in ('min', 'max', 'if', 'for', 'while', 'switch', 'minmax', 'fail')
-                    or first == second
+            if (name.split('::')[-1] in SYMMETRIC | {'if', 'for', 'while', 'switch', 'fail'} or first == second
                     or (prefix and re.search(r'[\w>*&]$', prefix) and not prefix.endswith('return'))):
                 continue
             yield ('arguments', number, *match.span(),
@@ -212,7 +216,7 @@ class Build:
 
 def run(program, number, limit, reached=None, is_shown=False):
     """Seconds and whether all of its tests passed."""
-    environment = {**os.environ, 'KINETOGRAPH_MUTANT': str(number), 'OMP_NUM_THREADS': '1',
+    environment = {**os.environ, 'KINETOGRAPH_MUTANT': str(number),
                    'OMP_WAIT_POLICY': 'PASSIVE', 'KINETOGRAPH_CUDA_LIBRARY': 'none', 'KINETOGRAPH_CHAOS_SECONDS': '1',
                    'KINETOGRAPH_SOAK_ROUNDS': '20', 'KINETOGRAPH_LOSS_ROUNDS': '2', 'KINETOGRAPH_COMMAND_LINES': '400'}
     if reached is not None:
@@ -235,6 +239,7 @@ def main():
     arguments.add_argument('--seed', type=int, default=1)
     arguments.add_argument('--rooms', nargs='+', default=['engine/base', 'engine/graph', 'engine/profile',
                                                           'compute/tensor', 'compute/formats', 'compute/live'])
+    arguments.add_argument('--further', nargs='+', default=[], help='test programs of other folders')
     arguments.add_argument('--folder', type=lambda path: pathlib.Path(path).resolve(),
                            default='/tmp/kinetograph-mutants')
     arguments.add_argument('--longest', type=float, default=60, help='seconds of a test program, else it is left out')
@@ -249,6 +254,8 @@ def main():
     covering = {path: build.covering(path) for path in paths}
     sites = draw_sites([path for path in paths if covering[path]], arguments.count, arguments.seed)
     programs = {target['name']: target['program'] for site in sites for target in covering[site[0]]}
+    programs |= {target['name']: target['program'] for target in build.targets.values()
+                 if target['name'] in arguments.further}
     build.compile(sites, sorted(programs), arguments.jobs)
 
     took, reached = {}, {}

@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <kinetograph/engine/base/host_memory.hpp>
 #include <kinetograph/tests/compute/tensor/temporary_folder.hpp>
@@ -10,6 +11,20 @@ namespace {
 TEST(HostMemory, HasSomethingLeftAndNotMoreThanAMachineHas) {
     EXPECT_GT(available_host_memory(), 1ULL << 20U);
     EXPECT_LT(available_host_memory(), 1ULL << 50U);
+}
+
+/// Exits with 0 if half of a limit of 1 PiB is left, no matter how much a sanitizer has taken.
+void leave_address_space() {
+    constexpr std::uint64_t kLimit = 1ULL << 50U;
+    const bool is_free = left_of_address_space() == std::numeric_limits<std::uint64_t>::max();
+    const rlimit limit{kLimit, RLIM_INFINITY};
+    if (::setrlimit(RLIMIT_AS, &limit) != 0) std::_Exit(2);
+    std::_Exit(is_free && left_of_address_space() < kLimit && left_of_address_space() > kLimit / 2 ? 0 : 1);
+}
+
+TEST(HostMemory, IsBoundByTheLimitOfTheAddressSpace) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    EXPECT_EXIT(leave_address_space(), ::testing::ExitedWithCode(0), "");
 }
 
 TEST(HostMemory, IsBoundByTheTightestControlGroupOfThoseAround) {
@@ -29,6 +44,7 @@ TEST(HostMemory, UnderstandsTheFilesOfVersion1AndKnowsNoLimitWithoutFiles) {
     const test::TemporaryFolder root;
     EXPECT_EQ(left_in_control_group(root.path(), "/"), std::numeric_limits<std::uint64_t>::max());
     root.write("memory.limit_in_bytes", "5000\n");
+    EXPECT_EQ(left_in_control_group(root.path(), "/"), std::numeric_limits<std::uint64_t>::max());
     root.write("memory.usage_in_bytes", "7000\n");
     EXPECT_EQ(left_in_control_group(root.path(), "/docker/1"), 0U);
 }

@@ -1,9 +1,11 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <fstream>
 #include <functional>
 #include <iterator>
@@ -131,6 +133,9 @@ TEST(ReplacingFile, RemovesWhatItsOwnersLeftThatHaveEnded) {
         auto file = ReplacingFile::create(folder.path() / "out");
         _exit(file ? 0 : 1);  // without the destructor
     }
+    siginfo_t ended{};
+    waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT);
+    EXPECT_EQ(abandoned_beside(folder.path() / "out", kPartial).size(), 1U) << "of a process that is not waited for";
     int status = 0;
     waitpid(child, &status, 0);
     ASSERT_EQ(WEXITSTATUS(status), 0);
@@ -150,6 +155,30 @@ TEST(ReplacingFile, RemovesWhatItsOwnersLeftThatHaveEnded) {
     EXPECT_TRUE(std::filesystem::exists(folder.path() / placing));
     EXPECT_FALSE(std::filesystem::exists(folder.path() / other));
     EXPECT_EQ(folder.count_entries(), 5U);
+}
+
+TEST(ReplacingFile, LeavesNothingOfWhatCannotBeWrittenOrPutInPlace) {
+    const TemporaryFolder folder;
+    const auto path = folder.write("out", "older");
+    const pid_t child = fork();
+    if (child == 0) {  // in which a file has ten bytes at most
+        const rlimit ten{10, 10};
+        std::signal(SIGXFSZ, SIG_IGN);
+        setrlimit(RLIMIT_FSIZE, &ten);
+        const auto failed = replace(path, "much longer than that");
+        _exit(!failed && failed.error().message == path.string() + ": cannot write: File too large" ? 0 : 1);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(WEXITSTATUS(status), 0);
+    EXPECT_EQ(folder.count_entries(), 1U);
+    auto file = ReplacingFile::create(path);
+    ASSERT_TRUE(file) << file.error().message;
+    std::filesystem::remove(path);
+    std::filesystem::create_directory(path);
+    EXPECT_EQ(file->commit().error().message, path.string() + ": cannot rename into place: Is a directory");
+    file = tl::unexpected(Error{});
+    EXPECT_EQ(folder.count_entries(), 1U);
 }
 
 TEST(ReplacingFile, LeavesNoDescriptorOpen) {
