@@ -29,9 +29,12 @@ STATEMENT = re.compile(r'\s+((?:\+\+|--)[\w.>\-\[\]]+|[\w.>\-\[\]]+ (?:=|\+=|-=|
                        r'[\w.>\-:\[\]]+\([^{}]*\)|[\w.>\-\[\]]+ = \{\});$')
 NOT_DROPPED = re.compile(r'\s*(return|using|const|auto|static|throw|delete|case|KG_TRY|KG_TRY_IN|break|continue|else|'
                          r'std::move)\b')
-# Capacity, what is logged, names of threads, hints to kernel and processor; calls whose arguments may be swapped.
-UNSEEN = re.compile(r'\.(reserve|shrink_to_fit)\(|\blog\w*(\(\))?(\.|->)(debug|info|warn|error)\(|\bpthread_setname_np\(|'
-                    r'\bmadvise\(|\brelax\(|\bassert\(')
+# Capacity, what is logged, names of threads, hints to kernel and processor, what only a loss of power shows; results of
+# system calls that are never 0; calls whose arguments may be swapped.
+UNSEEN = re.compile(r'\.(reserve|shrink_to_fit)\(|\blog\w*(\(\))?(\.|->)(debug|info|warn|error)\(|'
+                    r'\bpthread_setname_np\(|\bmadvise\(|\brelax\(|\bspin_until\(|\bkSpins\b|\bassert\(|'
+                    r'\bfsync\(|\bflush_folder\(')
+NEVER_ZERO = re.compile(r'\b(fd_?|written) (<|>=) 0\b')
 SYMMETRIC = {'min', 'max', 'minmax', 'swap', 'equal', 'equivalent'}
 RESET = re.compile(r'(= (0|\{\}|false|true|nullptr|std::nullopt)|\.(reset|clear)\(\));$|^\s*(\+\+|--)')
 
@@ -80,6 +83,8 @@ def sites_of(path):
             continue
         for match in re.finditer(r' (<=|>=|==|!=|<|>) ', line):
             symbol = match.group(1)
+            if any(match.start() in range(*never.span()) for never in NEVER_ZERO.finditer(line)):
+                continue
             yield ('comparison', number, *match.span(), f' {symbol} kg_mutations::{NAMES[symbol]}<@>{{}} {symbol} ',
                    f'{symbol} as {OTHER[symbol]}')
         for match in re.finditer(r'(?<= [+-] )1\b(?![.\'UuLl])', line):

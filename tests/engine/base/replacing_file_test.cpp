@@ -10,6 +10,7 @@
 #include <functional>
 #include <iterator>
 #include <kinetograph/engine/base/descriptors.hpp>
+#include <kinetograph/engine/base/host_pages.hpp>
 #include <kinetograph/engine/base/partial_names.hpp>
 #include <kinetograph/engine/base/replacing_file.hpp>
 #include <kinetograph/tests/compute/tensor/temporary_folder.hpp>
@@ -119,6 +120,9 @@ TEST(ReplacingFile, RefusesAnotherUsersFileThatTheyProtect) {
     EXPECT_EQ(as_nobody([&] { return is_refused("who does not allow that"); }), 0);
     std::filesystem::permissions(path, Mode{0666});
     EXPECT_EQ(as_nobody([&] { return ReplacingFile::create(path).has_value(); }), 0);
+    const auto kept = ReplacingFile::create(folder.path() / "kept");
+    ASSERT_TRUE(kept) << kept.error().message;
+    EXPECT_EQ(as_nobody([&] { return abandoned_beside(path, kPartial).empty(); }), 0) << "its owner runs";
     std::filesystem::permissions(folder.path(), Mode{01777});
     EXPECT_EQ(as_nobody([&] { return is_refused("in a folder where only they can replace it"); }), 0);
 }
@@ -128,6 +132,9 @@ TEST(ReplacingFile, RemovesWhatItsOwnersLeftThatHaveEnded) {
     const auto kept = ReplacingFile::create(folder.path() / "kept");
     ASSERT_TRUE(kept) << kept.error().message;
     const std::string own = kept->partial_path().filename();
+    const auto larger = HostPages::allocate(64U << 20U);  // the owner's other figures in /proc change
+    ASSERT_TRUE(larger);
+    EXPECT_TRUE(abandoned_beside(folder.path() / "out", kPartial).empty());
     const pid_t child = fork();
     if (child == 0) {
         auto file = ReplacingFile::create(folder.path() / "out");
@@ -204,7 +211,10 @@ TEST(Descriptors, OfOursAreAboveThoseOfStdio) {
         occupy_closed_stdio();
         char byte = 0;
         const bool fails = read(0, &byte, 1) < 0 && write(1, &byte, 1) < 0 && write(2, &byte, 1) == 1;
-        _exit(moves && file && is_free && fails ? 0 : 1);
+        const int lowest = dup(0);
+        close(lowest);
+        occupy_closed_stdio();  // of which none is closed
+        _exit(moves && file && is_free && fails && dup(0) == lowest ? 0 : 1);
     }
     int status = 0;
     waitpid(child, &status, 0);

@@ -8,7 +8,10 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -31,6 +34,17 @@ bool two_at_once() {
     return met == 2;
 }
 
+/// Of this process's pools.
+int count_pool_threads() {
+    int count = 0;
+    for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+        std::ifstream file(task.path() / "comm");
+        std::string name;
+        if (std::getline(file, name) && name == "kg worker") ++count;
+    }
+    return count;
+}
+
 TEST(Workers, RunTasksAtOnceWhetherTheyHaveSleptOrNotAlsoInAChildOfFork) {
 #ifdef __SANITIZE_THREAD__
     GTEST_SKIP() << "the sanitizer supports no fork of a program with threads";
@@ -40,6 +54,7 @@ TEST(Workers, RunTasksAtOnceWhetherTheyHaveSleptOrNotAlsoInAChildOfFork) {
         ASSERT_TRUE(two_at_once()) << round;
         if (round % 2 == 0) std::this_thread::sleep_for(5ms);
     }
+    EXPECT_EQ(count_pool_threads(), worker_count() - 1);
     const pid_t child = ::fork();
     if (child == 0) {
         ::alarm(60);
