@@ -4,6 +4,7 @@
 #include <kinetograph/engine/base/host_memory.hpp>
 #include <kinetograph/tests/compute/tensor/temporary_folder.hpp>
 #include <limits>
+#include <sstream>
 
 namespace kinetograph {
 namespace {
@@ -38,6 +39,17 @@ TEST(HostMemory, IsBoundByTheTightestControlGroupOfThoseAround) {
     EXPECT_EQ(left_in_control_group(root.path(), "/service/decoder"), 700'000U);
     root.write("service/decoder/memory.max", "350000\n");
     EXPECT_EQ(left_in_control_group(root.path(), "/service/decoder"), 50'000U);
+}
+
+TEST(HostMemory, FindsTheGroupThatHasAMemoryController) {
+    const auto group_of = [](const char* lines) {
+        std::istringstream groups(lines);
+        return memory_group(groups);
+    };
+    EXPECT_EQ(group_of("0::/user/decoder\n"), "/user/decoder");
+    EXPECT_EQ(group_of("0:no group\n9:cpu,cpuacct:/c\n8:hugetlb,memory:/docker/1\n0::/\n"), "/docker/1");
+    EXPECT_EQ(group_of("9:cpu:/c\n"), "/");
+    EXPECT_EQ(group_of(""), "/");
 }
 
 TEST(HostMemory, UnderstandsTheFilesOfVersion1AndKnowsNoLimitWithoutFiles) {
