@@ -101,7 +101,7 @@ TEST(ReplacingFile, RefusesAtOnceWhatARenameWouldRefuse) {
 /// The exit code of a child process that runs `body` as the user "nobody".
 int as_nobody(const std::function<bool()>& body) {
     const pid_t child = fork();
-    if (child == 0) _exit(seteuid(65534) != 0 ? 2 : body() ? 0 : 1);
+    if (child == 0) _exit(setuid(65534) != 0 ? 2 : body() ? 0 : 1);
     int status = 0;
     waitpid(child, &status, 0);
     return WEXITSTATUS(status);
