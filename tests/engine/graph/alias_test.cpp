@@ -8,19 +8,16 @@ namespace {
 std::uint64_t offset(const Plan& plan, Buffer buffer) { return plan.resources[buffer.resource()].offset; }
 
 TEST(Alias, AChainNeedsTheBytesOfTwoNeighbours) {
-    for (const unsigned made : {20U, 31U}) {  // buffers; with the last pass 32, which are one whole stretch
-        Scene scene;
-        Buffer last = scene.make("p0", Lane::Accelerator);
-        for (unsigned i = 1; i < made; ++i) last = scene.make(fmt::format("p{}", i), Lane::Accelerator, {last});
-        scene.consume("end", Lane::Accelerator, {last});
-        scene.frame.export_contents(last);
-        const auto plan = compile(scene.frame).value();
-        EXPECT_EQ(plan.transient_bytes, made * kKiB);
-        EXPECT_EQ(plan.arena_bytes[MemoryDomain::Shared.index()], 2 * kKiB);
+    Scene scene;
+    Buffer last = scene.make("p0", Lane::Accelerator);
+    for (int i = 1; i < 20; ++i) last = scene.make(fmt::format("p{}", i), Lane::Accelerator, {last});
+    scene.consume("end", Lane::Accelerator, {last});
+    const auto plan = compile(scene.frame).value();
+    EXPECT_EQ(plan.transient_bytes, 20 * kKiB);
+    EXPECT_EQ(plan.arena_bytes[MemoryDomain::Shared.index()], 2 * kKiB);
 
-        const auto separate = compile(scene.frame, {.aliasing = Aliasing::Separate}).value();
-        EXPECT_EQ(separate.arena_bytes[MemoryDomain::Shared.index()], made * kKiB);
-    }
+    const auto separate = compile(scene.frame, {.aliasing = Aliasing::Separate}).value();
+    EXPECT_EQ(separate.arena_bytes[MemoryDomain::Shared.index()], 20 * kKiB);
 }
 
 TEST(Alias, LanesThatRunBesideEachOtherShareNothingWithoutAWaitBetween) {
