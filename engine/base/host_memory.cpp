@@ -40,10 +40,10 @@ std::uint64_t left_in(const std::filesystem::path& group) {
     return *limit - std::min(*limit, *used - std::min(*used, droppable));
 }
 
-/// The group of this process in the hierarchy that has a memory controller: "0::/a/b", or "7:memory:/a/b".
-std::filesystem::path own_group() {
-    std::ifstream file("/proc/self/cgroup");
-    for (std::string line; std::getline(file, line);) {
+}  // namespace
+
+std::filesystem::path memory_group(std::istream& groups) {
+    for (std::string line; std::getline(groups, line);) {
         const std::size_t first = line.find(':'), second = line.find(':', first + 1);
         if (second == std::string::npos) continue;
         const std::string controllers = line.substr(first + 1, second - first - 1);
@@ -51,8 +51,6 @@ std::filesystem::path own_group() {
     }
     return "/";
 }
-
-}  // namespace
 
 std::uint64_t left_in_control_group(const std::filesystem::path& root, const std::filesystem::path& group) {
     std::uint64_t left = left_in(root);  // a container's own group may be mounted as the root
@@ -73,7 +71,8 @@ std::uint64_t available_host_memory() {
     std::uint64_t available = left_of_address_space();
     if (const auto kibibytes = read_named("/proc/meminfo", "MemAvailable"))
         available = std::min(available, 1024 * *kibibytes);
-    const std::filesystem::path group = own_group();
+    std::ifstream groups("/proc/self/cgroup");
+    const std::filesystem::path group = memory_group(groups);
     for (const char* root : {"/sys/fs/cgroup", "/sys/fs/cgroup/memory"})
         available = std::min(available, left_in_control_group(root, group));
     return available;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <iosfwd>
 
 namespace kinetograph {
 
@@ -13,6 +14,10 @@ std::uint64_t available_host_memory();
 
 /// What the limit of the process's address space (ulimit -v) leaves; the largest number if there is none.
 std::uint64_t left_of_address_space();
+
+/// The group of a process in the hierarchy that has a memory controller, of the lines of its /proc/PID/cgroup:
+/// "0::/a/b", or "7:memory:/a/b"; "/" if there is none.
+std::filesystem::path memory_group(std::istream& groups);
 
 /// What the limits of control group `group` and of its parents leave. `root` is where their file system is mounted
 /// (version 2: memory.max, memory.current; version 1: memory.limit_in_bytes, memory.usage_in_bytes). File pages that

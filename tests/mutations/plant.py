@@ -5,9 +5,10 @@
 
 All faults of a draw are compiled into one copy (mutant.hpp), each behind a number that a run of a test program chooses:
 a comparison that is another one, a 1 that is not added, a statement that is left out (a reset, a part of a key), a part
-of a condition that is left out, two arguments that are swapped. Test programs cover a source if their own sources lie
-in its folder under tests/ and they are linked with its target (CMake's file API). A fault counts as seen if a program
-that executes it fails, crashes or takes five times as long. Faults that no such program executes are listed apart.
+of a condition that is left out, two arguments that are swapped. What shows in no result is not planted (UNSEEN). Test
+programs cover a source if their own sources lie in its folder under tests/ and they are linked with its target (CMake's
+file API); all programs of a draw, and those that --further names, are run for each fault that they execute. A fault
+counts as seen if one of them fails, crashes or takes five times as long. Faults that none executes are listed apart.
 --only N runs one fault again, with the programs' output. Exit code: 1 if more than --survivors survive.
 """
 import argparse
@@ -20,7 +21,6 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 NAMES = {'<': 'Less', '<=': 'LessEqual', '>': 'Greater', '>=': 'GreaterEqual', '==': 'Equal', '!=': 'NotEqual'}
@@ -29,6 +29,13 @@ STATEMENT = re.compile(r'\s+((?:\+\+|--)[\w.>\-\[\]]+|[\w.>\-\[\]]+ (?:=|\+=|-=|
                        r'[\w.>\-:\[\]]+\([^{}]*\)|[\w.>\-\[\]]+ = \{\});$')
 NOT_DROPPED = re.compile(r'\s*(return|using|const|auto|static|throw|delete|case|KG_TRY|KG_TRY_IN|break|continue|else|'
                          r'std::move)\b')
+# Capacity, what is logged, names of threads, hints to kernel and processor, what only a loss of power shows; results of
+# system calls that are never 0; calls whose arguments may be swapped.
+UNSEEN = re.compile(r'\.(reserve|shrink_to_fit)\(|\blog\w*(\(\))?(\.|->)(debug|info|warn|error)\(|'
+                    r'\bpthread_setname_np\(|\bmadvise\(|\brelax\(|\bspin_until\(|\bkSpins\b|\bassert\(|'
+                    r'\bfsync\(|\bflush_folder\(')
+NEVER_ZERO = re.compile(r'\b(fd_?|written) (<|>=) 0\b')
+SYMMETRIC = {'min', 'max', 'minmax', 'swap', 'equal', 'equivalent'}
 RESET = re.compile(r'(= (0|\{\}|false|true|nullptr|std::nullopt)|\.(reset|clear)\(\));$|^\s*(\+\+|--)')
 
 
@@ -71,11 +78,13 @@ def sites_of(path):
     lines, before = masked(text).split('\n'), ''
     for number, line in enumerate(lines):
         plain = text.split('\n')[number] if '\x00' in line else line
-        if re.search(r'\b(constexpr|static_assert|template|requires|operator|concept)\b', line):
+        if re.search(r'\b(constexpr|static_assert|template|requires|operator|concept)\b', line) or UNSEEN.search(line):
             before = line.strip() or before
             continue
         for match in re.finditer(r' (<=|>=|==|!=|<|>) ', line):
             symbol = match.group(1)
+            if any(match.start() in range(*never.span()) for never in NEVER_ZERO.finditer(line)):
+                continue
             yield ('comparison', number, *match.span(), f' {symbol} kg_mutations::{NAMES[symbol]}<@>{{}} {symbol} ',
                    f'{symbol} as {OTHER[symbol]}')
         for match in re.finditer(r'(?<= [+-] )1\b(?![.\'UuLl])', line):
@@ -93,8 +102,7 @@ def sites_of(path):
         for match in re.finditer(r'(?<![\w.>:])([a-z_]\w*(?:::\w+)*)\((\w[\w.]*), (\w[\w.]*)((?:, [\w.:]+)*)\)', line):
             name, first, second, rest = match.groups()
             prefix = line[:match.start()].rstrip()
-            if (name.split('::')[-1] in ('min', 'max', 'if', 'for', 'while', 'switch', 'minmax', 'fail')
-                    or first == second
+            if (name.split('::')[-1] in SYMMETRIC | {'if', 'for', 'while', 'switch', 'fail'} or first == second
                     or (prefix and re.search(r'[\w>*&]$', prefix) and not prefix.endswith('return'))):
                 continue
             yield ('arguments', number, *match.span(),
@@ -210,23 +218,45 @@ class Build:
             self.left_out |= wrong
 
 
-def run(program, number, limit, reached=None, is_shown=False):
-    """Seconds and whether all of its tests passed."""
-    environment = {**os.environ, 'KINETOGRAPH_MUTANT': str(number), 'OMP_NUM_THREADS': '1',
+def run(program, number, limit, tests='*', reached=None, is_shown=False):
+    """Exit code and output."""
+    environment = {**os.environ, 'KINETOGRAPH_MUTANT': str(number),
                    'OMP_WAIT_POLICY': 'PASSIVE', 'KINETOGRAPH_CUDA_LIBRARY': 'none', 'KINETOGRAPH_CHAOS_SECONDS': '1',
                    'KINETOGRAPH_SOAK_ROUNDS': '20', 'KINETOGRAPH_LOSS_ROUNDS': '2', 'KINETOGRAPH_COMMAND_LINES': '400'}
     if reached is not None:
         environment['KINETOGRAPH_REACHED'] = str(reached)
-    begin, out = time.monotonic(), None if is_shown else subprocess.DEVNULL
-    process = subprocess.Popen([program, '--gtest_brief=1', '--gtest_fail_fast=1'], cwd=program.parent, env=environment,
-                               stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True)
+    process = subprocess.Popen([program, '--gtest_fail_fast=1', f'--gtest_filter={tests}'], cwd=program.parent,
+                               env=environment, stdin=subprocess.DEVNULL, stdout=None if is_shown else subprocess.PIPE,
+                               stderr=None if is_shown else subprocess.STDOUT, process_group=0)
     try:
-        code = process.wait(limit)
+        return process.wait(limit) if is_shown else process.communicate(timeout=limit)[0], process.returncode
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, 9)
-        process.wait()
-        code = -9
-    return time.monotonic() - begin, code == 0
+        process.communicate()
+        return b'', -9
+
+
+class Program:
+    """A test program in two parts: the tests that take 0.3 s at most, which see most faults, and the others."""
+
+    def __init__(self, name, path, note, longest):
+        self.path, self.reached, self.parts = path, set(), []
+        note.unlink(missing_ok=True)
+        output, code = run(path, -1, 900, reached=note)
+        if code != 0:
+            print(f'{name}: left out, it fails without a fault or takes more than 900 s', flush=True)
+            return
+        found = re.findall(r'\[ +OK \] (\S+?)(?:, where .*)? \((\d+) ms\)', output.decode(errors='replace'))
+        took = {test: int(milliseconds) / 1000 for test, milliseconds in found}
+        slow = {test: seconds for test, seconds in took.items() if 0.3 < seconds <= longest}
+        for test in took:
+            if took[test] > longest:
+                print(f'{name}: {test} is left out: it takes {took[test]:.0f} s', flush=True)
+        self.reached = {int(line) for line in note.read_text().split()} if note.exists() else set()
+        quick = sum(seconds for seconds in took.values() if seconds <= 0.3)
+        self.parts = [(quick, name, '-' + ':'.join(test for test in took if took[test] > 0.3))]
+        if slow:
+            self.parts.append((sum(slow.values()), name, ':'.join(slow)))
 
 
 def main():
@@ -235,9 +265,10 @@ def main():
     arguments.add_argument('--seed', type=int, default=1)
     arguments.add_argument('--rooms', nargs='+', default=['engine/base', 'engine/graph', 'engine/profile',
                                                           'compute/tensor', 'compute/formats', 'compute/live'])
+    arguments.add_argument('--further', nargs='+', default=[], help='test programs of other folders')
     arguments.add_argument('--folder', type=lambda path: pathlib.Path(path).resolve(),
                            default='/tmp/kinetograph-mutants')
-    arguments.add_argument('--longest', type=float, default=60, help='seconds of a test program, else it is left out')
+    arguments.add_argument('--longest', type=float, default=20, help='seconds of a test, else it is left out')
     arguments.add_argument('--survivors', type=int, help='most that may survive; default: an eighth')
     arguments.add_argument('--only', type=int, help='number of one fault')
     arguments.add_argument('--jobs', type=int, default=2)
@@ -249,25 +280,22 @@ def main():
     covering = {path: build.covering(path) for path in paths}
     sites = draw_sites([path for path in paths if covering[path]], arguments.count, arguments.seed)
     programs = {target['name']: target['program'] for site in sites for target in covering[site[0]]}
+    programs |= {target['name']: target['program'] for target in build.targets.values()
+                 if target['name'] in arguments.further}
     build.compile(sites, sorted(programs), arguments.jobs)
 
-    took, reached = {}, {}
-    for name, program in sorted(programs.items()):
-        note = arguments.folder / f'reached-{name}'
-        note.unlink(missing_ok=True)
-        took[name], passed = run(program, -1, arguments.longest, note)
-        reached[name] = {int(line) for line in note.read_text().split()} if passed and note.exists() else set()
-        if not passed:
-            print(f'{name}: left out, it fails without a fault or takes more than {arguments.longest:.0f} s', flush=True)
+    programs = {name: Program(name, path, arguments.folder / f'reached-{name}', arguments.longest)
+                for name, path in sorted(programs.items())}
 
     def seen_by(number):
-        for name in sorted((name for name in programs if number in reached[name]), key=took.get):
-            if not run(programs[name], number, 5 * took[name] + 10, is_shown=arguments.only is not None)[1]:
+        parts = sorted(part for program in programs.values() if number in program.reached for part in program.parts)
+        for took, name, tests in parts:
+            if run(programs[name].path, number, 5 * took + 10, tests, is_shown=arguments.only is not None)[1] != 0:
                 return name
         return None
 
     planted = [number for number in range(len(sites)) if number not in build.left_out]
-    executed = [number for number in planted if any(number in found for found in reached.values())]
+    executed = [number for number in planted if any(number in program.reached for program in programs.values())]
     if arguments.only is not None:
         executed = [arguments.only]
     def tell(number, state):

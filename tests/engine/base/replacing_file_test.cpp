@@ -1,13 +1,16 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <fstream>
 #include <functional>
 #include <iterator>
 #include <kinetograph/engine/base/descriptors.hpp>
+#include <kinetograph/engine/base/host_pages.hpp>
 #include <kinetograph/engine/base/partial_names.hpp>
 #include <kinetograph/engine/base/replacing_file.hpp>
 #include <kinetograph/tests/compute/tensor/temporary_folder.hpp>
@@ -98,7 +101,7 @@ TEST(ReplacingFile, RefusesAtOnceWhatARenameWouldRefuse) {
 /// The exit code of a child process that runs `body` as the user "nobody".
 int as_nobody(const std::function<bool()>& body) {
     const pid_t child = fork();
-    if (child == 0) _exit(seteuid(65534) != 0 ? 2 : body() ? 0 : 1);
+    if (child == 0) _exit(setuid(65534) != 0 ? 2 : body() ? 0 : 1);
     int status = 0;
     waitpid(child, &status, 0);
     return WEXITSTATUS(status);
@@ -117,6 +120,9 @@ TEST(ReplacingFile, RefusesAnotherUsersFileThatTheyProtect) {
     EXPECT_EQ(as_nobody([&] { return is_refused("who does not allow that"); }), 0);
     std::filesystem::permissions(path, Mode{0666});
     EXPECT_EQ(as_nobody([&] { return ReplacingFile::create(path).has_value(); }), 0);
+    const auto kept = ReplacingFile::create(folder.path() / "kept");
+    ASSERT_TRUE(kept) << kept.error().message;
+    EXPECT_EQ(as_nobody([&] { return abandoned_beside(path, kPartial).empty(); }), 0) << "its owner runs";
     std::filesystem::permissions(folder.path(), Mode{01777});
     EXPECT_EQ(as_nobody([&] { return is_refused("in a folder where only they can replace it"); }), 0);
 }
@@ -126,11 +132,17 @@ TEST(ReplacingFile, RemovesWhatItsOwnersLeftThatHaveEnded) {
     const auto kept = ReplacingFile::create(folder.path() / "kept");
     ASSERT_TRUE(kept) << kept.error().message;
     const std::string own = kept->partial_path().filename();
+    const auto larger = HostPages::allocate(64U << 20U);  // the owner's other figures in /proc change
+    ASSERT_TRUE(larger);
+    EXPECT_TRUE(abandoned_beside(folder.path() / "out", kPartial).empty());
     const pid_t child = fork();
     if (child == 0) {
         auto file = ReplacingFile::create(folder.path() / "out");
         _exit(file ? 0 : 1);  // without the destructor
     }
+    siginfo_t ended{};
+    waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT);
+    EXPECT_EQ(abandoned_beside(folder.path() / "out", kPartial).size(), 1U) << "of a process that is not waited for";
     int status = 0;
     waitpid(child, &status, 0);
     ASSERT_EQ(WEXITSTATUS(status), 0);
@@ -150,6 +162,30 @@ TEST(ReplacingFile, RemovesWhatItsOwnersLeftThatHaveEnded) {
     EXPECT_TRUE(std::filesystem::exists(folder.path() / placing));
     EXPECT_FALSE(std::filesystem::exists(folder.path() / other));
     EXPECT_EQ(folder.count_entries(), 5U);
+}
+
+TEST(ReplacingFile, LeavesNothingOfWhatCannotBeWrittenOrPutInPlace) {
+    const TemporaryFolder folder;
+    const auto path = folder.write("out", "older");
+    const pid_t child = fork();
+    if (child == 0) {  // in which a file has ten bytes at most
+        const rlimit ten{10, 10};
+        std::signal(SIGXFSZ, SIG_IGN);
+        setrlimit(RLIMIT_FSIZE, &ten);
+        const auto failed = replace(path, "much longer than that");
+        _exit(!failed && failed.error().message == path.string() + ": cannot write: File too large" ? 0 : 1);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(WEXITSTATUS(status), 0);
+    EXPECT_EQ(folder.count_entries(), 1U);
+    auto file = ReplacingFile::create(path);
+    ASSERT_TRUE(file) << file.error().message;
+    std::filesystem::remove(path);
+    std::filesystem::create_directory(path);
+    EXPECT_EQ(file->commit().error().message, path.string() + ": cannot rename into place: Is a directory");
+    file = tl::unexpected(Error{});
+    EXPECT_EQ(folder.count_entries(), 1U);
 }
 
 TEST(ReplacingFile, LeavesNoDescriptorOpen) {
@@ -175,7 +211,10 @@ TEST(Descriptors, OfOursAreAboveThoseOfStdio) {
         occupy_closed_stdio();
         char byte = 0;
         const bool fails = read(0, &byte, 1) < 0 && write(1, &byte, 1) < 0 && write(2, &byte, 1) == 1;
-        _exit(moves && file && is_free && fails ? 0 : 1);
+        const int lowest = dup(0);
+        close(lowest);
+        occupy_closed_stdio();  // of which none is closed
+        _exit(moves && file && is_free && fails && dup(0) == lowest ? 0 : 1);
     }
     int status = 0;
     waitpid(child, &status, 0);

@@ -35,9 +35,11 @@ TEST(Cull, AnImportThatIsNotExportedIsNoOutput) {
     Scene scene;
     Buffer scratch = scene.import("scratch");
     scene.pass("fill", Lane::Accelerator, {.writes = {&scratch}});
+    scene.pass("fill on", Lane::Accelerator, {.writes = {&scratch}});
     const auto plan = compile(scene.frame).value();
     EXPECT_EQ(batches_of(plan), "");
-    EXPECT_EQ(plan.culled, (std::vector<CulledPass>{{"fill", "nothing reads \"scratch\""}}));
+    EXPECT_EQ(plan.culled, (std::vector<CulledPass>{{"fill", "\"scratch\" is for \"fill on\", which is culled too"},
+                                                    {"fill on", "nothing reads \"scratch\""}}));
 }
 
 TEST(Cull, AnEmptyGraphIsAnEmptyPlan) {

@@ -12,34 +12,46 @@ struct Choices {
     std::string pass = "pass", buffer = "buffer";
     Lane lane = Lane::Accelerator;
     std::uint64_t bytes = kKiB;
-    std::uint32_t alignment = 256, width = 16, version = 1;
+    std::uint32_t alignment = 256, width = 16, height = 16, version = 1;
+    Footprint footprint{.bytes = kKiB, .alignment = 64};
     MemoryDomain domain = MemoryDomain::Shared;
     PixelFormat format = PixelFormat::Rgba8Unorm;
     Access access = Access::KernelRead;
-    bool side_effect = false, exported = false, misused = false;
+    bool side_effect = false, anew = false, exported = false, exported_other = false, exported_import = false;
+    bool misused = false, misused_later = false, reads_other = false, writes_other = false, writes_by_copy = false;
     std::uintptr_t storage = 4096;
 };
 
 Fingerprint declared(const Choices& choices) {
-    FrameGraph frame;
-    const Buffer import = frame.import_buffer("import", {.bytes = kKiB, .domain = MemoryDomain::Shared},
-                                              {.object = choices.storage, .bytes = kKiB});
-    frame.import_image("image", {.width = choices.width, .height = 16, .format = choices.format}, {});
+    FrameGraph frame({.image_footprint = [&](const ImageDesc&) { return choices.footprint; }});
+    const auto imported = [&](const char* name) {
+        return frame.import_buffer(name, {.bytes = kKiB, .domain = MemoryDomain::Shared},
+                                   {.object = choices.storage, .bytes = kKiB});
+    };
+    const Buffer import = imported("import"), other = imported("other");
+    frame.import_image("image", {.width = choices.width, .height = choices.height, .format = choices.format}, {});
     frame.add_pass<NoData>(
         choices.pass, choices.lane,
         [&](PassBuilder& pass, NoData&) {
             Buffer made = pass.create(
                 choices.buffer, {.bytes = choices.bytes, .alignment = choices.alignment, .domain = choices.domain},
                 Access::KernelWrite);
-            pass.read(choices.misused ? Buffer{} : import, choices.access);
+            pass.read(choices.misused ? Buffer{} : choices.reads_other ? other : import, choices.access);
             if (choices.side_effect) pass.has_side_effect();
+            if (choices.anew) pass.run_anew();
             if (choices.exported) frame.export_contents(made);
+            if (choices.exported_other) frame.export_contents(other);
+            if (choices.exported_import) frame.export_contents(import);
         },
         [](const NoData&, TestContext&) {});
     Buffer target = import;
     frame.add_pass<NoData>(
         "write", Lane::Accelerator,
-        [&](PassBuilder& pass, NoData&) { target = pass.write(import, Access::KernelWrite); },
+        [&](PassBuilder& pass, NoData&) {
+            target = pass.write(choices.writes_other ? other : import,
+                                choices.writes_by_copy ? Access::TransferWrite : Access::KernelWrite);
+            if (choices.misused_later) pass.read(Buffer{}, Access::KernelRead);
+        },
         [](const NoData&, TestContext&) {});
     frame.add_pass<NoData>(
         "read", Lane::Accelerator,
@@ -57,13 +69,24 @@ TEST(FrameGraph, TheFingerprintTellsEveryDeclarationApart) {
         [](Choices& c) { c.bytes = kKiB + 1; },
         [](Choices& c) { c.alignment = 512; },
         [](Choices& c) { c.width = 17; },
+        [](Choices& c) { c.height = 17; },
+        [](Choices& c) { c.footprint.bytes = 2 * kKiB; },
+        [](Choices& c) { c.footprint.alignment = 128; },
         [](Choices& c) { c.version = 0; },
         [](Choices& c) { c.domain = MemoryDomain::Accelerator; },
         [](Choices& c) { c.format = PixelFormat::Bgra8Unorm; },
         [](Choices& c) { c.access = Access::TransferRead; },
         [](Choices& c) { c.side_effect = true; },
+        [](Choices& c) { c.anew = true; },
         [](Choices& c) { c.exported = true; },
+        [](Choices& c) { c.exported_other = true; },
+        [](Choices& c) { c.exported_import = true; },
         [](Choices& c) { c.misused = true; },
+        [](Choices& c) { c.misused = true, c.access = Access::TransferRead; },
+        [](Choices& c) { c.misused_later = true; },
+        [](Choices& c) { c.reads_other = true; },
+        [](Choices& c) { c.version = 0, c.writes_other = true; },
+        [](Choices& c) { c.writes_by_copy = true; },
     };
     std::set<std::pair<std::uint64_t, std::uint64_t>> prints;
     for (const auto& change : changes) {

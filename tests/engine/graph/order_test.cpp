@@ -73,6 +73,14 @@ TEST(Order, MoreWorkSharesAHandOverThatCostsMore) {
     EXPECT_EQ(batches_of(compile(scene.frame).value()), "a1 a2 a3 | h1 h2 h3");
 }
 
+TEST(Order, ALaneRunsWhatItCanBeginSoonestNotWhatIsDeclaredFirst) {
+    Scene scene;
+    std::vector<Buffer> chain{scene.make("a0", Lane::Accelerator)};
+    for (int i = 1; i < 8; ++i) chain.push_back(scene.make(fmt::format("a{}", i), Lane::Accelerator, {chain.back()}));
+    for (std::size_t i = chain.size(); i-- > 0;) scene.consume(fmt::format("g{}", i), Lane::Graphics, {chain[i]});
+    EXPECT_EQ(batches_of(compile(scene.frame).value()), "a0 a1 a2 a3 | g0 g1 g2 g3 | a4 a5 a6 a7 | g4 g5 g6 g7");
+}
+
 TEST(Order, AReaderOfOldContentsRunsBeforeTheyAreOverwritten) {
     Scene scene;
     Buffer x = scene.make("make", Lane::Accelerator);

@@ -124,6 +124,18 @@ TEST(Trace, AFrameIsAnInstantAndSlicesOfWhatItsLatencyConsistsOf) {
     EXPECT_EQ(instant["args"]["latency_ns"], 8000);
 }
 
+TEST(Trace, SlicesOfFramesThatOverlapHaveNumbersOfTheirOwn) {
+    Recorder recorder;
+    record_frame(recorder);
+    recorder.add_frame({.index = 5, .shown = Nanoseconds(9500), .present = Nanoseconds(2500)});
+    std::map<std::string, std::set<int>> numbers;
+    const auto trace = nlohmann::json::parse(to_chrome_trace(recorder));
+    for (const auto& event : trace["traceEvents"])
+        if (event["ph"] == "b") numbers[event["name"]].insert(event["id"].get<int>());
+    EXPECT_EQ(numbers["present"].size(), 2U);
+    EXPECT_EQ(numbers["decode"], numbers["frame 4, late"]);
+}
+
 TEST(Trace, SaysHowManySpansWereOverwrittenBefore) {
     const std::filesystem::path path = std::filesystem::path(::testing::TempDir()) / "overwritten.json";
     Recorder recorder(10);
