@@ -26,8 +26,7 @@ Result<std::shared_ptr<vae::Model>> Session::Encoders::get(accel::Device& device
 }
 
 families::LatentStatistics Session::Encoders::statistics() const {
-    if (options_.latents != vae::LatentScale::Raw)
-        return checkpoint_.statistics();
+    if (options_.latents != vae::LatentScale::Raw) return checkpoint_.statistics();
     if (checkpoint_.statistics().patch > 1) return {};
     // The network of a family whose decoder takes normalised latents makes such: raw ones are z std + mean.
     families::LatentStatistics raw = vae::wanted_by(checkpoint_, vae::LatentScale::Raw).raw;

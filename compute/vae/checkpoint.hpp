@@ -52,8 +52,8 @@ class Checkpoint {
     tensor::DType dtype() const;         ///< of the conv weights
 
     /// Per channel, z_dim of them, or those of patches: z * std + mean undoes the normalisation of latents. What was
-    /// chosen, else the file's metadata or batch norm if it has them, else the family's, whatever the decoder's width; 0
-    /// and 1 for another number of latent channels and for a synthetic checkpoint.
+    /// chosen, else the file's metadata or batch norm if it has them, else the family's, whatever the decoder's width;
+    /// 0 and 1 for another number of latent channels and for a synthetic checkpoint.
     const families::LatentStatistics& statistics() const;
     const std::vector<float>& latents_mean() const;
     const std::vector<float>& latents_std() const;

@@ -96,8 +96,8 @@ class Patches:
         self._mean, self._std, self._normalized = mean, std, normalized
 
     def undo(self, array: Any) -> Any:
-        """Of [C, T, h, w], [1, C, T, h, w] or [C, h, w]; other arrays as they are. Raises InvalidArgument for latents of
-        pixels that are said to be normalised, and for a package without arithmetic that is known."""
+        """Of [C, T, h, w], [1, C, T, h, w] or [C, h, w]; other arrays as they are. Raises InvalidArgument for latents
+        of pixels that are said to be normalised, and for a package without arithmetic that is known."""
         shape = tuple(getattr(array, "shape", ()))
         frames = shape[1:] if len(shape) == 5 and shape[0] == 1 else shape
         if len(frames) == 3:
