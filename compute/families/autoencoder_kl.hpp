@@ -19,4 +19,7 @@ namespace kinetograph::families::kl {
 Family family(std::string name, std::string title, std::string latents, std::int64_t z_dim, float scale, float shift,
               std::string relative_of = "");
 
+/// Family::config of theirs.
+std::vector<std::pair<std::string, std::string>> config(const Widths& widths);
+
 }  // namespace kinetograph::families::kl

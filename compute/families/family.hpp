@@ -69,7 +69,9 @@ struct Family {
     std::string end{};              ///< key of the last layer
     std::string quantiser{};        ///< key of what Widths::quantiser is about; empty: the family has no such variants
     bool is_causal = false;         ///< there are variants for pictures, whose filters have no time axis
-    LatentStatistics statistics;    ///< of the latent space, which decoders of every width share
+    /// Of the latent space, which decoders of every width share; of a `patch` above 1 each checkpoint has its own, and
+    /// these are 0 and 1.
+    LatentStatistics statistics;
     /// Of raw latents, if `statistics` are not: a decoder that takes normalised latents applies none.
     LatentStatistics raw{};
     /// What config.json says of a decoder of those widths: keys and their values in JSON. Other fields may have any
@@ -99,5 +101,8 @@ inline const Family* find(std::string_view name) {
 /// "qwen-image or wan2.1", "HunyuanVideo or Wan 2.1": one member of every family, or of every one whose latents have
 /// `z_dim` channels, each value once, for a sentence. Empty if there is none.
 std::string any_of(std::string Family::*member, std::int64_t z_dim = 0);
+
+/// " (48 channels are latents of Wan 2.2)", for a sentence; empty if no family takes so many.
+std::string takers_of(std::int64_t channels);
 
 }  // namespace kinetograph::families

@@ -121,18 +121,6 @@ nn::Network encoder(const Widths& widths) {
     return network;
 }
 
-/// Other stages, and stages of other widths, have other tensors.
-std::vector<std::pair<std::string, std::string>> config(const Widths& widths) {
-    const auto wide = stages(widths.dim);
-    return {{"latent_channels", std::to_string(widths.z_dim)},
-            {"block_out_channels", fmt::format("[{},{},{},{}]", wide[0], wide[1], wide[2], wide[3])},
-            {"layers_per_block", "2"},
-            {"norm_num_groups", std::to_string(groups_of(widths.dim))},
-            {"act_fn", "silu"},
-            {"mid_block_add_attention", "true"},
-            {"use_post_quant_conv", widths.quantiser ? "true" : "false"}};
-}
-
 using Renaming = std::pair<std::string_view, std::string_view>;
 
 /// Replaces the first of the prefixes that `text` has, and appends what follows it to `to`. Whether there is one.
@@ -185,6 +173,18 @@ std::string diffusers_name(std::string_view original) {
 }
 
 }  // namespace
+
+/// Other stages, and stages of other widths, have other tensors.
+std::vector<std::pair<std::string, std::string>> config(const Widths& widths) {
+    const auto wide = stages(widths.dim);
+    return {{"latent_channels", std::to_string(widths.z_dim)},
+            {"block_out_channels", fmt::format("[{},{},{},{}]", wide[0], wide[1], wide[2], wide[3])},
+            {"layers_per_block", "2"},
+            {"norm_num_groups", std::to_string(groups_of(widths.dim))},
+            {"act_fn", "silu"},
+            {"mid_block_add_attention", "true"},
+            {"use_post_quant_conv", widths.quantiser ? "true" : "false"}};
+}
 
 Family family(std::string name, std::string title, std::string latents, std::int64_t z_dim, float scale, float shift,
               std::string relative_of) {

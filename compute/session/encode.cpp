@@ -26,8 +26,8 @@ Result<std::shared_ptr<vae::Model>> Session::Encoders::get(accel::Device& device
 }
 
 families::LatentStatistics Session::Encoders::statistics() const {
-    if (options_.latents != vae::LatentScale::Raw)
-        return {.mean = checkpoint_.latents_mean(), .std = checkpoint_.latents_std()};
+    if (options_.latents != vae::LatentScale::Raw) return checkpoint_.statistics();
+    if (checkpoint_.statistics().patch > 1) return {};
     // The network of a family whose decoder takes normalised latents makes such: raw ones are z std + mean.
     families::LatentStatistics raw = vae::wanted_by(checkpoint_, vae::LatentScale::Raw).raw;
     for (std::size_t c = 0; c < raw.std.size(); ++c) {

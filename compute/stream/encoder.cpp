@@ -122,20 +122,31 @@ Result<std::unique_ptr<Encoder>> Encoder::create(std::shared_ptr<interop::Bridge
     made->one_picture_ = model->network().one_step;
     made->fills_groups_ = model->rates().first > 1;
     made->group_.resize(static_cast<std::size_t>(model->pushed_frames() * kColours * size.height * size.width));
-    made->state_facts(*model);
+    KG_CHECK(made->state_facts(*model));
     return made;
 }
 
-void Encoder::state_facts(const vae::Model& model) {
+Result<void> Encoder::state_facts(const vae::Model& model) {
     const vae::StepFrames made = model.step_frames({size_.height, size_.width});
     made_values_ = made.channels;
     const bool has_variances = model.network().network.ends().output == nn::End::Moments;
-    facts_ = {.channels = has_variances && latents_ != Encoded::Moments ? made.channels / 2 : made.channels,
-              .height = made.height,
-              .width = made.width,
+    raw_ = {.channels = has_variances && latents_ != Encoded::Moments ? made.channels / 2 : made.channels,
+            .height = made.height,
+            .width = made.width,
+            .patch = latents_ == Encoded::Moments ? 1 : statistics_.patch};
+    const std::int64_t patch = raw_.patch;
+    if (made.height % patch != 0 || made.width % patch != 0)
+        return fail(ErrorCode::InvalidArgument,
+                    "{}: normalised latents are patches of {} x {}, and pictures of {}x{} become {}x{} of them: other "
+                    "sides, or raw latents",
+                    model.network().title, patch, patch, size_.width, size_.height, made.width, made.height);
+    facts_ = {.channels = raw_.channels * patch * patch,
+              .height = made.height / patch,
+              .width = made.width / patch,
               .first_pictures = model.rates().first,
               .pictures_of_a_latent = model.pushed_frames(),
               .memory = source_.frames->facts().memory};
+    return {};
 }
 
 template <class Element>
@@ -232,8 +243,7 @@ Result<std::optional<EncodedLatents>> Encoder::take(Nanoseconds timeout) {
 
 /// `moments` are [height, width, made_values_], means first.
 std::vector<float> Encoder::made_of(std::span<const float> moments, std::int64_t index) const {
-    const bool keeps_moments = latents_ == Encoded::Moments;
-    const std::int64_t pixels = facts_.height * facts_.width, channels = facts_.channels;
+    const std::int64_t pixels = raw_.height * raw_.width, channels = raw_.channels;
     std::vector<float> values(static_cast<std::size_t>(channels * pixels));
     for (std::int64_t c = 0; c < channels; ++c)
         for (std::int64_t i = 0; i < pixels; ++i) {
@@ -246,11 +256,13 @@ std::vector<float> Encoder::made_of(std::span<const float> moments, std::int64_t
                 const auto number = static_cast<std::uint64_t>(index * channels * pixels + at);
                 value += std::exp(0.5F * log_variance) * static_cast<float>(noise(seed_, number));
             }
-            if (!keeps_moments && !statistics_.std.empty())
-                value = (value - statistics_.mean[static_cast<std::size_t>(c)]) /
-                        statistics_.std[static_cast<std::size_t>(c)];
             values[static_cast<std::size_t>(at)] = value;
         }
+    if (latents_ == Encoded::Moments || statistics_.std.empty()) return values;
+    if (raw_.patch > 1) values = vae::to_patches(values, raw_);
+    const std::size_t of_a_channel = values.size() / statistics_.std.size();
+    for (std::size_t i = 0; i < values.size(); ++i)
+        values[i] = (values[i] - statistics_.mean[i / of_a_channel]) / statistics_.std[i / of_a_channel];
     return values;
 }
 

@@ -4,6 +4,7 @@
 
 #include <kinetograph/compute/families/latent_statistics.hpp>
 #include <kinetograph/compute/stream/latent_queue.hpp>
+#include <kinetograph/compute/vae/latent_patches.hpp>
 #include <kinetograph/compute/vae/step_options.hpp>
 #include <kinetograph/engine/base/thread_safety.hpp>
 
@@ -74,8 +75,9 @@ double noise(std::uint64_t seed, std::uint64_t index);
 class Encoder {
   public:
     /// `model`: of vae::create_encoder. `statistics`: of the latent space, taken off the latents, (z - mean) / std;
-    /// empty: they stay raw. Errors: those of StepLoop::of_pushed; InvalidArgument (EncoderOptions::ahead; a sample or
-    /// moments of an encoder that makes latents alone).
+    /// empty: they stay raw. Of a `patch` above 1 latents that are no moments have patches as channels. Errors: those
+    /// of StepLoop::of_pushed; InvalidArgument (EncoderOptions::ahead; a sample or moments of an encoder that makes
+    /// latents alone; pictures that are no whole number of patches).
     static Result<std::unique_ptr<Encoder>> create(std::shared_ptr<interop::Bridge> bridge,
                                                    const std::shared_ptr<vae::Model>& model, PictureSize size,
                                                    families::LatentStatistics statistics,
@@ -113,7 +115,7 @@ class Encoder {
   private:
     Encoder(PictureSize size, families::LatentStatistics statistics, const EncoderOptions& options)
         : size_(size), statistics_(std::move(statistics)), latents_(options.latents), seed_(options.seed) {}
-    void state_facts(const vae::Model& model);
+    Result<void> state_facts(const vae::Model& model);
     Result<bool> push_group(Nanoseconds timeout);
     void fill_group(std::int64_t from);
     Result<void> push_last_group();
@@ -128,6 +130,7 @@ class Encoder {
     bool one_picture_ = false;
     bool fills_groups_ = false;     ///< with copies of the last picture
     std::int64_t made_values_ = 0;  ///< of a latent pixel: latents, or twice as many moments
+    vae::PatchedShape raw_{};       ///< of a latent frame before its patches become channels
     EncoderFacts facts_;
     Mutex last_mutex_;
     bool last_waits_ KG_GUARDED_BY(last_mutex_) = false;  ///< group_ is the last one, for which there was no room yet

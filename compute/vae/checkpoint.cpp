@@ -47,6 +47,8 @@ struct Checkpoint::State {
     Result<void> check_values(const CallLimits& limits) const;
     void list_parameters();
     Result<void> settle_statistics(const CheckpointChoices& choices, const CallLimits& limits);
+    Result<void> read_statistics();
+    Result<void> read_batch_norm(std::int64_t channels);
 };
 
 namespace {
@@ -222,15 +224,34 @@ Result<void> Checkpoint::State::bind_factor(Entry& entry, const std::string& key
     return {};
 }
 
-/// What was chosen, else what the file states, else the latent space's.
+/// What was chosen, else what the file states, else the latent space's. Nothing of a synthetic checkpoint.
 Result<void> Checkpoint::State::settle_statistics(const CheckpointChoices& choices, const CallLimits& limits) {
     const families::Family& family = *scheme.family;
+    const std::int64_t patch = family.statistics.patch, channels = widths.z_dim * patch * patch;
+    statistics = no_statistics(channels);
     if (!choices.statistics.empty()) {
-        KG_TRY(statistics, chosen_statistics(choices.statistics, widths.z_dim, limits));
-        return {};
+        KG_TRY(statistics, chosen_statistics(choices.statistics, channels, limits));
+    } else if (file) {
+        KG_CHECK(patch > 1 ? read_batch_norm(channels) : read_statistics());
     }
-    statistics = no_statistics(widths.z_dim);
-    if (!file) return {};
+    statistics.patch = patch;
+    return {};
+}
+
+Result<void> Checkpoint::State::read_batch_norm(std::int64_t channels) {
+    KG_TRY(auto stored, statistics_of_batch_norm(*file, scheme.prefix, channels));
+    if (!stored.mean.empty())
+        statistics = std::move(stored);
+    else
+        notes.push_back({LogLevel::Warning,
+                         fmt::format("{}: it has no {}bn.running_mean and bn.running_var: latents of {} channels are "
+                                     "taken with mean 0 and deviation 1; --statistics gives others",
+                                     name, scheme.prefix, channels)});
+    return {};
+}
+
+Result<void> Checkpoint::State::read_statistics() {
+    const families::Family& family = *scheme.family;
     KG_TRY(auto stated, statistics_from_metadata(file->metadata(), widths.z_dim, name));
     if (!stated.mean.empty()) {
         statistics = std::move(stated);
@@ -347,6 +368,7 @@ const families::Widths& Checkpoint::widths() const { return state_->widths; }
 std::uint64_t Checkpoint::parameters() const { return state_->parameters; }
 std::uint64_t Checkpoint::content_hash() const { return state_->content_hash; }
 tensor::DType Checkpoint::dtype() const { return state_->dtype; }
+const families::LatentStatistics& Checkpoint::statistics() const { return state_->statistics; }
 const std::vector<float>& Checkpoint::latents_mean() const { return state_->statistics.mean; }
 const std::vector<float>& Checkpoint::latents_std() const { return state_->statistics.std; }
 const std::vector<Note>& Checkpoint::notes() const { return state_->notes; }
@@ -375,6 +397,10 @@ LatentsWanted wanted_by(const Checkpoint& checkpoint, LatentScale scale) {
                          .scale = scale,
                          .decoder = fmt::format("{} is a {} VAE", checkpoint.name(), family.title),
                          .latents = family.latents};
+    if (checkpoint.statistics().patch > 1) {
+        wanted.raw = checkpoint.statistics();
+        return wanted;
+    }
     const auto is = [](const std::vector<float>& values, float value) {
         return std::ranges::all_of(values, [value](float each) { return each == value; });
     };

@@ -51,9 +51,10 @@ class Checkpoint {
     std::uint64_t content_hash() const;  ///< XXH3-64 of the files' bytes; of the spec for a synthetic checkpoint
     tensor::DType dtype() const;         ///< of the conv weights
 
-    /// Per channel, size z_dim: z * std + mean undoes the normalisation of latents. What was chosen, else the file's
-    /// metadata if it has them, else the family's, whatever the decoder's width; 0 and 1 for another number of latent
-    /// channels and for a synthetic checkpoint.
+    /// Per channel, z_dim of them, or those of patches: z * std + mean undoes the normalisation of latents. What was
+    /// chosen, else the file's metadata or batch norm if it has them, else the family's, whatever the decoder's width;
+    /// 0 and 1 for another number of latent channels and for a synthetic checkpoint.
+    const families::LatentStatistics& statistics() const;
     const std::vector<float>& latents_mean() const;
     const std::vector<float>& latents_std() const;
 

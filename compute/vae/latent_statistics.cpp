@@ -1,4 +1,3 @@
-#include <kinetograph/compute/formats/tensor_source.hpp>
 #include <kinetograph/compute/tensor/quoted_name.hpp>
 #include <kinetograph/compute/vae/latent_statistics.hpp>
 
@@ -67,6 +66,21 @@ Result<float> parse_number(const Fields& metadata, const std::string& key, float
                 tensor::quoted_name(text->second));
 }
 
+/// `channels` finite values of a tensor.
+Result<std::vector<float>> values_of_norm(const formats::TensorSource& file, const std::string& key,
+                                          std::int64_t channels) {
+    const tensor::TensorView* stored = file.find(key);
+    if (stored == nullptr) return fail(ErrorCode::InvalidArgument, "{}: tensor {} is missing", file.name(), key);
+    if (stored->shape != tensor::Shape{channels})
+        return fail(ErrorCode::InvalidArgument, "{}: tensor {} has the shape {}, latents in patches have {} channels",
+                    file.name(), key, tensor::to_string(stored->shape), channels);
+    KG_TRY_IN(file.name(), auto values, tensor::to_f32(*stored, key));
+    for (const float value : values)
+        if (!std::isfinite(value))
+            return fail(ErrorCode::InvalidArgument, "{}: tensor {} holds a value that is not finite", file.name(), key);
+    return values;
+}
+
 }  // namespace
 
 Result<families::LatentStatistics> statistics_from_metadata(const std::map<std::string, std::string>& metadata,
@@ -97,6 +111,24 @@ Result<families::LatentStatistics> statistics_from_metadata(const std::map<std::
     return families::LatentStatistics{std::move(mean), std::move(std)};
 }
 
+Result<families::LatentStatistics> statistics_of_batch_norm(const formats::TensorSource& file,
+                                                            const std::string& prefix, std::int64_t channels) {
+    constexpr float kEpsilon = 1e-4F;
+    const std::string mean = prefix + "bn.running_mean", variance = prefix + "bn.running_var";
+    if (file.find(mean) == nullptr && file.find(variance) == nullptr) return families::LatentStatistics{};
+    families::LatentStatistics made;
+    KG_TRY(made.mean, values_of_norm(file, mean, channels));
+    KG_TRY(made.std, values_of_norm(file, variance, channels));
+    KG_TRY(const float epsilon, parse_number(file.metadata(), "batch_norm_eps", kEpsilon, file.name()));
+    for (float& value : made.std) {
+        if (!(value + epsilon > 0))
+            return fail(ErrorCode::InvalidArgument, "{}: tensor {} holds {}, a variance is not below 0", file.name(),
+                        variance, value);
+        value = std::sqrt(value + epsilon);
+    }
+    return made;
+}
+
 families::LatentStatistics no_statistics(std::int64_t z_dim) {
     const auto channels = static_cast<std::size_t>(z_dim);
     return {.mean = std::vector<float>(channels, 0.0F), .std = std::vector<float>(channels, 1.0F)};
@@ -106,6 +138,11 @@ Result<families::LatentStatistics> chosen_statistics(const std::string& choice, 
                                                      const CallLimits& limits) {
     if (choice == "none") return no_statistics(z_dim);
     if (const families::Family* family = families::find(choice)) {
+        if (family->statistics.patch > 1)
+            return fail(ErrorCode::InvalidArgument,
+                        "statistics {}: each of its checkpoints has its own; wanted none or a JSON file with "
+                        "latents_mean and latents_std",
+                        choice);
         if (family->published.z_dim != z_dim)
             return fail(ErrorCode::InvalidArgument, "statistics {}: of {} latent channels, the decoder has {}", choice,
                         family->published.z_dim, z_dim);

@@ -1,6 +1,7 @@
 #include <kinetograph/compute/families/family.hpp>
 #include <kinetograph/compute/formats/tensor_source.hpp>
 #include <kinetograph/compute/tensor/quoted_name.hpp>
+#include <kinetograph/compute/vae/latent_patches.hpp>
 #include <kinetograph/compute/vae/latents.hpp>
 
 #include <fmt/ranges.h>
@@ -86,12 +87,20 @@ tensor::Shape squeezed(tensor::Shape shape, std::string_view chosen) {
     return shape;
 }
 
-/// The orders in which the shape has the channels.
-Orders fitting_orders(const tensor::Shape& shape, std::int64_t channels, bool pictures, std::string_view chosen) {
+/// How many channels latents with patches as channels have.
+std::int64_t channels_of_patches(const LatentsWanted& wanted) {
+    return wanted.channels * wanted.raw.patch * wanted.raw.patch;
+}
+
+/// The orders in which the shape has the channels, or those of patches.
+Orders fitting_orders(const tensor::Shape& shape, const LatentsWanted& wanted, bool pictures, std::string_view chosen) {
     Orders orders = orders_of(shape.size(), pictures, chosen);
-    if (channels == 0 && chosen.empty()) orders.resize(shape.size() == 3 || orders.empty() ? 0 : 1, axes_of(""));
-    if (channels != 0)
-        std::erase_if(orders, [&](const Axes& axes) { return extent(shape, axes.channels) != channels; });
+    if (wanted.channels == 0 && chosen.empty()) orders.resize(shape.size() == 3 || orders.empty() ? 0 : 1, axes_of(""));
+    if (wanted.channels != 0)
+        std::erase_if(orders, [&](const Axes& axes) {
+            const std::int64_t channels = extent(shape, axes.channels);
+            return channels != wanted.channels && channels != channels_of_patches(wanted);
+        });
     return orders;
 }
 
@@ -135,10 +144,12 @@ const Axes* order_by_values(const Orders& fitting, const Axes& usual, std::span<
     return here && there && *there > *here + kClearly ? nullptr : best;
 }
 
-/// " (48 channels are latents of Wan 2.2)"; empty if no family takes so many.
-std::string takers_of(std::int64_t channels) {
-    const std::string families = families::any_of(&families::Family::latents, channels);
-    return families.empty() ? "" : fmt::format(" ({} channels are latents of {})", channels, families);
+/// "16"; "32, or 128 of patches of 2 x 2"
+std::string channels_text(const LatentsWanted& wanted) {
+    const std::int64_t patch = wanted.raw.patch;
+    return patch == 1 ? fmt::to_string(wanted.channels)
+                      : fmt::format("{}, or {} of patches of {} x {}", wanted.channels, channels_of_patches(wanted),
+                                    patch, patch);
 }
 
 Error no_order(const tensor::Shape& shape, const LatentsWanted& wanted, const Orders& orders, const std::string& file) {
@@ -152,25 +163,39 @@ Error no_order(const tensor::Shape& shape, const LatentsWanted& wanted, const Or
     for (const Axes& axes : orders)
         read.push_back(
             fmt::format("{}{} as {}", extent(shape, axes.channels), read.empty() ? " channels" : "", text_of(axes)));
-    const bool is_packed = shape.size() == 3 && shape.back() == kPacked * wanted.channels;
-    return {ErrorCode::InvalidArgument,
-            fmt::format("{}: latents {} have {}; {} and takes {}{}{}", file, text, fmt::join(read, ", "),
-                        wanted.decoder, wanted.channels, takers_of(extent(shape, orders.front().channels)),
-                        is_packed ? ". They look packed, four pixels in one, as diffusers' pipelines keep those of "
-                                    "pictures: unpack them first, by the pipeline's _unpack_latents"
-                                  : "")};
+    const bool is_packed = wanted.raw.patch == 1 && shape.size() == 3 && shape.back() == kPacked * wanted.channels;
+    return {
+        ErrorCode::InvalidArgument,
+        fmt::format("{}: latents {} have {}; {} and takes {}{}{}", file, text, fmt::join(read, ", "), wanted.decoder,
+                    channels_text(wanted), families::takers_of(extent(shape, orders.front().channels)),
+                    is_packed ? ". They look packed, four pixels in one, as diffusers' pipelines keep those of "
+                                "pictures: unpack them first, by the pipeline's _unpack_latents"
+                              : "")};
 }
 
 /// Of latents whose shape fits in an order that their values contradict.
 Error contradicted(const tensor::Shape& shape, const LatentsWanted& wanted, const Axes& usual, const Axes& fitting,
                    const std::string& file) {
-    const std::int64_t channels = extent(shape, usual.channels);
+    const std::int64_t channels = extent(shape, usual.channels), taken = extent(shape, fitting.channels);
     return {
         ErrorCode::InvalidArgument,
         fmt::format("{}: latents {} have {} channels as {}; {} and takes {}{}. By their values the axis of {} in {} "
                     "is none of channels: if it is, --axes {}",
-                    file, tensor::to_string(shape), channels, text_of(usual), wanted.decoder, wanted.channels,
-                    takers_of(channels), wanted.channels, text_of(fitting), fitting.letters)};
+                    file, tensor::to_string(shape), channels, text_of(usual), wanted.decoder, channels_text(wanted),
+                    families::takers_of(channels), taken, text_of(fitting), fitting.letters)};
+}
+
+/// Refuses a row of patches: what diffusers' pipelines of FLUX.2 return as latents has no height and width.
+Result<void> check_not_tokens(const tensor::Shape& shape, const Axes& axes, const LatentsWanted& wanted,
+                              const LatentsChoices& choices, const std::string& file) {
+    if (wanted.raw.patch == 1 || !choices.axes.empty() || shape.size() != 3 || shape.front() != 1 ||
+        axes.channels != 2 || shape.back() != channels_of_patches(wanted))
+        return {};
+    return fail(ErrorCode::InvalidArgument,
+                "{}: latents {} are a row of patches, as diffusers' pipelines return them, without their height and "
+                "width: unpack them first, by the pipeline's _unpack_latents_with_ids; a picture of one row of "
+                "patches is --axes hwC",
+                file, tensor::to_string(shape));
 }
 
 // ---- the tensor -----------------------------------------------------------------------------------------------------
@@ -252,7 +277,7 @@ Result<const NamedTensor*> find_tensor(const formats::TensorSource& file, const 
     constexpr std::size_t kMost = 8;  // of which a person chooses; a file of more holds no latents
     const auto fits = [&](const NamedTensor& tensor, bool usually) {
         const tensor::Shape shape = squeezed(tensor.view.shape, choices.axes);
-        const Orders orders = fitting_orders(shape, wanted.channels, wanted.pictures, choices.axes);
+        const Orders orders = fitting_orders(shape, wanted, wanted.pictures, choices.axes);
         return is_float(tensor.view.dtype) && !orders.empty() &&
                (!usually ||
                 orders.front().channels == orders_of(shape.size(), wanted.pictures, choices.axes).front().channels);
@@ -344,6 +369,13 @@ void normalize(Latents& clip, const families::LatentStatistics& raw) {
     }
 }
 
+/// Values with patches as channels times the deviations, plus the means.
+void undo_normalization(Latents& clip, const families::LatentStatistics& raw) {
+    const std::size_t of_a_channel = clip.values.size() / raw.std.size();
+    for (std::size_t i = 0; i < clip.values.size(); ++i)
+        clip.values[i] = clip.values[i] * raw.std[i / of_a_channel] + raw.mean[i / of_a_channel];
+}
+
 /// The name of ComfyUI's mark of latents with the statistics applied, if the file has it.
 std::optional<std::string> marker_of_raw(const formats::TensorSource& file) {
     const auto found = std::ranges::find_if(file.tensors(), [](const NamedTensor& tensor) {
@@ -425,28 +457,81 @@ double distance(std::span<const Moments> channels, const Of& expected) {
     return sum + contrast * contrast / (kContrast * kContrast);
 }
 
-}  // namespace
-
-std::optional<std::string> doubt_scale(std::string_view name, std::span<const float> values,
-                                       const LatentsWanted& wanted) {
-    const std::size_t channels = wanted.raw.mean.size();
-    if (wanted.scale != LatentScale::Auto || channels == 0 || values.empty() || values.size() % channels != 0)
-        return std::nullopt;
+/// Twice the logarithm of how much likelier raw latents are than normalised ones; nothing if the values, [channels, n],
+/// do not tell.
+std::optional<double> favour_of_raw(std::span<const float> values, const families::LatentStatistics& raw) {
+    const std::size_t channels = raw.mean.size();
+    if (channels == 0 || values.empty() || values.size() % channels != 0) return std::nullopt;
     std::vector<Moments> moments;
     for (std::size_t c = 0; c < channels; ++c) {
         moments.push_back(moments_of(values.subspan(c * (values.size() / channels), values.size() / channels)));
         if (!(moments.back().std > 0)) return std::nullopt;
     }
-    const double normalized = distance(moments, [](std::size_t) { return Moments{0, 1}; });
-    const double raw = distance(moments, [&](std::size_t c) { return Moments{wanted.raw.mean[c], wanted.raw.std[c]}; });
-    // Twice the logarithm of how much likelier raw is. With clips as far off as the weights say, one of 300 normalised
-    // clips is doubted and one of 100 raw ones is not.
-    constexpr double kDoubtful = 2;
-    if (normalized - raw < kDoubtful) return std::nullopt;
+    return distance(moments,
+                    [](std::size_t) {
+                        return Moments{0, 1};
+                    }) -
+           distance(moments, [&](std::size_t c) {
+               return Moments{raw.mean[c], raw.std[c]};
+           });
+}
+
+/// With clips as far off as the weights of distance() say, one of 300 normalised clips is doubted and one of 100 raw
+/// ones is not.
+constexpr double kDoubtful = 2;
+
+std::string doubt_of(std::string_view name, std::string_view looks, std::string_view decoded_as,
+                     std::string_view option, const LatentsWanted& wanted) {
     return fmt::format(
-        "{}: its channels have the means and deviations of raw {} latents, and are decoded as normalised "
-        "ones: if the colours are wrong, --latents raw",
-        name, wanted.latents);
+        "{}: its channels have the means and deviations of {} {} latents, and are decoded as {} ones: if the colours "
+        "are wrong, --latents {}",
+        name, looks, wanted.latents, decoded_as, option);
+}
+
+// ---- patches --------------------------------------------------------------------------------------------------------
+
+/// Brings latents with patches as channels, or of pixels, to raw ones of pixels.
+Result<void> settle_patches(Latents& clip, const LatentsWanted& wanted) {
+    const std::int64_t patch = wanted.raw.patch;
+    const bool in_patches = clip.channels != wanted.channels;
+    const std::int64_t pixels = in_patches ? patch : 1;
+    const PatchedShape shape{wanted.channels, clip.frames, clip.height * pixels, clip.width * pixels, patch};
+    const bool is_normalized = wanted.scale == LatentScale::Auto ? in_patches : wanted.scale == LatentScale::Normalized;
+    if (shape.height % patch != 0 || shape.width % patch != 0) {
+        if (!is_normalized) return {};
+        return fail(ErrorCode::InvalidArgument,
+                    "{}: normalised latents are patches of {} x {} pixels, of which there are {} x {}", clip.name,
+                    patch, patch, clip.width, clip.height);
+    }
+    if (in_patches)
+        clip.notes.push_back({LogLevel::Info, fmt::format("{}: its {} channels are those of patches of {} x {} pixels, "
+                                                          "of {} latents",
+                                                          clip.name, clip.channels, patch, patch,
+                                                          is_normalized ? "normalised" : "raw")});
+    else
+        clip.values = to_patches(clip.values, shape);
+    if (const auto favour = favour_of_raw(clip.values, wanted.raw); favour && wanted.scale == LatentScale::Auto) {
+        if (is_normalized && *favour >= kDoubtful)
+            clip.notes.push_back({LogLevel::Warning, doubt_of(clip.name, "raw", "normalised", "raw", wanted)});
+        if (!is_normalized && *favour <= -kDoubtful)
+            clip.notes.push_back({LogLevel::Warning, doubt_of(clip.name, "normalised", "raw", "normalized", wanted)});
+    }
+    if (is_normalized) undo_normalization(clip, wanted.raw);
+    clip.values = from_patches(clip.values, shape);
+    clip.channels = shape.channels;
+    clip.height = shape.height;
+    clip.width = shape.width;
+    return {};
+}
+
+}  // namespace
+
+std::optional<std::string> doubt_scale(std::string_view name, std::span<const float> values,
+                                       const LatentsWanted& wanted) {
+    if (wanted.scale != LatentScale::Auto || wanted.raw.patch > 1) return std::nullopt;
+    const auto favour = favour_of_raw(values, wanted.raw);
+    if (!favour || *favour < kDoubtful) return std::nullopt;
+    return doubt_of(name, "raw", "normalised", "raw", wanted);
 }
 
 Result<Latents> Latents::open(const std::filesystem::path& path, const LatentsWanted& wanted,
@@ -475,7 +560,7 @@ Result<Latents> Latents::read(const formats::TensorSource& file, const LatentsWa
     const auto marker = marker_of_raw(file);
     const bool pictures = wanted.pictures || marker || choices.batch_item.has_value();
     const Orders orders = orders_of(shape.size(), pictures, choices.axes);
-    const Orders fitting = fitting_orders(shape, wanted.channels, pictures, choices.axes);
+    const Orders fitting = fitting_orders(shape, wanted, pictures, choices.axes);
     if (!choices.axes.empty() && choices.axes.size() != shape.size())
         return fail(ErrorCode::InvalidArgument, "{}: latents {} have {} dimensions, the axes {} are {}", file.name(),
                     text, shape.size(), choices.axes, choices.axes.size());
@@ -483,6 +568,7 @@ Result<Latents> Latents::read(const formats::TensorSource& file, const LatentsWa
     KG_TRY_IN(file.name(), auto values, tensor::to_f32(view, found->name));
     const Axes* axes = order_by_values(fitting, orders.front(), values, shape);
     if (axes == nullptr) return fail(contradicted(shape, wanted, orders.front(), fitting.front(), file.name()));
+    KG_CHECK(check_not_tokens(shape, *axes, wanted, choices, file.name()));
     KG_TRY(const std::int64_t item, item_of(extent(shape, axes->batch), choices, file.name(), text));
 
     Latents clip{.name = file.name(),
@@ -503,7 +589,12 @@ Result<Latents> Latents::read(const formats::TensorSource& file, const LatentsWa
             {LogLevel::Info,
              fmt::format("{}: latents {} are read as {}, by the {} channels; --axes names another order", clip.name,
                          text, text_of(*axes), clip.channels)});
-    settle_scale(clip, marker, wanted);
+    if (wanted.raw.patch > 1) {
+        KG_CHECK(settle_patches(clip, wanted));
+        KG_CHECK(check_size(clip, text));
+    } else {
+        settle_scale(clip, marker, wanted);
+    }
     KG_CHECK(check_values(clip));  // large values without the statistics are larger
     settle_fps(clip, file, wanted, choices);
     return clip;

@@ -30,7 +30,9 @@ struct LatentsWanted {
     double fps = 24;            ///< where the file says none
     LatentScale scale = LatentScale::Auto;
     /// Of raw latents: taken off the values of a raw file, because the decoder applies them, or takes normalised
-    /// latents only. Empty: raw latents are read as they are.
+    /// latents only. Empty: raw latents are read as they are. Of a `patch` above 1 the decoder takes raw latents of
+    /// `channels` alone: latents with patches as channels are brought to these, and are normalised where Auto is asked,
+    /// others raw.
     families::LatentStatistics raw{};
     std::string decoder{};  ///< "vae.safetensors is a Wan 2.1 VAE"
     std::string latents{};  ///< "Wan 2.1"
@@ -56,14 +58,13 @@ struct Latents {
 
     /// Reads the latents from a file of any format of compute/formats. The tensor is `latents`, or has another name
     /// that tools give it (latent, samples, latent_tensor, latents_5x16x16_bfloat16 ...), or is the only one that can
-    /// be them. Its axes are in the first order that has the wanted channels: [C,T,h,w], [T,C,h,w] or [T,h,w,C], each
-    /// also with a batch before it, or [C,h,w] or [h,w,C]; of several, in the one whose channels the values show. A
-    /// tensor `latent_format_version_0` marks raw latents
-    /// (ComfyUI). Errors: those of formats::open; NotFound without such a tensor; InvalidArgument for several that
-    /// could be, a type that is not floating-point, a shape in which no axis has the wanted channels (with what each
-    /// order would have) or only one that the values contradict, a batch of which no item is chosen, zero frames, a
-    /// latent side above 1024, or a value that is not finite (with its position: the usual cause of black frames);
-    /// Cancelled.
+    /// be them. Its axes are in the first order that has the wanted channels, or those of patches: [C,T,h,w], [T,C,h,w]
+    /// or [T,h,w,C], each also with a batch before it, or [C,h,w] or [h,w,C]; of several, in the one whose channels the
+    /// values show. A tensor `latent_format_version_0` marks raw latents (ComfyUI). Errors: those of formats::open;
+    /// NotFound without such a tensor; InvalidArgument for several that could be, a type that is not floating-point, a
+    /// shape in which no axis has the wanted channels (with what each order would have) or only one that the values
+    /// contradict, a batch of which no item is chosen, zero frames, a latent side above 1024, or a value that is not
+    /// finite (with its position: the usual cause of black frames); Cancelled.
     static Result<Latents> open(const std::filesystem::path& path, const LatentsWanted& wanted = {},
                                 const LatentsChoices& choices = {}, const tensor::ReadOptions& options = {});
     /// The same of a file that is open.
@@ -75,7 +76,8 @@ struct Latents {
 };
 
 /// A sentence if the values look raw though they are to be decoded as normalised: the means and deviations of their
-/// channels differ from one another as `wanted.raw` does. `values` is [channels, n]; `name` begins the sentence.
+/// channels differ from one another as `wanted.raw` does. `values` is [channels, n]; `name` begins the sentence. None
+/// where wanted.raw is of patches: a decoder of these takes raw latents.
 std::optional<std::string> doubt_scale(std::string_view name, std::span<const float> values,
                                        const LatentsWanted& wanted);
 

@@ -240,7 +240,7 @@ Result<std::shared_ptr<Model>> Model::create(accel::Device& device, const Checkp
                         .sums = options.sums,
                         .preferred_backend = options.preferred_backend,
                         .clamp = options.clamp};
-    if (options.latents != LatentScale::Raw) {
+    if (options.latents != LatentScale::Raw && checkpoint.statistics().patch == 1) {
         network.scale = checkpoint.latents_std();
         network.shift = checkpoint.latents_mean();
         KG_CHECK_IN(checkpoint.name(), check_statistics(network.scale, network.shift, dtype));
@@ -262,17 +262,11 @@ Result<std::shared_ptr<Model>> Model::create(accel::Device& device, const Checkp
     return model;
 }
 
-/// " (48 channels are latents of Wan 2.2)"; empty if no family takes so many.
-static std::string families_of(std::int64_t channels) {
-    const std::string families = families::any_of(&families::Family::latents, channels);
-    return families.empty() ? "" : fmt::format(" ({} channels are latents of {})", channels, families);
-}
-
 Result<void> Model::check_takes(const Latents& clip) const {
     if (clip.channels != channels())
         return fail(ErrorCode::InvalidArgument, "{} has {} latent channels, {} is {} and takes {}{}", clip.name,
                     clip.channels, name_, network_.title.empty() ? "a decoder" : "a " + network_.title + " VAE",
-                    channels(), families_of(clip.channels));
+                    channels(), families::takers_of(clip.channels));
     if (network_.one_step && clip.frames != 1)
         return fail(ErrorCode::InvalidArgument, "{} has {} latent frames; a clip of {} is one", clip.name, clip.frames,
                     name_);

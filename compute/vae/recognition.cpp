@@ -325,6 +325,10 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kFormerNa
     {{"query", "to_q"}, {"key", "to_k"}, {"value", "to_v"}, {"proj_attn", "to_out.0"}}};
 constexpr std::string_view kOfAttention = "mid_block.attentions.0.";
 
+/// The convolutions beside the networks, which FLUX.2's authors have within them.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kBesideNetworks{
+    {{"decoder.post_quant_conv.", "post_quant_conv."}, {"encoder.quant_conv.", "quant_conv."}}};
+
 std::string without_wrappers(std::string_view name) {
     std::string kept;
     for (std::size_t begin = 0; begin <= name.size();) {
@@ -333,6 +337,9 @@ std::string without_wrappers(std::string_view name) {
         if (std::ranges::find(kWrappers, part) == kWrappers.end()) kept.append(kept.empty() ? "" : ".").append(part);
         begin = end + 1;
     }
+    for (const auto& [within, beside] : kBesideNetworks)
+        if (const std::size_t at = kept.find(within); at != std::string::npos && (at == 0 || kept[at - 1] == '.'))
+            return kept.replace(at, within.size(), beside);
     const std::size_t attention = kept.find(kOfAttention);
     if (attention == std::string::npos) return kept;
     const std::size_t begin = attention + kOfAttention.size();

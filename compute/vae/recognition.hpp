@@ -52,7 +52,7 @@ std::pair<std::string, std::optional<std::string>> split_prefix(std::string_view
 
 /// The same tensors without the parts of names that wrappers of modules put there: torch.compile's "_orig_mod",
 /// "module" of data parallelism, those of checkpointing and of pickled modules; and with the names that diffusers gives
-/// the parts of an attention since 0.17.
+/// the parts of an attention since 0.17, and the convolutions beside the networks.
 formats::TensorSource without_wrappers(formats::TensorSource file);
 
 /// Whether a tensor so stored has the elements of that shape in its order: axes of 1 may be absent, and some writers of

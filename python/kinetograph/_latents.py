@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from typing import Any
 
@@ -86,15 +87,55 @@ def packed(array: Any) -> Any:
     return sys.modules["numpy"].ascontiguousarray(array) if is_numpy(array) else array
 
 
+class Patches:
+    """Latents whose channels are those of patches of pixels, normalised unless `normalized` is False, as FLUX.2's
+    transformer has them, become those that its decoder takes."""
+
+    def __init__(self, channels: int, patch: int, mean: list[float], std: list[float], normalized: bool | None) -> None:
+        self._channels, self._patch, self._count = channels, patch, channels * patch * patch
+        self._mean, self._std, self._normalized = mean, std, normalized
+
+    def undo(self, array: Any) -> Any:
+        """Of [C, T, h, w], [1, C, T, h, w] or [C, h, w]; other arrays as they are. Raises InvalidArgument for latents
+        of pixels that are said to be normalised, and for a package without arithmetic that is known."""
+        shape = tuple(getattr(array, "shape", ()))
+        frames = shape[1:] if len(shape) == 5 and shape[0] == 1 else shape
+        if len(frames) == 3:
+            frames = (frames[0], 1, *frames[1:])
+        if len(frames) != 4 or frames[0] != self._count:
+            if self._normalized and len(frames) == 4 and frames[0] == self._channels:
+                raise _library.InvalidArgument(f"latents of {self._channels} channels are raw ones: normalized=True is "
+                                               f"of those with {self._count}")
+            return array
+        package = _package_of(array)
+        if self._normalized is not False:
+            mean, std = ((package.tensor(values, device=array.device) if is_torch(array) else
+                          package.asarray(values, dtype="float32")).reshape(-1, 1, 1, 1)
+                         for values in (self._mean, self._std))
+            array = array.reshape(frames) * std + mean
+        split = array.reshape(self._channels, self._patch, self._patch, *frames[1:])
+        pixels = package.moveaxis(split, (1, 2), (3, 5))
+        return pixels.reshape(self._channels, frames[1], frames[2] * self._patch, frames[3] * self._patch)
+
+
+def _package_of(array: Any) -> Any:
+    for name, is_its in (("torch", is_torch), ("cupy", is_cupy), ("jax.numpy", is_jax), ("numpy", is_numpy)):
+        if is_its(array):
+            return importlib.import_module(name)
+    raise _library.InvalidArgument(f"latents are a {type(array).__name__} with patches as channels: such come as an "
+                                   "array of NumPy, torch, CuPy or JAX")
+
+
 class Batch:
-    """Latents [C, T, h, w] as the library's structure; the array is kept alive until close().
+    """Latents [C, T, h, w] as the library's structure; the array is kept alive until close(). Those with patches as
+    channels are brought to pixels by the array's package, in the order of its own stream.
 
     Those on a device are copied in the order of `stream`. close() may release the array at once if its package reuses
     memory in that order: torch and CuPy, on their current stream. For others `is_lent` is set, and the array is kept
     alive for as long as the batch.
     """
 
-    def __init__(self, array: Any, device: tuple[str, int], stream: int | None) -> None:
+    def __init__(self, array: Any, device: tuple[str, int], stream: int | None, patches: Patches | None) -> None:
         kind, ordinal = device_of(array)
         if kind != "cpu" and (kind, ordinal) != device:
             raise _library.InvalidArgument(f"latents are on {kind}:{ordinal}, the decoder is on "
@@ -104,6 +145,11 @@ class Batch:
                                            "torch's is stream.cuda_stream, CuPy's stream.ptr")
         if is_torch(array):
             array = array.detach()
+        if patches is not None and (pixels := patches.undo(array)) is not array:
+            if stream is not None and kind != "cpu" and stream != current_stream(array):
+                raise _library.InvalidArgument("latents with patches as channels are brought to pixels on their "
+                                               "package's current stream, which is not the one that was given")
+            array = pixels
         if kind == "cpu" and not getattr(getattr(array, "flags", None), "writeable", True):
             array = array.copy()  # NumPy exports no read-only array by DLPack
         current = 0 if kind == "cpu" else current_stream(array)

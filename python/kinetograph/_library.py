@@ -94,7 +94,7 @@ class WeightsDesc(_Sized):
 class WeightsInfo(_Sized):
     _fields_ = [("size", c_uint32), ("channels", c_uint32), ("name", c_char_p), ("family", c_char_p),
                 ("parameters", c_uint64), ("content_hash", c_uint64), ("latents_mean", POINTER(c_float)),
-                ("latents_std", POINTER(c_float))]
+                ("latents_std", POINTER(c_float)), ("latent_patch", c_uint32), ("statistics", c_uint32)]
 
 
 class ModelDesc(_Sized):

@@ -12,7 +12,7 @@ from typing import Any, Callable, Iterator
 
 from . import _library
 from ._deadline import Deadline
-from ._latents import Batch, is_torch
+from ._latents import Batch, Patches, is_torch
 from ._library import Busy, InvalidArgument, check, library
 from ._output import output_of
 from .frame import Frame, Handle
@@ -57,12 +57,14 @@ class Decoder:
                                       memory_budget=memory_budget, stop=stop)
             check(library.kg_model_create(source.value, byref(desc), byref(made)))
         self._model: Handle | None = Handle(library.kg_model_destroy, made, source)
-        self._statistics = _statistics(source)
+        self._statistics, patch = _statistics(source)
         info = _library.ModelInfo()
         check(library.kg_model_describe(made, byref(info)))
         self.device_pair: tuple[str, int] = (info.device_kind.decode(), info.device_ordinal)
         #: Channels of latents; pixels of a frame per latent pixel, each way; frames per latent frame after the first.
         self.channels: int = info.channels
+        #: How latents with patches as channels become those of pixels; None: of families that have no such.
+        self._patches = None if patch == 1 else Patches(self.channels, patch, *self._statistics, normalized)
         self.spatial_scale: int = info.spatial_scale
         self.frames_per_latent: int = info.frames_of_a_step
         self.description: str = info.description.decode()
@@ -78,7 +80,8 @@ class Decoder:
         return f"{self.device_pair[0]}:{self.device_pair[1]}"
 
     def latent_statistics(self) -> tuple[list[float], list[float]]:
-        """Mean and standard deviation of each channel: z * std + mean is what the network takes."""
+        """Mean and standard deviation of each channel: z * std + mean is what the network takes. Of FLUX.2 those of
+        its 128 channels of 2 x 2 pixels."""
         return list(self._statistics[0]), list(self._statistics[1])
 
     def _opened(self) -> Handle:
@@ -149,7 +152,8 @@ class Decoder:
         """All frames of a clip, [T, height, width, 3] or [T, 3, height, width]: an array of the latents' package
         (torch, CuPy, JAX or NumPy) where the latents are; for any other package's in host memory a NumPy array.
 
-        latents    [C, T, h, w] or [1, C, T, h, w], float32, float16 or bfloat16, any strides
+        latents    [C, T, h, w] or [1, C, T, h, w], float32, float16 or bfloat16, any strides; for FLUX.2 also those of
+                   its transformer, of 128 channels
         dtype      "uint8"; "float32" or "float16" in [-1, 1]
         on_frames  called with the index of a step's first frame and the step's frames, while later ones are decoded
         timeout    seconds, then TimeoutError
@@ -158,7 +162,7 @@ class Decoder:
         frames are not finite, the next call gives a RuntimeWarning.
         """
         deadline = Deadline(timeout)
-        batch = Batch(latents, self.device_pair, None)
+        batch = Batch(latents, self.device_pair, None, self._patches)
         try:
             with self._one_at_a_time(deadline):
                 state = self._state(dtype, layout, batch)
@@ -213,7 +217,7 @@ class Decoder:
             raise Busy("a decode_chunk() of this state has not ended, of another thread or around this on_frames: the "
                        "frames of two would mix; each session has a state of its own")
         try:
-            batch = Batch(latents, self.device_pair, None)
+            batch = Batch(latents, self.device_pair, None, self._patches)
             try:
                 return self._decode(state, latents, batch, on_frames, deadline)
             finally:
@@ -341,10 +345,12 @@ def family_of(weights: str | os.PathLike[str]) -> str:
     return str(info.family.decode())
 
 
-def _statistics(weights: Handle) -> tuple[list[float], list[float]]:
+def _statistics(weights: Handle) -> tuple[tuple[list[float], list[float]], int]:
+    """Means and deviations, and the pixels of a patch that they are of, each way."""
     info = _library.WeightsInfo()
     check(library.kg_weights_describe(weights.value, byref(info)))
-    return info.latents_mean[: info.channels], info.latents_std[: info.channels]
+    count = info.statistics
+    return (info.latents_mean[:count], info.latents_std[:count]), info.latent_patch
 
 
 def _weights(weights: str | os.PathLike[str] | bytes, stop: int | None, family: str | None = None,

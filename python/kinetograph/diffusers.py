@@ -1,5 +1,5 @@
-"""Drop-in for diffusers' AutoencoderKL, AutoencoderKLWan and AutoencoderKLQwenImage: their decode() and encode(), by
-Kinetograph."""
+"""Drop-in for diffusers' AutoencoderKL, AutoencoderKLFlux2, AutoencoderKLWan and AutoencoderKLQwenImage: their decode()
+and encode(), by Kinetograph."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from ._replacement import Replacement, offload_previous
 
 _PARTS = ("decoder", "post_quant_conv")
 _ENCODER_PARTS = ("encoder", "quant_conv")
+_STATISTICS = "bn"  # of FLUX.2's latents, which its pipelines go on reading themselves
+_UNCLAMPED = ("AutoencoderKL", "AutoencoderKLFlux2")  # whose frames are not limited to [-1, 1]
 
 
 def replace_vae(pipe: Any, *, precision: str | None = None) -> Replacement:
@@ -27,9 +29,9 @@ def replace_vae(pipe: Any, *, precision: str | None = None) -> Replacement:
     vae = _vae_in(getattr(pipe, "vae", pipe))
     parts = {name for name, _ in vae.named_children()}
     has_encoder = _ENCODER_PARTS[0] in parts and hasattr(vae, _ENCODER_PARTS[1])
-    prefixes = tuple(f"{part}." for part in _PARTS + (_ENCODER_PARTS if has_encoder else ()))
+    prefixes = tuple(f"{part}." for part in (*_PARTS, _STATISTICS, *(_ENCODER_PARTS if has_encoder else ())))
     metadata = _metadata(vae)
-    made = Replacement(vae, prefixes, metadata, precision, clamp=metadata.get("_class_name") != "AutoencoderKL")
+    made = Replacement(vae, prefixes, metadata, precision, clamp=metadata.get("_class_name") not in _UNCLAMPED)
 
     def decode(z: Any, return_dict: bool = True, generator: Any = None) -> Any:
         import torch

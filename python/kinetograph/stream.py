@@ -120,7 +120,7 @@ class Stream:
         without one this waits until the reader has released frames, and raises Busy if more are given than fit in and
         there is no other thread that could take frames. The first latents also make the stream.
         """
-        batch = Batch(latents, self._decoder.device_pair, stream)
+        batch = Batch(latents, self._decoder.device_pair, stream, self._decoder._patches)
         try:
             self._push(batch, 0, batch.frames, Deadline(timeout))
         finally:

@@ -114,7 +114,7 @@ def main():
     for name, (patch, channels) in {"taew2.1": (1, 16), "taew2.2": (2, 48)}.items():
         tensors[f"{name}.moments"] = taehv_latents(larger, patch, channels)
     tensors["taef1.moments"] = tiny(16, DIM).encode(larger[None, :, 0]).latents[0][:, None].contiguous()
-    for name, channels in {"sd": 4, "flux.1": 16}.items():
+    for name, channels in {"sd": 4, "flux.1": 16, "flux.2": 32}.items():
         moments = kl(channels, DIM).encode(larger[None, :, 0]).latent_dist.parameters[0]
         tensors[f"{name}.moments"] = moments[:, None].contiguous()
     for name, tensor in tensors.items():

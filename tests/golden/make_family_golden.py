@@ -13,7 +13,7 @@ import re
 import sys
 
 import torch
-from diffusers import AutoencoderKL, AutoencoderKLQwenImage, AutoencoderTiny
+from diffusers import AutoencoderKL, AutoencoderKLFlux2, AutoencoderKLQwenImage, AutoencoderTiny
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "bench/peers"))
 from peer_decoders import autoencoder, diffusers_name  # noqa: E402
@@ -27,8 +27,9 @@ CASES = {  # [family] -> width, shape of the latents [C, T, h, w]
     "taef1": (8, (16, 1, 3, 5)),
     "sd": (8, (4, 1, 3, 5)),
     "flux.1": (8, (16, 1, 3, 5)),
+    "flux.2": (8, (32, 1, 3, 5)),
 }
-PICTURES = ("taef1", "sd", "flux.1")  # of one frame
+PICTURES = ("taef1", "sd", "flux.1", "flux.2")  # of one frame
 KL_NAMES = (  # of diffusers' AutoencoderKL, and latent-diffusion's
     (r"mid_block\.resnets\.0\.", "mid.block_1."), (r"mid_block\.resnets\.1\.", "mid.block_2."),
     (r"mid_block\.attentions\.0\.", "mid.attn_1."), (r"group_norm\.", "norm."), (r"conv_norm_out", "norm_out"),
@@ -53,20 +54,21 @@ def original_kl_name(name):
 
 
 def kl(channels, dim):
-    """diffusers' AutoencoderKL on parameters by the rule under their original names."""
-    has_quantiser = channels == 4
-    vae = AutoencoderKL(down_block_types=("DownEncoderBlock2D",) * 4, up_block_types=("UpDecoderBlock2D",) * 4,
-                        block_out_channels=(dim, 2 * dim, 4 * dim, 4 * dim), layers_per_block=2,
-                        latent_channels=channels, norm_num_groups=dim, use_quant_conv=has_quantiser,
-                        use_post_quant_conv=has_quantiser)
+    """diffusers' AutoencoderKL, of 32 channels its AutoencoderKLFlux2, on parameters by the rule under their original
+    names."""
+    has_quantiser = channels != 16
+    vae = (AutoencoderKLFlux2 if channels == 32 else AutoencoderKL)(
+        down_block_types=("DownEncoderBlock2D",) * 4, up_block_types=("UpDecoderBlock2D",) * 4,
+        block_out_channels=(dim, 2 * dim, 4 * dim, 4 * dim), layers_per_block=2, latent_channels=channels,
+        norm_num_groups=dim, use_quant_conv=has_quantiser, use_post_quant_conv=has_quantiser)
     vae.load_state_dict({name: synthetic_tensor(original_kl_name(name), tuple(tensor.shape))
-                         for name, tensor in vae.state_dict().items()})
+                         for name, tensor in vae.state_dict().items() if not name.startswith("bn.")}, strict=False)
     return vae.eval()
 
 
 def model_of(family, dim):
     if family in PICTURES:
-        return {"taef1": tiny, "sd": kl, "flux.1": kl}[family](CASES[family][1][0], dim)
+        return (tiny if family == "taef1" else kl)(CASES[family][1][0], dim)
     weights = synthetic_weights(f"synthetic:{'wan2.2' if family == 'wan2.2' else 'wan2.1'},dim={dim}")
     if family != "qwen-image":
         return autoencoder(weights, "cpu", torch.float32)

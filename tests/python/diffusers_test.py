@@ -72,13 +72,22 @@ FLUX1 = {**KL, "latent_channels": 16, "scaling_factor": 0.3611, "shift_factor": 
          "use_post_quant_conv": False}
 
 
-@pytest.mark.parametrize("config", [SD, FLUX1])
+def flux2():
+    """With statistics unlike 0 and 1."""
+    vae = vae_of(diffusers.AutoencoderKLFlux2, **{**KL, "latent_channels": 32})
+    vae.bn.running_mean.copy_(torch.linspace(-0.3, 0.3, 128))
+    vae.bn.running_var.copy_(torch.linspace(0.5, 3, 128))
+    return vae
+
+
+@pytest.mark.parametrize("vae", [functools.partial(vae_of, diffusers.AutoencoderKL, **SD),
+                                 functools.partial(vae_of, diffusers.AutoencoderKL, **FLUX1), flux2])
 @torch.no_grad()
-def test_a_vae_of_pictures_is_replaced_in_both_directions(config):
-    vae = vae_of(diffusers.AutoencoderKL, **config)
+def test_a_vae_of_pictures_is_replaced_in_both_directions(vae):
+    vae = vae()
     pictures = torch.rand(2, 3, 24, 40, generator=torch.Generator().manual_seed(1)) * 2 - 1
     moments = vae.encode(pictures).latent_dist.parameters
-    latents = torch.randn(3, config["latent_channels"], 3, 5)
+    latents = torch.randn(3, vae.config.latent_channels, 3, 5)
     wanted = vae.decode(latents).sample
     replaced = kinetograph.diffusers.replace_vae(vae)
     assert is_replaced(vae) and not differs(decoded(vae, latents), wanted)
@@ -102,6 +111,34 @@ def test_the_folder_of_a_vae_of_pictures_decodes_as_what_was_saved(tmp_path, con
     assert not differs(decoded_from(tmp_path, latents, normalized=True)[:, :, 0], wanted[0])
     assert not differs(decoded_from(tmp_path, latents)[:, :, 0], wanted[1])
     assert family_of(tmp_path) == family
+
+
+@torch.no_grad()
+def test_the_folder_of_flux_2_decodes_latents_in_patches_as_its_pipeline_does(tmp_path):
+    vae = flux2()
+    vae.save_pretrained(tmp_path)
+    assert family_of(tmp_path) == "flux.2"
+    patches = torch.randn(1, 128, 3, 4)
+    undone = patches * torch.sqrt(vae.bn.running_var.view(1, -1, 1, 1) + vae.config.batch_norm_eps) \
+        + vae.bn.running_mean.view(1, -1, 1, 1)
+    raw = diffusers.Flux2Pipeline._unpatchify_latents(undone)
+    wanted = vae.decode(raw).sample.clamp(-1, 1)
+    assert not differs(decoded_from(tmp_path, raw[:, :, None])[:, :, 0], wanted)
+    assert not differs(decoded_from(tmp_path, patches[:, :, None], normalized=None)[:, :, 0], wanted)
+    with kg.Decoder(tmp_path, device="cpu", precision="fp32") as decoder:
+        for array in (patches[0], patches[0].numpy()):
+            frames = decoder.decode(array, dtype="float32", layout="TCHW")
+            assert type(frames) is type(array) and not differs(torch.as_tensor(frames), wanted)
+        assert len(decoder.latent_statistics()[0]) == 128
+        pictures = vae.decode(raw).sample.clamp(-1, 1)
+        moments = vae.encode(pictures).latent_dist.mode()
+        made = kg.Encoder(decoder).encode(pictures[0][:, None], layout="CTHW")
+        normalised = (diffusers.Flux2Pipeline._patchify_latents(moments) - vae.bn.running_mean.view(1, -1, 1, 1)) \
+            / torch.sqrt(vae.bn.running_var.view(1, -1, 1, 1) + vae.config.batch_norm_eps)
+        assert not differs(made[:, 0], normalised[0])
+    with kg.Decoder(tmp_path, device="cpu", precision="fp32", normalized=True) as decoder:
+        with pytest.raises(kg.InvalidArgument, match="latents of 32 channels are raw ones: normalized=True is of"):
+            decoder.decode(raw[0])
 
 
 def differs(frames, wanted):

@@ -206,6 +206,13 @@ Result<media::PixelSize> set_framing(media::FrameReader& reader, const EncodeArg
     return framing.cut;
 }
 
+/// Pixels that a side of the pictures is a multiple of: those of a latent pixel, or of a patch of them.
+std::int64_t multiple_of(const vae::Checkpoint& checkpoint, const EncodeArguments& arguments) {
+    const bool in_patches =
+        arguments.encoder.latents != stream::Encoded::Moments && arguments.model.model.latents != vae::LatentScale::Raw;
+    return checkpoint.family().rates.space.out * (in_patches ? checkpoint.statistics().patch : 1);
+}
+
 Result<void> write_trace(const EncodeArguments& arguments, const media::FrameReader& reader,
                          const accel::Device& device, const profile::Recorder& recorder, GuardedOutputs& outputs) {
     if (arguments.trace.empty()) return {};
@@ -231,7 +238,7 @@ Result<void> run(const EncodeArguments& arguments) {
     KG_TRY(const auto reader, open_pictures(arguments));
     KG_TRY(auto device, open_lane(arguments.model.lane, arguments.model.memory_budget));
     KG_TRY(const auto checkpoint, open_checkpoint(arguments.model));
-    KG_TRY(const media::PixelSize size, set_framing(*reader, arguments, checkpoint.family().rates.space.out));
+    KG_TRY(const media::PixelSize size, set_framing(*reader, arguments, multiple_of(checkpoint, arguments)));
     KG_CHECK(outputs.open_text(arguments.json));
     profile::Recorder recorder;
     const bool is_traced = !arguments.trace.empty();

@@ -196,8 +196,12 @@ typedef struct kg_weights_info {
     const char* family; /* "wan2.1" */
     uint64_t parameters;
     uint64_t content_hash;     /* XXH3-64 of the file */
-    const float* latents_mean; /* [channels]: z * std + mean undoes the normalisation of latents */
+    const float* latents_mean; /* [statistics]: z * std + mean undoes the normalisation of latents */
     const float* latents_std;
+    /* 2: normalised latents have 2 x 2 pixels as channels, value (c, dy, dx) as channel 4 c + 2 dy + dx (FLUX.2), and
+     * kg_clip_push takes raw ones of pixels; kg_clip_open takes both. Else 1. */
+    uint32_t latent_patch;
+    uint32_t statistics; /* channels * latent_patch * latent_patch */
 } kg_weights_info;
 
 typedef struct kg_weights_desc {

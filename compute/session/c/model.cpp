@@ -103,6 +103,8 @@ kg_weights_info info_of(const vae::Checkpoint& checkpoint) {
     info.content_hash = checkpoint.content_hash();
     info.latents_mean = checkpoint.latents_mean().data();
     info.latents_std = checkpoint.latents_std().data();
+    info.latent_patch = static_cast<std::uint32_t>(checkpoint.statistics().patch);
+    info.statistics = static_cast<std::uint32_t>(checkpoint.latents_std().size());
     return info;
 }
 

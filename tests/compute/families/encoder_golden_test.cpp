@@ -80,7 +80,7 @@ std::string name_of(const testing::TestParamInfo<std::string>& each) {
 }
 INSTANTIATE_TEST_SUITE_P(Families, Encoder, testing::Values("wan2.1", "qwen-image", "lightvae"), name_of);
 INSTANTIATE_TEST_SUITE_P(Families, ClipEncoder, testing::Values("wan2.1", "lightvae"), name_of);
-INSTANTIATE_TEST_SUITE_P(Families, PictureEncoder, testing::Values("taef1", "sd", "flux.1"), name_of);
+INSTANTIATE_TEST_SUITE_P(Families, PictureEncoder, testing::Values("taef1", "sd", "flux.1", "flux.2"), name_of);
 INSTANTIATE_TEST_SUITE_P(Families, GroupEncoder, testing::Values("taew2.1", "taew2.2"), name_of);
 
 }  // namespace

@@ -13,8 +13,9 @@ TEST(Families, SayOfTheirNetworksWhatIsTrue) {
         const nn::Network network = family.decoder(family.published);
         EXPECT_EQ(nn::rates(network), family.rates) << family.name;
         EXPECT_EQ(network.input_channels(), family.published.z_dim) << family.name;
-        EXPECT_EQ(family.statistics.mean.size(), static_cast<std::size_t>(family.published.z_dim)) << family.name;
-        EXPECT_EQ(family.statistics.std.size(), static_cast<std::size_t>(family.published.z_dim)) << family.name;
+        const std::int64_t patch = family.statistics.patch, channels = family.published.z_dim * patch * patch;
+        EXPECT_EQ(std::ssize(family.statistics.mean), channels) << family.name;
+        EXPECT_EQ(std::ssize(family.statistics.std), channels) << family.name;
         std::set<std::string> parameters;
         for (const nn::Parameter& parameter : nn::parameters(network)) parameters.insert(parameter.name);
         EXPECT_TRUE(parameters.contains(family.end + ".weight")) << family.name;
@@ -54,9 +55,9 @@ TEST(Families, SayOfTheirEncodersWhatIsTrue) {
         const nn::Network encoder = family.encoder(of_pictures);
         EXPECT_EQ(nn::extents(encoder, {1, 32, 32, 3}, false).back().frames, 1) << family.name;
     }
-    EXPECT_EQ(encode, (std::set<std::string>{"flux.1", "lightvae", "qwen-image", "sd", "sd3", "sdxl", "taef1", "taehv",
-                                             "taehv1.5", "taesd", "taesd3", "taesdxl", "taew2.1", "taew2.2", "wan2.1",
-                                             "wan2.2"}));
+    EXPECT_EQ(encode, (std::set<std::string>{"flux.1", "flux.2", "lightvae", "qwen-image", "sd", "sd3", "sdxl", "taef1",
+                                             "taehv", "taehv1.5", "taesd", "taesd3", "taesdxl", "taew2.1", "taew2.2",
+                                             "wan2.1", "wan2.2"}));
 }
 
 TEST(Families, AreToldApartByKeysByClassByNameOrByWidth) {
@@ -107,8 +108,11 @@ TEST(Families, EnlargeTwiceAsMuchByALastLayerOfFourTimesTheChannels) {
 
 TEST(Families, AreListedOncePerWordOfASentence) {
     EXPECT_EQ(any_of(&Family::latents, 16), "FLUX.1, HunyuanVideo, Stable Diffusion 3 or Wan 2.1");
-    EXPECT_EQ(any_of(&Family::latents, 32), "HunyuanVideo 1.5");
+    EXPECT_EQ(any_of(&Family::latents, 32), "FLUX.2 or HunyuanVideo 1.5");
     EXPECT_EQ(any_of(&Family::latents, 5), "");
+    EXPECT_EQ(takers_of(48), " (48 channels are latents of Wan 2.2)");
+    EXPECT_EQ(takers_of(128), " (128 channels are latents of FLUX.2 in patches of 2 x 2)");
+    EXPECT_EQ(takers_of(5), "");
 }
 
 TEST(Families, CountTheFramesOfAClip) {

@@ -63,7 +63,8 @@ inline const std::vector<FamilyClip>& family_clips() {
                                                {"qwen-image", "synthetic:qwen-image,dim=16"},
                                                {"taef1", "synthetic:taef1,dim=8"},
                                                {"sd", "synthetic:sd,dim=8"},
-                                               {"flux.1", "synthetic:flux.1,dim=8"}};
+                                               {"flux.1", "synthetic:flux.1,dim=8"},
+                                               {"flux.2", "synthetic:flux.2,dim=8"}};
     return clips;
 }
 

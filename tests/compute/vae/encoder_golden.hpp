@@ -58,7 +58,7 @@ inline void expect_encodes(accel::Device& device, vae::Precision precision, gold
     expect("wan2.1", file.tensor("wan2.1.pictures"), cut);
     expect("wan2.2", larger_pictures(), cut);
     expect("taew2.2", larger_pictures(), {4});
-    for (const char* family : {"taef1", "sd", "flux.1"}) expect(family, larger_pictures(), {1});
+    for (const char* family : {"taef1", "sd", "flux.1", "flux.2"}) expect(family, larger_pictures(), {1});
 }
 
 }  // namespace kinetograph::test
