@@ -50,9 +50,10 @@ class Weights {
     void expect(const std::string& layout, std::uint64_t bytes) {
         if (!packed_.contains(layout)) expected_[layout] = bytes;
     }
-    std::uint64_t expected_bytes() const {
+    /// Of all announced layouts; `allocated`: what an allocation of so many bytes takes.
+    std::uint64_t expected_bytes(std::uint64_t (*allocated)(std::uint64_t bytes)) const {
         std::uint64_t sum = 0;
-        for (const auto& [layout, bytes] : expected_) sum += bytes;
+        for (const auto& [layout, bytes] : expected_) sum += allocated(bytes);
         return sum;
     }
     /// How many layouts have been packed, or are expected to be. Each loads the parameters once.

@@ -75,7 +75,7 @@ std::uint64_t Parameters::bytes() const {
 
 std::uint64_t Parameters::bytes_to_pack() const {
     std::uint64_t bytes = 0;
-    for (const auto& [key, layer] : layers_) bytes += whole_pages(layer.weights->expected_bytes());
+    for (const auto& [key, layer] : layers_) bytes += layer.weights->expected_bytes(whole_pages);
     return bytes;
 }
 
