@@ -3,8 +3,6 @@
 #include <kinetograph/compute/conv/onednn/frame_loops.hpp>
 #include <kinetograph/compute/conv/onednn/tap_primitives.hpp>
 
-#include <fmt/format.h>
-
 #include <cassert>
 
 namespace kinetograph::conv::onednn {
@@ -28,8 +26,8 @@ class OneDnnConvolution final : public Convolution {
           device_(device),
           weights_(&weights),
           primitives_(problem),
-          layouts_(primitives_.filter_layouts(keys())) {
-        weights.expect(layout(), TapFilters::bytes(problem) + layouts_.bytes);
+          slice_bytes_(primitives_.filter_bytes(keys())) {
+        weights.expect(layout(), TapFilters::bytes(problem) + slice_bytes_);
     }
     std::string_view backend() const override { return "onednn-cpu"; }
     std::uint64_t workspace_bytes() const override {
@@ -39,7 +37,7 @@ class OneDnnConvolution final : public Convolution {
     Result<void> pack() override {
         if (weights_ == nullptr) return {};
         KG_TRY(const auto filters, weights_->packed<std::shared_ptr<TapFilters>>(layout(), [&](const auto& parameters) {
-            return TapFilters::create(device_, primitives_.engine(), problem(), parameters, layouts_.bytes);
+            return TapFilters::create(device_, primitives_.engine(), problem(), parameters, slice_bytes_);
         }));
         primitives_.take(*filters);
         weights_ = nullptr;
@@ -63,9 +61,8 @@ class OneDnnConvolution final : public Convolution {
     bool copies_residual() const {
         return problem().residual && problem().output.element == tensor::DType::F32 && !primitives_.finished_by_loop();
     }
-    std::string layout() const {
-        return fmt::format("oneDNN, {}, {:x}", problem().input.element == tensor::DType::BF16 ? "bf16" : "f32",
-                           layouts_.hash);
+    const char* layout() const {
+        return problem().input.element == tensor::DType::BF16 ? "oneDNN, bf16" : "oneDNN, f32";
     }
 
     /// Every primitive that a step can need, so that nothing is allocated later: one tap at a time, each tap as every
@@ -184,7 +181,7 @@ class OneDnnConvolution final : public Convolution {
     accel::Device& device_;
     Weights* weights_;                  ///< null once they are packed
     mutable TapPrimitives primitives_;  ///< a cache with its own lock
-    const FilterLayouts layouts_;       ///< of keys()
+    const std::uint64_t slice_bytes_;   ///< of the filters of keys()
 };
 
 }  // namespace

@@ -1,8 +1,6 @@
 #include <kinetograph/compute/conv/onednn/tap_primitives.hpp>
 
 #include <algorithm>
-#include <functional>
-#include <string_view>
 #include <utility>
 
 namespace kinetograph::conv::onednn {
@@ -57,22 +55,20 @@ Result<void> TapPrimitives::check(const TapKey& key) const {
     }
 }
 
-FilterLayouts TapPrimitives::filter_layouts(std::span<const TapKey> keys) const {
+std::uint64_t TapPrimitives::filter_bytes(std::span<const TapKey> keys) const {
     std::vector<std::pair<Taps, dnnl::memory::desc>> slices;
-    FilterLayouts layouts;
+    std::uint64_t bytes = 0;
     for (const TapKey& key : keys) {
         try {
             std::pair slice(key.taps, describe(key).chosen.weights_desc());
             if (std::ranges::find(slices, slice) != slices.end()) continue;
-            layouts.bytes += TapFilters::aligned(slice.second.get_size());
-            const std::string_view layout(reinterpret_cast<const char*>(&slice.second.data), sizeof(slice.second.data));
-            layouts.hash = layouts.hash * 31 + std::hash<std::string_view>()(layout);
+            bytes += TapFilters::aligned(slice.second.get_size());
             slices.push_back(std::move(slice));
         } catch (const dnnl::error&) {
             continue;  // get() says so if a step needs it
         }
     }
-    return layouts;
+    return bytes;
 }
 
 Result<const TapPrimitive*> TapPrimitives::get(const TapKey& key) {

@@ -37,12 +37,6 @@ struct TapPrimitive {
     int residual_argument = 0;  ///< argument of the post-op that reads the residual frame; 0: none
 };
 
-/// What oneDNN makes of one filter. Primitives of one shape want other layouts where they add other things.
-struct FilterLayouts {
-    std::uint64_t bytes = 0;
-    std::size_t hash = 0;  ///< of the layouts
-};
-
 /// Thread-safe. Primitives are made on first use and kept. After a ring's first few steps its seam has been in every
 /// place, and nothing more is made.
 class TapPrimitives {
@@ -51,8 +45,9 @@ class TapPrimitives {
 
     /// Whether the library has an implementation of that primitive. Errors: Unsupported, with oneDNN's message.
     Result<void> check(const TapKey& key) const;
-    /// The filters of `keys` in the layouts that their primitives want; a key without an implementation adds none.
-    FilterLayouts filter_layouts(std::span<const TapKey> keys) const;
+    /// Bytes of the filters of `keys` in the layouts that their primitives want; a key without an implementation adds
+    /// none.
+    std::uint64_t filter_bytes(std::span<const TapKey> keys) const;
     /// Sets the filter, of a problem with the same taps, channels and dtype. Must be called before get().
     void take(std::shared_ptr<TapFilters> filters) { filters_ = std::move(filters); }
     /// Errors: Unsupported, with oneDNN's message, if the library has no implementation; those of TapFilters::packed.

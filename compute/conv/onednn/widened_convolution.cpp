@@ -36,7 +36,7 @@ class WidenedConvolution final : public Convolution {
           output_elements_(problem.h_out() * problem.w_out() * problem.filter.k),
           all_taps_{{0, problem.filter.q}, Part::Whole},
           primitives_(widened(problem)),
-          slice_bytes_(primitives_.filter_layouts(std::span(&all_taps_, 1)).bytes) {
+          slice_bytes_(primitives_.filter_bytes(std::span(&all_taps_, 1))) {
         weights.expect(kLayout, TapFilters::bytes(primitives_.problem()) + slice_bytes_);
     }
     std::string_view backend() const override { return "onednn-f32-cpu"; }
