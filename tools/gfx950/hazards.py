@@ -1,7 +1,7 @@
 """The data hazards of gfx950 that neither the hardware nor, around inline assembly, the compiler resolves.
 
-RULES lists them with the wait states of LLVM's GCNHazardRecognizer.cpp for gfx950, whose functions stand beside them
-(LLVM 23's sources, commit 2449c0e3), and, where that has none, of "CDNA3 Instruction Set Architecture" (manually inserted
+RULES lists them with the wait states of LLVM's GCNHazardRecognizer.cpp for gfx950 (as of llvm-project 2449c0e3), whose
+functions are named beside them, and, where that has none, of "CDNA3 Instruction Set Architecture" (manually inserted
 wait states). What an instruction writes (or reads) must be that many wait states old before another one touches it. An
 instruction is one wait state, s_nop N is N + 1. Left out, as no kernel has them: dot products, float64, images.
 """
