@@ -3,6 +3,7 @@
 #include <kinetograph/compute/conv/validate.hpp>
 #include <kinetograph/compute/tensor/float_formats.hpp>
 #include <kinetograph/engine/accel/cpu/device.hpp>
+#include <kinetograph/engine/accel/upload.hpp>
 
 #include <algorithm>
 #include <array>
@@ -97,14 +98,24 @@ void copy_values(const FrameBlock& from, FrameBlock& to) {
 struct Bound {
     std::unique_ptr<accel::Stream> stream;
     std::unique_ptr<Convolution> convolution;
-    std::unique_ptr<accel::Memory> workspace;
+    std::unique_ptr<accel::Memory> workspace, filter{};
     FrameBlock input, residual, output, normed;
 
     /// Fills the output and the normed output with NaN; the caller fills and uploads input and residual.
     static Result<Bound> create(accel::Device& device, const ConvProblem& problem, const ConvParameters& parameters,
-                                const ConvOptions& options) {
+                                const ConvOptions& options, bool filter_on_device = false) {
         Bound bound;
-        KG_TRY(bound.convolution, Convolution::create(device, problem, parameters, options));
+        if (filter_on_device) {
+            KG_TRY(bound.filter, accel::upload(device, "filter as given", std::as_bytes(parameters.filter)));
+            const auto copy = [](std::span<const float> values) {
+                return std::vector<float>(values.begin(), values.end());
+            };
+            Weights weights(DeviceFilter{bound.filter->data()},
+                            {{}, copy(parameters.bias), copy(parameters.gamma), copy(parameters.scales)});
+            KG_TRY(bound.convolution, Convolution::create(device, problem, weights, options));
+        } else {
+            KG_TRY(bound.convolution, Convolution::create(device, problem, parameters, options));
+        }
         KG_TRY(bound.stream, device.create_stream("conv"));
         const std::uint64_t bytes = bound.convolution->workspace_bytes();
         KG_TRY(bound.workspace, device.allocate("workspace", std::max<std::uint64_t>(bytes, 64)));
@@ -207,7 +218,7 @@ Result<ConvRun> run_problem(accel::Device& device, const ConvProblem& problem, c
     std::vector<float> given = draw(problem.filter_elements(), std::sqrt(3 / fan_in), random);
     if (!options.filter.empty()) {
         given.assign(options.filter.begin(), options.filter.end());
-        for (float& value : given) value = rounded_to(problem.input.element, value);
+        for (float& value : given) value = rounded_to(problem.weight.element, value);
     }
     KG_TRY(const auto filter, in_parameter_order(problem, options.filter_layout, given));
     const std::vector<float> bias = draw(problem.bias ? problem.filter.k : 0, 0.1, random);
@@ -219,7 +230,8 @@ Result<ConvRun> run_problem(accel::Device& device, const ConvProblem& problem, c
     exact.output = exact.normed = DType::F32;
     exact.norm = Norm::None;
     const auto host = accel::cpu::create_device();
-    KG_TRY(auto tested, Bound::create(device, problem, parameters, {.backend = options.backend, .sums = options.sums}));
+    KG_TRY(auto tested, Bound::create(device, problem, parameters, {.backend = options.backend, .sums = options.sums},
+                                      options.filter_on_device));
     KG_TRY(auto reference, Bound::create(*host, exact, {.filter = filter, .bias = bias, .scales = scales},
                                          {.backend = "reference-cpu"}));
     fill(tested.input, 1, random);

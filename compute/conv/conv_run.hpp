@@ -17,6 +17,7 @@ struct ConvRunOptions {
     std::uint64_t seed = 1;
     std::span<const float> filter = {};  ///< empty: random numbers
     FilterLayout filter_layout = FilterLayout::KCQRS;
+    bool filter_on_device = false;  ///< uploaded as float32 and packed there
 };
 
 struct ConvRun {

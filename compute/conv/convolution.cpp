@@ -97,6 +97,16 @@ Result<std::unique_ptr<Convolution>> create_from(const DispatchRow& row, accel::
                                                  const ConvProblem& problem, Weights& weights) {
     KG_TRY(const Candidate* found, find_candidate(row.candidate));
     const Candidate& candidate = *found;
+    if (const auto& filter = weights.filter_on_device()) {
+        if (row.plan == nullptr || row.plan->pack_on_device == nullptr)
+            return fail(ErrorCode::Unsupported, "{} packs filters on the host: give it the filter in host memory",
+                        candidate.name);
+        const Element own = problem.weight.element;
+        if (filter->element != Element::F32 && (filter->element != own || element_bytes(own) != 2))
+            return fail(ErrorCode::InvalidArgument, "convolution {}: the filter in device memory is {}, wanted F32{}",
+                        problem.to_string(), tensor::to_string(filter->element),
+                        element_bytes(own) == 2 ? fmt::format(" or {}", tensor::to_string(own)) : "");
+    }
     if (row.plan != nullptr) {
         KG_CHECK(self_check(device, candidate, problem, *row.plan));
         return create_planned(device, problem, *row.plan, candidate.name, weights);

@@ -351,7 +351,7 @@ DispatchRow row_of(const Candidate& candidate, const Subject& subject, std::stri
     DispatchRow row{.candidate = candidate.name, .reason = std::move(reason), .rounding = candidate.rounding};
     row.open = row.reason.empty();
     if (!row.open) return row;
-    row.error = expected_error(row.rounding, subject.problem.input.element);
+    row.error = expected_error(row.rounding, subject.problem.coarser_operand());
     row.leads = candidate.leads != nullptr && candidate.leads(subject);
     if (plan == nullptr) return row;
     row.unrated = !subject.chip.rated;

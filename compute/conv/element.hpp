@@ -18,6 +18,7 @@ inline double load_element(const std::byte* frame, std::int64_t index, tensor::D
         return value;
     }
     if (dtype == tensor::DType::F8E4M3) return tensor::from_f8e4m3(std::to_integer<std::uint8_t>(frame[index]));
+    if (dtype == tensor::DType::F8E5M2) return tensor::from_f8e5m2(std::to_integer<std::uint8_t>(frame[index]));
     if (dtype == tensor::DType::U8) return std::to_integer<std::uint8_t>(frame[index]);
     if (dtype == tensor::DType::I8) return std::to_integer<std::int8_t>(frame[index]);
     std::uint16_t bits = 0;
@@ -32,6 +33,8 @@ inline void store_element(std::byte* frame, std::int64_t index, tensor::DType dt
         std::memcpy(frame + index * 4, &rounded, 4);
     } else if (dtype == tensor::DType::F8E4M3) {
         frame[index] = std::byte{tensor::to_f8e4m3(rounded)};
+    } else if (dtype == tensor::DType::F8E5M2) {
+        frame[index] = std::byte{tensor::to_f8e5m2(rounded)};
     } else if (dtype == tensor::DType::U8) {
         frame[index] = static_cast<std::byte>(std::lrint(std::clamp(rounded, 0.0F, 255.0F)));
     } else if (dtype == tensor::DType::I8) {

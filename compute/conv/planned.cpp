@@ -53,6 +53,7 @@ class PlannedConvolution final : public Convolution {
     Result<void> pack() override {
         if (weights_ == nullptr) return {};
         KG_TRY(parameters_, weights_->packed<DeviceParameters>(plan_.packing.layout, [&](const ConvParameters& given) {
+            if (const auto& filter = weights_->filter_on_device()) return pack_on_device(*filter, given);
             return DeviceParameters::upload(device_, plan_.packing.pack(given));
         }));
         weights_ = nullptr;
@@ -60,6 +61,18 @@ class PlannedConvolution final : public Convolution {
     }
 
   private:
+    /// Waits until the filter is packed.
+    Result<DeviceParameters> pack_on_device(const DeviceFilter& filter, const ConvParameters& rest) const {
+        KG_TRY(DeviceParameters made, DeviceParameters::upload_rest(device_, plan_.packing.pack(rest)));
+        KG_TRY(made.filter, device_.allocate("filter", plan_.packed_filter_bytes));
+        const FilterPackLaunch packing = plan_.pack_on_device(filter, made.filter->data());
+        KG_TRY(const auto loaded, load(Kernels(device_), {&packing.kernel, 1}));
+        KG_TRY(const auto stream, device_.create_stream("pack filter"));
+        Enqueue{*stream, "pack filter", loaded}(packing.launch);
+        KG_CHECK(stream->synchronize());
+        return made;
+    }
+
     Result<void> enqueue_checked(accel::Stream& stream, std::string_view pass_name,
                                  const ConvTensors& tensors) const override {
         ParameterAddresses parameters = parameters_->addresses();

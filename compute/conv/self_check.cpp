@@ -280,7 +280,7 @@ Result<std::string> try_kernel(accel::Device& device, const Candidate& candidate
                return create_planned(on, p, plan, candidate.name, weights);
            }));
     // Of a missing tap of 27 it would be 0.2, of a wrong column of the image's edge some 0.1.
-    const double limit = std::max(1e-5, 4 * expected_error(candidate.rounding, few.input.element));
+    const double limit = std::max(1e-5, 4 * expected_error(candidate.rounding, few.coarser_operand()));
     if (error <= limit) return "";  // NaN is no agreement
     return fmt::format("{} has a relative error of {:.2g} against fp64, wanted {:.2g}", few.to_string(), error, limit);
 }

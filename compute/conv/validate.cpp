@@ -53,13 +53,18 @@ Result<void> validate_storage(const ConvProblem& p) {
     const Element operand = p.input.element;
     if (operand == Element::U8) return validate_integers(p);
     KG_CHECK(validate_norm(p));
-    if (operand != Element::F32 && operand != Element::BF16 && operand != Element::F16 && operand != Element::F8E4M3)
-        return fail(ErrorCode::InvalidArgument, "convolution: the input is {}, wanted F32, BF16, F16, F8_E4M3 or U8",
+    if (operand != Element::F32 && operand != Element::BF16 && operand != Element::F16 && !is_fp8(operand))
+        return fail(ErrorCode::InvalidArgument,
+                    "convolution: the input is {}, wanted F32, BF16, F16, F8_E4M3, F8_E5M2 or U8",
                     tensor::to_string(operand));
-    if (p.weight.element != operand)
-        return fail(ErrorCode::InvalidArgument, "convolution: the filter is {}, wanted {} as the input",
-                    tensor::to_string(p.weight.element), tensor::to_string(operand));
-    const Element narrow = operand == Element::F8E4M3 ? Element::BF16 : operand;
+    // What matrix units multiply: operands of one type, or any two of 8 bits (CUTLASS, Blackwell functionality:
+    // tcgen05.mma's kind::f16 takes two f16 or two bf16, kind::f8f6f4 any pair).
+    if (p.weight.element != operand && !(is_fp8(operand) && is_fp8(p.weight.element)))
+        return fail(ErrorCode::InvalidArgument, "convolution: the filter is {}, wanted {}",
+                    tensor::to_string(p.weight.element),
+                    is_fp8(operand) ? "F8_E4M3 or F8_E5M2 under an input of fp8"
+                                    : fmt::format("{} as the input", tensor::to_string(operand)));
+    const Element narrow = is_fp8(operand) ? Element::BF16 : operand;
     if (p.output.element != narrow && p.output.element != Element::F32)
         return fail(ErrorCode::InvalidArgument, "convolution: the output is {}, wanted {}",
                     tensor::to_string(p.output.element),

@@ -21,6 +21,8 @@ const float* floats(const std::unique_ptr<accel::Memory>& memory) {
 
 Weights::Weights(HostParameters parameters) : load_([parameters = std::move(parameters)] { return parameters; }) {}
 
+Weights::Weights(const DeviceFilter& filter, HostParameters rest) : Weights(std::move(rest)) { on_device_ = filter; }
+
 HostParameters Weights::load() {
     ++packings_;
     return load_();
@@ -31,8 +33,13 @@ ParameterAddresses DeviceParameters::addresses() const {
 }
 
 Result<DeviceParameters> DeviceParameters::upload(accel::Device& device, const PackedParameters& packed) {
-    DeviceParameters made;
+    KG_TRY(DeviceParameters made, upload_rest(device, packed));
     KG_TRY(made.filter, accel::upload(device, "filter", packed.filter));
+    return made;
+}
+
+Result<DeviceParameters> DeviceParameters::upload_rest(accel::Device& device, const PackedParameters& packed) {
+    DeviceParameters made;
     KG_TRY(made.bias, upload_channels(device, "bias", packed.bias));
     KG_TRY(made.gamma, upload_channels(device, "gamma", packed.gamma));
     KG_TRY(made.scales, upload_channels(device, "scales", packed.scales));

@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace kinetograph::conv {
@@ -25,6 +26,9 @@ class Weights {
     /// `load` returns the parameters; it is called each time a new layout is packed.
     explicit Weights(std::function<HostParameters()> load) : load_(std::move(load)) {}
     explicit Weights(HostParameters parameters);
+    /// Of a filter that is in the memory of the convolutions' device and stays there until it is packed; `rest` has the
+    /// other parameters.
+    Weights(const DeviceFilter& filter, HostParameters rest);
 
     /// The parameters in that layout: what `pack(const ConvParameters&)`, which returns a Result of Packed, made of
     /// them on the first call with that layout. Each layout has one type. Errors: those of `pack`.
@@ -41,6 +45,7 @@ class Weights {
 
     /// The parameters themselves, for back ends that pack into objects of their own.
     HostParameters load();
+    const std::optional<DeviceFilter>& filter_on_device() const { return on_device_; }
     /// gamma and folds.
     HostParameters norm() const {
         HostParameters all = load_();
@@ -61,6 +66,7 @@ class Weights {
 
   private:
     std::function<HostParameters()> load_;
+    std::optional<DeviceFilter> on_device_;
     int packings_ = 0;
     std::map<std::string, std::shared_ptr<const void>> packed_;
     std::map<std::string, std::uint64_t> expected_;  ///< bytes of the layouts that are not packed yet
@@ -73,6 +79,8 @@ struct DeviceParameters {
 
     /// Errors: those of accel::upload.
     static Result<DeviceParameters> upload(accel::Device& device, const PackedParameters& packed);
+    /// The same without the filter.
+    static Result<DeviceParameters> upload_rest(accel::Device& device, const PackedParameters& packed);
 };
 
 }  // namespace kinetograph::conv

@@ -1,6 +1,6 @@
-// Small float formats as bits: bfloat16, IEEE half and OCP FP8 E4M3, one value at a time. Mostly integer arithmetic,
-// and never an operation on a float32 denormal, so the results do not depend on the flush-to-zero modes that engines
-// often set. The loops of tensor.cpp rely on these functions having no branches.
+// Small float formats as bits: bfloat16, IEEE half, OCP FP8 E4M3 and E5M2, one value at a time. Mostly integer
+// arithmetic, and never an operation on a float32 denormal, so the results do not depend on the flush-to-zero modes
+// that engines often set. The loops of tensor.cpp rely on these functions having no branches.
 #pragma once
 
 #include <bit>
@@ -75,6 +75,24 @@ inline std::uint8_t to_f8e4m3(float value) {
     const std::uint32_t tiny = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) + 0x1p14F) - 0x46800000U;
     const std::uint32_t normal = (magnitude - (120U << 23U) + 0x7FFFFU + ((magnitude >> 20U) & 1U)) >> 20U;
     return static_cast<std::uint8_t>(sign | (magnitude < 0x3C800000U ? tiny : normal));  // 2^-6: smallest normal
+}
+
+/// Exact. The upper half of an IEEE half.
+/// Source      OCP 8-bit Floating Point Specification 1.0, E5M2
+inline float from_f8e5m2(std::uint8_t bits) { return from_f16(static_cast<std::uint16_t>(bits << 8U)); }
+
+/// Round to nearest, ties to even, through the format's denormals; saturates at 57344, NaN becomes 0x7F with the sign.
+/// Source      OCP 8-bit Floating Point Specification 1.0, section 5.2.3, saturating mode
+inline std::uint8_t to_f8e5m2(float value) {
+    const auto bits = std::bit_cast<std::uint32_t>(value);
+    const std::uint32_t sign = (bits >> 24U) & 0x80U;
+    const std::uint32_t magnitude = bits & 0x7FFFFFFFU;
+    if (magnitude > 0x7F800000U) return static_cast<std::uint8_t>(sign | 0x7FU);
+    if (magnitude >= 0x47600000U) return static_cast<std::uint8_t>(sign | 0x7BU);  // 57344, the largest
+    // 2^7 has an ulp of 2^-16, the format's smallest denormal: the addition rounds to a multiple of it.
+    const std::uint32_t tiny = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) + 0x1p7F) - 0x43000000U;
+    const std::uint32_t normal = (magnitude - (112U << 23U) + 0xFFFFFU + ((magnitude >> 21U) & 1U)) >> 21U;
+    return static_cast<std::uint8_t>(sign | (magnitude < 0x38800000U ? tiny : normal));  // 2^-14: smallest normal
 }
 
 }  // namespace kinetograph::tensor

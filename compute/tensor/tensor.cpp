@@ -159,9 +159,8 @@ Result<std::vector<float>> to_f32(const TensorView& view, std::string_view name)
         case DType::F8E4M3:
             convert_all<std::uint8_t>(view.data, values, from_f8e4m3);
             return values;
-        case DType::F8E5M2:  // the upper half of an F16
-            convert_all<std::uint8_t>(
-                view.data, values, [](std::uint8_t bits) { return from_f16(static_cast<std::uint16_t>(bits << 8U)); });
+        case DType::F8E5M2:
+            convert_all<std::uint8_t>(view.data, values, from_f8e5m2);
             return values;
         default:  // integers
             break;

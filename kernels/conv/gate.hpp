@@ -59,6 +59,10 @@ inline constexpr Gate<Subject> kDilation1{"dilation 1", [](const Subject& s) { r
 inline constexpr Gate<Subject> kTwoFrames{"two output frames or more",
                                           [](const Subject& s) { return s.problem.d_out() >= 2; },
                                           [](const Subject& s) { return std::to_string(s.problem.d_out()); }};
+inline constexpr Gate<Subject> kFilterOfInputsType{
+    "a filter of the input's type",
+    [](const Subject& s) { return s.problem.weight.element == s.problem.input.element; },
+    [](const Subject& s) { return std::string(element_spelling(s.problem.weight.element)); }};
 inline constexpr Gate<Subject> kBf16{"bf16", [](const Subject& s) { return s.problem.input.element == Element::BF16; },
                                      met_dtype};
 inline constexpr Gate<Subject> kBf16OrF16{"bf16 or fp16",

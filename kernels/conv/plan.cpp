@@ -13,6 +13,8 @@ int significant_bits(Element element) {
         case Element::BF16:
         case Element::U8:  // whose sums are exact, and stored as BF16
             return 8;
+        case Element::F8E5M2:
+            return 3;
         default:  // F8E4M3
             return 4;
     }

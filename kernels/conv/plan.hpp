@@ -69,9 +69,16 @@ struct KernelName {
     std::string_view image;  ///< fat binary or code object that holds it: "conv_bf16"
 };
 
+/// One launch that packs a filter from device memory into device memory.
+struct FilterPackLaunch {
+    KernelName kernel;
+    ConvLaunch launch;
+};
+
 /// How a plan's kernels want the parameters. Separate from the plan, because one packing serves any number of frames.
 struct ParameterPacking {
     std::string layout;  ///< plans of one convolution whose layouts are equal read the same bytes
+    /// Of parameters whose filter is empty: the others.
     std::function<PackedParameters(const ConvParameters&)> pack;
 };
 
@@ -82,6 +89,9 @@ struct ConvPlan {
     std::uint32_t cluster = 1;           ///< CTAs of a cluster of the first kernel
     std::uint32_t clusters_at_once = 0;  ///< that the plan counts on; 0 if it has none
     ParameterPacking packing;
+    std::uint64_t packed_filter_bytes = 0;  ///< set with pack_on_device
+    /// The bytes of packing.pack of a filter that is in device memory; null where the chip has no kernel for it.
+    std::function<FilterPackLaunch(const DeviceFilter&, std::byte* packed)> pack_on_device;
     /// The steps of one call, to be enqueued in order in one stream; each step waits for those before it.
     std::function<std::vector<ConvStep>(const ConvTensors&, const ParameterAddresses&, const EncodeMap&)> steps;
 };
@@ -94,7 +104,7 @@ enum class Rounding : std::uint8_t {
     Between,   ///< partial sums of the result; such a method runs only when asked for by name
 };
 /// Expected ||result - exact|| / ||exact|| of a convolution without norm and residual, whose filter is given as
-/// float32.
+/// float32. `element`: ConvProblem::coarser_operand().
 double expected_error(Rounding rounding, Element element);
 
 /// The kernels of a method that has several, so that a caller can name one. Only for problems that pass its gates.

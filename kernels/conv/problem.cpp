@@ -57,6 +57,7 @@ double ConvProblem::flops() const {
 std::string ConvProblem::to_string() const {
     std::string text = fmt::format("{}x{}x{}x{}x{} {} * {}x{}x{}x{}", n, d, h, w, c_in, spelled(input.element),
                                    filter.k, filter.q, filter.r, filter.s);
+    if (weight.element != input.element && !multiplies_integers()) text += fmt::format(" {}", spelled(weight.element));
     if (!stride.all(1)) text += fmt::format(" stride {},{},{}", stride.d, stride.h, stride.w);
     if (!dilation.all(1)) text += fmt::format(" dilation {},{},{}", dilation.d, dilation.h, dilation.w);
     if (pad != Padding{}) {

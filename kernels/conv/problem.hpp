@@ -66,9 +66,9 @@ struct ConvProblem {
     Dhw stride, dilation;
     Padding pad;
     std::int64_t groups = 1;
-    /// Today the operands are of one element, F32, BF16, F16 or F8E4M3, and the outputs of one, F32 or the operands',
-    /// BF16 for F8E4M3; or the input is U8 and the filter I8, -127 to 127, and the outputs are F32 or BF16. The
-    /// outputs' scales are 1, except that `normed` may be U8 beside any output.
+    /// Today the operands are of one element, F32, BF16 or F16, or each F8E4M3 or F8E5M2, and the outputs of one, F32
+    /// or the operands', BF16 for those of 8 bits; or the input is U8 and the filter I8, -127 to 127, and the outputs
+    /// are F32 or BF16. The outputs' scales are 1, except that `normed` may be U8 beside any output.
     Storage input{}, weight{}, output{}, normed{};
     bool channel_scales = false;  ///< an additional factor for each output channel
     bool bias = true;
@@ -99,6 +99,8 @@ struct ConvProblem {
     bool empty() const { return n <= 0 || filter.k <= 0 || d_out() * pixels_out() <= 0; }
     /// Of a product of an element of the input and one of the filter.
     float product_scale() const { return input.scale * weight.scale; }
+    /// The operands' element of fewer significant bits.
+    Element coarser_operand() const { return weight.element == Element::F8E5M2 ? weight.element : input.element; }
     bool multiplies_integers() const { return input.element == Element::U8; }
     bool norms_to_bytes() const { return norm != Norm::None && normed.element == Element::U8; }
     /// The products' scale is 1 and no channel has a factor.

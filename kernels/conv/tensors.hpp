@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <kinetograph/kernels/isa/element.hpp>
 #include <span>
 #include <vector>
 
@@ -15,6 +16,13 @@ struct ConvParameters {
     std::span<const float> gamma = {};   ///< [k] of the norm; empty if the problem has none
     std::span<const float> scales = {};  ///< [k]; empty without channel_scales
     std::span<const float> folds = {};   ///< [k]; empty unless the norm is stored as U8
+};
+
+/// A filter in device memory, [k][c_in / groups][q][r][s] or [k][q][r][s][c_in / groups].
+struct DeviceFilter {
+    const std::byte* address = nullptr;
+    Element element = Element::F32;  ///< or, of 16 bits, that of the problem's filter
+    bool channels_last = false;
 };
 
 /// The parameters as a chip's kernels read them; empty where the problem has none.

@@ -29,6 +29,8 @@ KG_HOST_DEVICE std::uint32_t element_bytes(Element element) {
     }
 }
 
+KG_HOST_DEVICE bool is_fp8(Element element) { return element == Element::F8E4M3 || element == Element::F8E5M2; }
+
 /// The spelling in kernels' names and printed problems; "" for types that no convolution computes with.
 constexpr const char* element_name(Element element) {
     switch (element) {
@@ -40,6 +42,8 @@ constexpr const char* element_name(Element element) {
             return "bf16";
         case Element::F8E4M3:
             return "f8_e4m3";
+        case Element::F8E5M2:
+            return "f8_e5m2";
         default:
             return "";
     }

@@ -9,7 +9,7 @@
 
 namespace kinetograph::test {
 
-/// Of F32, U32, BF16, F16 or F8E4M3; 0 for other elements.
+/// Of F32, U32, BF16, F16, F8E4M3 or F8E5M2; 0 for other elements.
 inline double number_of(Element element, uint32_t bits) {
     switch (element) {
         case Element::F32:
@@ -22,6 +22,8 @@ inline double number_of(Element element, uint32_t bits) {
             return isa::amd::from_f16(bits);
         case Element::F8E4M3:
             return isa::amd::from_f8e4m3(bits);
+        case Element::F8E5M2:
+            return isa::amd::from_f8e5m2(bits);
         default:
             return 0;
     }
@@ -39,6 +41,8 @@ inline uint32_t bits_of(Element element, double number) {
             return isa::amd::to_f16(single);
         case Element::F8E4M3:
             return isa::amd::to_f8e4m3(single);
+        case Element::F8E5M2:
+            return isa::amd::to_f8e5m2(single);
         default:
             return 0;
     }

@@ -114,7 +114,8 @@ class ProveChip(unittest.TestCase):
         run, report = self.proves("mi355x", "--only-prove")
         forms = {(form["name"], form["method"]) for form in report["forms"]}
         wanted = {("images of 7x7", "four-wave-gfx950:128x256"), ("parts of K", "four-wave-gfx950:128x192@1"),
-                  ("tiles of fp8", "four-wave-gfx950:256x96"), ("groups of fp8", "im2col-gfx950")}
+                  ("tiles of fp8", "four-wave-gfx950:256x96"), ("groups of fp8", "im2col-gfx950"),
+                  ("a filter packed on the chip", "four-wave-gfx950")}
         self.assertLessEqual(wanted, forms)
         self.assertFalse(any(form["wrong"] for form in report["forms"]))
         self.kinetograph({"relative_l2": 6e-3, "dispatch": dispatch})
@@ -132,7 +133,7 @@ class ProveChip(unittest.TestCase):
             _, report = self.proves("mi355x", "--only-prove", "--small", "--seconds", "280")
         self.assertTrue(report["on_the_chip"])
         self.assertEqual([failure for failure in report["failures"] if "is not built" not in failure], [])
-        self.assertEqual(len(report["forms"]), 12)
+        self.assertEqual(len(report["forms"]), 13)
         self.assertFalse(any(form["wrong"] for form in report["forms"]))
 
     def test_on_the_chip_a_build_without_its_kernels_proves_nothing(self):

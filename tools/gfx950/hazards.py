@@ -1,8 +1,9 @@
 """The data hazards of gfx950 that neither the hardware nor, around inline assembly, the compiler resolves.
 
-RULES lists them as "CDNA3 Instruction Set Architecture" (manually inserted wait states; data hazards of MFMA) and
-LLVM's GCNHazardRecognizer do for gfx940 and gfx950: what an instruction writes (or reads) must be that many wait states
-old before another one touches it. An instruction is one wait state, s_nop N is N + 1.
+RULES lists them with the wait states of LLVM's GCNHazardRecognizer.cpp for gfx950 (as of llvm-project 2449c0e3), whose
+functions are named beside them, and, where that has none, of "CDNA3 Instruction Set Architecture" (manually inserted
+wait states). What an instruction writes (or reads) must be that many wait states old before another one touches it. An
+instruction is one wait state, s_nop N is N + 1. Left out, as no kernel has them: dot products, float64, images.
 """
 
 import dataclasses
@@ -121,23 +122,47 @@ class Effects:
         parts = self.operands.split(",")
         return vectors(registers(parts[0] if self.name.startswith("buffer_") else parts[1]))
 
+    def of_product(self, first, last):
+        """The registers in a product's operands first to last: 0 is the result, 1 and 2 are multiplied, 3 are sums."""
+        return registers(",".join(self.operands.split(",")[first:last + 1])) if self.matrix else set()
+
+
+def passes_of(effects):
+    return next((passes for form, passes in _PASSES if form in effects.name), 16)
+
+
+def of_float32(effects):
+    """A product that is none of LLVM's XDL: of float32 operands."""
+    return "16x16x4_f32" in effects.name
+
 
 def settling(effects):
-    """Wait states until a product's result may be touched: its passes and 3, 2 for float32 operands, and since gfx950 1
-    more."""
-    for form, passes in _PASSES:
-        if form in effects.name:
-            return passes + (2 if form == "16x16x4_f32" else 4)
-    return 20  # of the longest there is
+    """Wait states until a product's result may be touched: its passes and 2 of float32 operands, else 3, and 1 more
+    since gfx950 (GFX940_SMFMA_N_Pass... and GFX940_XDL_N_Pass...WaitStates)."""
+    return passes_of(effects) + (2 if of_float32(effects) else 4)
+
+
+def summing(effects):
+    """... until it may be a part of the sums of another (GFX940_..._PassWritesVGPROverlapped...SrcCWaitStates)."""
+    return passes_of(effects) + (0 if of_float32(effects) else 2)
+
+
+def overwriting(effects):
+    """... until the data of a wide store may be overwritten: LLVM measured 1 on gfx950 where a buffer's offset is in a
+    scalar register (checkSOFFSETWindowVALUHazardsHelper)."""
+    parts = effects.operands.split(",")
+    return 1 if effects.name.startswith("buffer_") and re.match(r"\s*(s\d|m0)", parts[3]) else 2
 
 
 @dataclasses.dataclass(frozen=True)
 class Rule:
-    """`made(effects)` and `touched(effects)` are sets of registers; one touched is to be `states` old."""
+    """`made(effects)` and `touched(effects)` are sets of registers; one touched is to be `states` old, unless
+    `forwarded(whether it makes, effects)`, if given, is the same of both instructions."""
     name: str
     states: object  # a number, or one for each instruction
     made: object
     touched: object
+    forwarded: object = None
 
     def states_of(self, effects):
         return self.states(effects) if callable(self.states) else self.states
@@ -149,48 +174,67 @@ def _if(condition, named):
 
 _EXEC = {"exec"}
 RULES = (
+    # checkVMEMHazards
     Rule("a scalar register that a vector instruction wrote, in a memory instruction", 5,
          lambda e: _if(e.plain, scalars(e.writes)), lambda e: _if(e.memory, scalars(e.reads))),
+    # checkVALUHazards
     Rule("a scalar register that a vector instruction wrote, in a vector instruction", 2,
          lambda e: _if(e.plain, scalars(e.writes)), lambda e: _if(e.vector, scalars(e.reads))),
+    # checkRWLaneHazards
     Rule("a scalar register that a vector instruction wrote, as the lane of another", 4,
          lambda e: _if(e.plain, scalars(e.writes)),
          lambda e: _if(e.name.startswith(("v_readlane", "v_writelane")), scalars(e.reads))),
+    # checkDivFMasHazards
     Rule("vcc that a vector instruction wrote, in v_div_fmas", 4, lambda e: _if(e.plain, e.writes & {"vcc"}),
          lambda e: _if(e.name.startswith("v_div_fmas"), {"vcc"})),
+    # CDNA3 ISA
     Rule("vccz or execz after a vector instruction that wrote vcc or exec", 5,
          lambda e: _if(e.plain, {f"src_{name}z" for name in e.writes & {"vcc", "exec"}}),
          lambda e: _if(e.vector, e.reads & {"src_vccz", "src_execz"})),
+    # checkVALUHazards
     Rule("a vector register that a vector instruction wrote, in v_readlane or v_readfirstlane", 1,
          lambda e: _if(e.plain, vectors(e.writes)),
          lambda e: _if(e.name.startswith(("v_readlane", "v_readfirstlane")), vectors(e.reads))),
-    Rule("exec that a vector instruction wrote, in an access to a lane or a swap", 4,
+    # checkVALUHazards, checkPermlaneHazards, checkMAIHazards90A
+    Rule("exec that a vector instruction wrote, in an access to a lane, a swap or a product", 4,
          lambda e: _if(e.plain, e.writes & _EXEC),
-         lambda e: _if(e.lane_access or e.name.startswith("v_permlane"), _EXEC)),
+         lambda e: _if(e.lane_access or e.name.startswith("v_permlane") or e.matrix, _EXEC)),
+    # checkDPPHazards
     Rule("exec that a vector instruction wrote, in DPP", 5, lambda e: _if(e.plain, e.writes & _EXEC),
          lambda e: _if(e.vector and e.dpp, _EXEC)),
     Rule("a vector register that a vector instruction wrote, in DPP", 2, lambda e: _if(e.plain, vectors(e.writes)),
          lambda e: _if(e.vector and e.dpp, vectors(e.reads))),
+    # checkPermlaneHazards
     Rule("a vector register that a vector instruction wrote, in a swap of lanes", 2,
          lambda e: _if(e.plain, vectors(e.writes)),
          lambda e: _if(e.name.startswith("v_permlane") and "_swap" in e.name, vectors(e.reads))),
+    # checkVALUHazards: TransDefWaitstates, Shift16DefWaitstates
     Rule("the result of a transcendental instruction", 1,
          lambda e: _if(_TRANSCENDENTAL.match(e.name), vectors(e.writes)),
          lambda e: _if(e.vector and not _TRANSCENDENTAL.match(e.name), vectors(e.reads))),
     Rule("a part of a register that was just written", 1, lambda e: _if(e.vector and e.shifts_result,
                                                                         vectors(e.writes)),
-         lambda e: _if(e.vector, vectors(e.reads))),
+         lambda e: _if(e.vector, vectors(e.reads | e.writes))),
+    # checkReadM0Hazards
     Rule("m0 that a scalar instruction wrote", 1, lambda e: _if(e.name.startswith("s_"), e.writes & {"m0"}),
          lambda e: e.reads & {"m0"} if e.memory else _if(_READS_M0.match(e.name), {"m0"})),
-    # LLVM excepts buffer stores with a scalar offset, for which newer versions found the hazard on gfx950 too.
-    Rule("the data of a store of more than 8 bytes", 2, lambda e: e.wide_store_data,
+    # checkVALUHazardsHelper
+    Rule("the data of a store of more than 8 bytes", overwriting, lambda e: e.wide_store_data,
          lambda e: _if(e.vector, vectors(e.writes))),
+    # checkMAIHazards90A
     Rule("an operand of a product that a vector instruction wrote", 2, lambda e: _if(e.plain, vectors(e.writes)),
          lambda e: _if(e.matrix, vectors(e.reads))),
-    # The next product's sums may be the result itself, which is forwarded.
+    # checkMAIHazards90A, checkMAIVALUHazards. The next product's sums may be the result itself, which is forwarded.
     Rule("a product", settling, lambda e: _if(e.matrix, vectors(e.writes)),
-         lambda e: vectors(e.reads | e.writes) if not e.matrix else vectors(registers(
-             ",".join(e.operands.split(",")[1:3])))),
+         lambda e: vectors(e.of_product(1, 2) if e.matrix else e.reads | e.writes)),
+    Rule("a part of a product in the sums of another", summing, lambda e: _if(e.matrix, vectors(e.writes)),
+         lambda e: vectors(e.of_product(3, 3)),
+         lambda writes, e: frozenset(e.writes if writes else e.of_product(3, 3))),
+    # checkMAIVALUHazards: ...ReadVgprVALUWarWaitStates
+    Rule("the sums that a product still reads", lambda e: passes_of(e) - 1,
+         lambda e: _if(e.matrix and not of_float32(e), vectors(e.of_product(3, 3))),
+         lambda e: _if(not e.matrix, vectors(e.writes))),
+    # checkSetRegHazards, checkGetRegHazards
     Rule("a hardware register that was just set", 2, lambda e: _if(e.name.startswith("s_setreg"), {"hwreg"}),
          lambda e: _if(e.name.startswith(("s_setreg", "s_getreg")), {"hwreg"})),
 )
@@ -202,30 +246,35 @@ def wait_states(instruction):
 
 @functools.lru_cache(maxsize=None)
 def _effects(instruction):
-    """([(index of a rule, registers it touches), ...], [(index, registers it makes, wait states they need), ...])"""
+    """([(index of a rule, registers it touches, what is forwarded), ...], [(index, registers it makes, wait states they
+    need, what is forwarded), ...])"""
     effects = Effects.of(instruction)
-    touched = [(index, sorted(rule.touched(effects))) for index, rule in enumerate(RULES)]
-    made = [(index, rule.made(effects)) for index, rule in enumerate(RULES)]
+
+    def forwarded(rule, makes):
+        return rule.forwarded(makes, effects) if rule.forwarded else None
+    touched = [(index, sorted(rule.touched(effects)), forwarded(rule, False)) for index, rule in enumerate(RULES)]
+    made = [(index, rule.made(effects), rule) for index, rule in enumerate(RULES)]
     return ([row for row in touched if row[1]],
-            [(index, named, RULES[index].states_of(effects)) for index, named in made if named])
+            [(index, named, rule.states_of(effects), forwarded(rule, True)) for index, named, rule in made if named])
 
 
 def findings(instructions):
     """The first breach of each rule in code order, as sentences. A taken branch lasts longer than any of these, so the
     way on is the one without it."""
-    settled = [{} for _ in RULES]  # of each rule: the wait state from which on a register may be touched
+    settled = [{} for _ in RULES]  # of each rule: the wait state from which on a register may be touched, what forwards
     found, now = {}, 0
     for instruction in instructions:
         touched, made = _effects((instruction.mnemonic, instruction.operands))
-        for index, named in touched:
+        for index, named, same in touched:
             for name in named:
-                if settled[index].get(name, 0) > now and index not in found:
+                until, as_what = settled[index].get(name, (0, None))
+                if until > now and index not in found and (same is None or same != as_what):
                     found[index] = (f"{instruction}: {name}, {RULES[index].name}, is touched "
-                                    f"{settled[index][name] - now} wait states too early")
+                                    f"{until - now} wait states too early")
         now += wait_states(instruction)
-        for index, named, states in made:
+        for index, named, states, as_what in made:
             for name in named:
-                settled[index][name] = now + states
+                settled[index][name] = now + states, as_what
         if instruction.mnemonic in ("s_branch", "s_endpgm", "s_setpc_b64"):
             settled = [{} for _ in RULES]
     return list(found.values())

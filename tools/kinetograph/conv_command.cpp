@@ -24,6 +24,7 @@ struct ConvArguments {
     conv::Sums sums = conv::Sums::Exact;
     std::string filter_from;  // FILE:TENSOR
     conv::FilterLayout filter_layout = conv::FilterLayout::KCQRS;
+    bool filter_on_device = false;
     int repeats = 10;
     bool explain = false;
     std::string described_device;  // an architecture: explain for it, run nothing
@@ -142,7 +143,8 @@ Result<void> run(const ConvArguments& arguments) {
                                            .sums = arguments.sums,
                                            .repeats = arguments.repeats,
                                            .filter = filter,
-                                           .filter_layout = arguments.filter_layout}));
+                                           .filter_layout = arguments.filter_layout,
+                                           .filter_on_device = arguments.filter_on_device}));
     if (!quiet) {
         const std::string normed =
             result.normed_relative_l2 ? fmt::format("  of the norm      {:.3e}\n", *result.normed_relative_l2) : "";
@@ -187,6 +189,8 @@ void add_conv(CLI::App& app, Action& action) {
             ""));
     add_choice(*command, "--filter-layout", arguments->filter_layout, kFilterLayouts,
                "Of the filter, slowest axis first; f: output channels (default kcqrs, PyTorch's)");
+    command->add_flag("--filter-on-device", arguments->filter_on_device,
+                      "Upload the filter as it is and pack it there: four-wave-gfx950");
     command->add_option("--repeats", arguments->repeats, "Timed runs (default 10)")
         ->check(CLI::Range(1, 100'000).description(""))
         ->type_name("N");

@@ -19,7 +19,8 @@ const std::map<std::string, conv::Activation> kNormActivations{{"none", conv::Ac
 const std::map<std::string, tensor::DType> kDTypes{{"fp32", tensor::DType::F32},
                                                    {"bf16", tensor::DType::BF16},
                                                    {"fp16", tensor::DType::F16},
-                                                   {"fp8", tensor::DType::F8E4M3}};
+                                                   {"fp8", tensor::DType::F8E4M3},
+                                                   {"fp8-e5m2", tensor::DType::F8E5M2}};
 
 /// `name a,b,c` sets the fields `to`; any other form is bad usage.
 template <std::size_t N>
@@ -81,12 +82,25 @@ ProblemOptions add_conv_options(CLI::App& command, conv::ConvProblem& p) {
     add_choice(command, "--norm", p.norm, kNorms,
                "RMS norm of the output for the next layer, stored beside it or instead of it (default none)");
     add_choice(command, "--norm-activation", p.norm_activation, kNormActivations, "After the norm (default silu)");
-    const auto wanted = std::make_shared<std::optional<tensor::DType>>();  // of the output, in whatever order they come
+    // Of output and filter, in whatever order the options come.
+    const auto wanted = std::make_shared<std::optional<tensor::DType>>();
+    const auto wanted_of_filter = std::make_shared<std::optional<tensor::DType>>();
     add_choice(command, "--dtype", p.input.element, kDTypes, "Element type of activations and filter (default bf16)")
-        ->each([&p, wanted](const std::string& word) {
+        ->each([&p, wanted, wanted_of_filter](const std::string& word) {
             const tensor::DType dtype = kDTypes.at(word);
-            p.weight.element = dtype;
-            p.output = p.normed = wanted->value_or(dtype == tensor::DType::F8E4M3 ? tensor::DType::BF16 : dtype);
+            p.weight.element = wanted_of_filter->value_or(dtype);
+            p.output = p.normed = wanted->value_or(is_fp8(dtype) ? tensor::DType::BF16 : dtype);
+        });
+    command
+        .add_option_function<std::string>(
+            "--filter-dtype",
+            [&p, wanted_of_filter](const std::string& word) {
+                p.weight.element = *(*wanted_of_filter = kDTypes.at(word));
+            },
+            "Element type of the filter: that of activations (default), or of fp8 the other format")
+        ->type_name("fp8|fp8-e5m2")
+        ->check([](const std::string& word) {
+            return kDTypes.contains(word) ? "" : word + " is none of fp32, bf16, fp16, fp8, fp8-e5m2";
         });
     command
         .add_option_function<std::string>(

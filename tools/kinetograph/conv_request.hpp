@@ -15,8 +15,8 @@ struct ProblemOptions {
 };
 
 /// Adds --input, --filter, --stride, --dilation, --pad, --groups, --upsample, --alpha, --channel-scales, --residual,
-/// --beta, --activation, --norm, --norm-activation, --dtype and --output-dtype. `problem`, which is not validated, must
-/// outlive the parse.
+/// --beta, --activation, --norm, --norm-activation, --dtype, --filter-dtype and --output-dtype. `problem`, which is not
+/// validated, must outlive the parse.
 ProblemOptions add_conv_options(CLI::App& command, conv::ConvProblem& problem);
 
 /// Adds --backend: the name of a method, optionally with one of its kernels; an unknown method is bad usage. `backend`

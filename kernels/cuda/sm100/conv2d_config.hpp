@@ -33,13 +33,14 @@ enum class Source : uint8_t {
 };
 
 struct Conv2dConfig {
-    Element element = Element::BF16;       ///< of activations and filters
-    Element output = Element::BF16;        ///< of D
-    Element source_value = Element::BF16;  ///< of C
+    Element element = Element::BF16;         ///< of activations
+    Element filter_element = Element::BF16;  ///< of filters: the same, or of fp8 the other format
+    Element output = Element::BF16;          ///< of D
+    Element source_value = Element::BF16;    ///< of C
     Activation activation = Activation::Frames2d;
     Source source = Source::None;
     uint32_t cta_group = 1;  ///< CTAs that share one MMA: 1, or 2 along x
-    TileShape block{};       ///< rows of A per CTA, rows of B per CTA, k of one block: one swizzle span of channels
+    TileShape block{};       ///< rows of A per CTA, rows of B per CTA, k of one block: the wider span of channels
     TileShape mma{};         ///< the instruction: cta_group * block.m, cta_group * block.n, 32 bytes of k
     TileShape output_tile{128, 32, 1};  ///< lanes and columns that are stored (or, for C, loaded) together
     uint32_t stages = 0;                ///< of the main ring; with_most_stages fills the shared memory
@@ -56,8 +57,14 @@ struct Conv2dConfig {
 inline constexpr uint32_t kSharedLimit = 232448;  // 227 KiB: opt-in limit of one block on sm_100
 inline constexpr uint32_t kEpilogueWarps = 4, kWarps = 8, kThreads = kWarps * 32;
 
-KG_HOST_DEVICE uint32_t span_elements(const Conv2dConfig& c) {
-    return isa::span_bytes(c.swizzle_a) / element_bytes(c.element);
+/// Channels in one row of an operand's tile.
+KG_HOST_DEVICE uint32_t span_elements(const Conv2dConfig& c, isa::Swizzle swizzle) {
+    return isa::span_bytes(swizzle) / element_bytes(c.element);
+}
+/// Parts of an operand's k block, one after another in its stage, each [rows][span]: one, or more where the other
+/// operand's span is wider.
+KG_HOST_DEVICE uint32_t slabs(const Conv2dConfig& c, isa::Swizzle swizzle) {
+    return c.block.k / span_elements(c, swizzle);
 }
 KG_HOST_DEVICE uint32_t activation_tile_bytes(const Conv2dConfig& c) {
     return c.block.m * c.block.k * element_bytes(c.element);
@@ -128,9 +135,12 @@ struct CheckedConfig {
     static_assert(c.mma.n == c.cta_group * c.block.n, "each CTA of the MMA holds its share of the filters");
     static_assert(c.mma.k * element_bytes(c.element) == 32, "one MMA takes 32 bytes of k");
     static_assert(part_columns(c) % 32 == 0 && c.mma.n <= 256, "N is whole output tiles, at most 256");
-    static_assert(c.block.k == span_elements(c), "a k block is one swizzle span of channels");
-    static_assert(c.swizzle_a == c.swizzle_b, "A and B share the k block, so they share the swizzle");
-    static_assert(c.swizzle_a == isa::Swizzle::Span128 || c.swizzle_a == isa::Swizzle::Span64, "128B or 64B swizzle");
+    static_assert(c.element == c.filter_element || (is_fp8(c.element) && is_fp8(c.filter_element)),
+                  "operands of one type (tcgen05.mma, kind::f16), or any two of fp8 (kind::f8f6f4)");
+    static_assert(c.block.k == span_elements(c, c.swizzle_a) || c.block.k == span_elements(c, c.swizzle_b),
+                  "a k block is one span of channels");
+    static_assert(slabs(c, c.swizzle_a) >= 1 && slabs(c, c.swizzle_b) >= 1, "a k block is the wider operand's span");
+    static_assert(c.swizzle_a != isa::Swizzle::None && c.swizzle_b != isa::Swizzle::None, "128B, 64B or 32B swizzles");
     static_assert(c.output_tile.m == c.block.m * column_parts(c), "an output tile has its rows' lanes");
     static_assert(c.output_tile.n == 32, "an epilogue warp stores 32 columns at once");
     static_assert(isa::span_bytes(c.swizzle_c) == c.output_tile.n * element_bytes(c.output),

@@ -21,8 +21,11 @@ inline constexpr EntryFunction kEntryFunction<SiluAfterSharedMemory> = EntryFunc
 template <>
 inline constexpr EntryFunction kEntryFunction<ChannelSums> = EntryFunction::ChannelSums;
 
+KG_HOST_DEVICE isa::Swizzle swizzle_of(uint32_t span) {
+    return span == 128 ? isa::Swizzle::Span128 : span == 64 ? isa::Swizzle::Span64 : isa::Swizzle::Span32;
+}
 KG_HOST_DEVICE Conv2dConfig entry_config(uint32_t cta_group, uint32_t span, PresetOptions options) {
-    return preset(cta_group, span == 128 ? isa::Swizzle::Span128 : isa::Swizzle::Span64, options);
+    return preset(cta_group, swizzle_of(span), options);
 }
 KG_HOST_DEVICE Conv2dConfig entry_config(uint32_t cta_group, uint32_t span, uint32_t filters, Activation activation,
                                          Source source) {
@@ -42,6 +45,20 @@ KG_HOST_DEVICE Conv2dConfig element_config(uint32_t cta_group, uint32_t span, El
     options.source = source;
     if (element == Element::F16) options.output = options.source_value = Element::F16;
     return entry_config(cta_group, span, options);
+}
+/// Activations and filters of two formats of fp8.
+KG_HOST_DEVICE Conv2dConfig mixed_config(uint32_t cta_group, uint32_t span, Element element, Element filter,
+                                         Source source, Activation activation) {
+    Conv2dConfig c = element_config(cta_group, span, element, source, activation);
+    c.filter_element = filter;
+    return c;
+}
+/// Activations and filters in rows of their own lengths.
+KG_HOST_DEVICE Conv2dConfig swizzled_config(uint32_t cta_group, uint32_t span_a, uint32_t span_b,
+                                            Activation activation) {
+    PresetOptions options;
+    options.activation = activation;
+    return preset(cta_group, swizzle_of(span_a), swizzle_of(span_b), options);
 }
 KG_HOST_DEVICE Conv2dConfig cluster_config(uint32_t cta_group, uint32_t span, uint32_t filters, Activation activation,
                                            uint32_t x, uint32_t y) {
@@ -155,6 +172,44 @@ KG_HOST_DEVICE Conv2dConfig product_config(uint32_t cta_group, uint32_t span, El
 #define KG_SM100_EIGHTHS(X) KG_SM100_OF_ELEMENT(X, e4m3, F8E4M3)
 #define KG_SM100_HALVES(X) KG_SM100_OF_ELEMENT(X, fp16, F16)
 
+// Two formats of fp8: activations, filters. One CTA for any channels, pairs for many.
+#define KG_SM100_MIXED(X, group, span, form, name, filter_name, element, filter)                                  \
+    X(conv2d_##name##_##filter_name##_##form##_##group##sm_##span##b,                                             \
+      (mixed_config(group, span, Element::element, Element::filter, Source::None, Activation::form)), NoEpilogue) \
+    X(conv2d_##name##_##filter_name##_##form##_##group##sm_##span##b_residual,                                    \
+      (mixed_config(group, span, Element::element, Element::filter, Source::Residual, Activation::form)), NoEpilogue)
+#define KG_SM100_MIXED_SHAPES(X, form, name, filter_name, element, filter) \
+    KG_SM100_MIXED(X, 1, 64, form, name, filter_name, element, filter)     \
+    KG_SM100_MIXED(X, 2, 128, form, name, filter_name, element, filter)
+#define KG_SM100_MIXED_FORM(X, form)                           \
+    KG_SM100_MIXED_SHAPES(X, form, e4m3, e5m2, F8E4M3, F8E5M2) \
+    KG_SM100_MIXED_SHAPES(X, form, e5m2, e4m3, F8E5M2, F8E4M3) \
+    KG_SM100_MIXED_SHAPES(X, form, e5m2, e5m2, F8E5M2, F8E5M2)
+#define KG_SM100_MIXES(X)            \
+    KG_SM100_MIXED_FORM(X, Frames2d) \
+    KG_SM100_MIXED_FORM(X, Volume3d) \
+    KG_SM100_MIXED_FORM(X, Window3d)
+
+// Rows of activations and of filters of so many bytes, by name.
+#define KG_SM100_SWIZZLE(X, group, form, span, filter_span)     \
+    X(conv2d_##form##_##group##sm_a##span##b_b##filter_span##b, \
+      (swizzled_config(group, span, filter_span, Activation::form)), NoEpilogue)
+#define KG_SM100_SWIZZLES_OF(X, group, form)  \
+    KG_SM100_SWIZZLE(X, group, form, 128, 64) \
+    KG_SM100_SWIZZLE(X, group, form, 64, 128) \
+    KG_SM100_SWIZZLE(X, group, form, 128, 32) \
+    KG_SM100_SWIZZLE(X, group, form, 32, 128) \
+    KG_SM100_SWIZZLE(X, group, form, 64, 32)  \
+    KG_SM100_SWIZZLE(X, group, form, 32, 64)  \
+    KG_SM100_SWIZZLE(X, group, form, 32, 32)
+#define KG_SM100_SWIZZLES(X)             \
+    KG_SM100_SWIZZLES_OF(X, 1, Frames2d) \
+    KG_SM100_SWIZZLES_OF(X, 2, Frames2d) \
+    KG_SM100_SWIZZLES_OF(X, 1, Volume3d) \
+    KG_SM100_SWIZZLES_OF(X, 2, Volume3d) \
+    KG_SM100_SWIZZLES_OF(X, 1, Window3d) \
+    KG_SM100_SWIZZLES_OF(X, 2, Window3d)
+
 // 64 pixels a CTA, for small images.
 #define KG_SM100_SMALL_TILE(X, group, span, form, n)                              \
     X(conv2d_small_##form##_##group##sm_##span##b_n##n,                           \
@@ -214,7 +269,10 @@ KG_HOST_DEVICE Conv2dConfig product_config(uint32_t cta_group, uint32_t span, El
 #define KG_SM100_ENTRIES(X) \
     KG_SM100_FRAMES(X)      \
     KG_SM100_VOLUMES(X)     \
-    KG_SM100_WINDOWS(X) KG_SM100_SILUS(X) KG_SM100_EIGHTHS(X) KG_SM100_HALVES(X) KG_SM100_SMALLS(X) KG_SM100_VARIANTS(X)
+    KG_SM100_WINDOWS(X)     \
+    KG_SM100_SILUS(X)       \
+    KG_SM100_EIGHTHS(X)     \
+    KG_SM100_HALVES(X) KG_SM100_SMALLS(X) KG_SM100_VARIANTS(X) KG_SM100_MIXES(X) KG_SM100_SWIZZLES(X)
 
 struct Conv2dEntry {
     const char* name;    ///< of the function in the module

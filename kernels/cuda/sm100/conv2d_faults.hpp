@@ -37,6 +37,9 @@ enum class Fault : uint8_t {
     SumDropped,              ///< the partial sum in memory is not added to this launch's
     SumScaled,               ///< ... or multiplied by alpha once more
     Bfloat16Products,        ///< the instruction takes fp16 for bf16
+    ExchangedFormats,        ///< ... or the formats of activations and filters for each other's
+    FirstSlabLoaded,         ///< every slab of a k block has the channels of the first
+    StepsOfOneSlab,          ///< steps of k are taken as if the k block's rows were one span
     OneFrameOfInput,         ///< all taps in time read the first one's frame
     LastPanelFull,           ///< the last panel is walked as if it were as wide as the others
     PanelsOverlap,           ///< a panel begins one column of tiles after the one before it

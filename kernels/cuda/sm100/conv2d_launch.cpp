@@ -36,7 +36,7 @@ TensorMapDesc activation_map(const Conv2dConfig& config, const ConvProblem& p, v
                         static_cast<int32_t>(-p.pad.front)};
     map.upper_corner = {upper(p.pad.right, p.filter.s, p.dilation.w), upper(p.pad.bottom, p.filter.r, p.dilation.h),
                         upper(p.pad.back, p.filter.q, p.dilation.d)};
-    map.channels_per_pixel = config.block.k;
+    map.channels_per_pixel = span_elements(config, config.swizzle_a);
     map.pixels_per_column = config.block.m / config.cluster.y;
     return map;
 }
@@ -44,11 +44,11 @@ TensorMapDesc activation_map(const Conv2dConfig& config, const ConvProblem& p, v
 TensorMapDesc filter_map(const Conv2dConfig& config, const ConvProblem& p, const Conv2dTensors& tensors) {
     const int64_t stored = tensors.filter_taps != 0 ? tensors.filter_taps : p.taps();
     TensorMapDesc map = isa::dense_map(
-        MapMode::Tiled, p.input.element, tensors.filter, 3,
+        MapMode::Tiled, p.weight.element, tensors.filter, 3,
         {static_cast<uint64_t>(p.c_in), static_cast<uint64_t>(p.taps()), static_cast<uint64_t>(p.filter.k)});
-    map.stride_bytes[1] = static_cast<uint64_t>(stored * p.c_in) * element_bytes(p.input.element);
+    map.stride_bytes[1] = static_cast<uint64_t>(stored * p.c_in) * element_bytes(p.weight.element);
     map.swizzle = config.swizzle_b;
-    map.box = {config.block.k, 1, config.block.n / (config.cluster.x / config.cta_group)};
+    map.box = {span_elements(config, config.swizzle_b), 1, config.block.n / (config.cluster.x / config.cta_group)};
     return map;
 }
 

@@ -14,7 +14,11 @@ struct LoadRole {
     static constexpr uint32_t kBlockBytes = activation_tile_bytes(c) + filter_tile_bytes(c);
     static constexpr uint32_t kActivationSlice = c.block.m / c.cluster.y;              // rows of A loaded here
     static constexpr uint32_t kFilterSlice = c.block.n / (c.cluster.x / c.cta_group);  // rows of B loaded here
-    static constexpr uint32_t kSpan = isa::span_bytes(c.swizzle_a);
+
+    /// The parts of a k block of A and of B, and a row of one: bytes, channels.
+    static constexpr uint32_t kSlabsA = slabs(c, c.swizzle_a), kSlabsB = slabs(c, c.swizzle_b);
+    static constexpr uint32_t kRowBytesA = isa::span_bytes(c.swizzle_a), kRowBytesB = isa::span_bytes(c.swizzle_b);
+    static constexpr uint32_t kRowA = span_elements(c, c.swizzle_a), kRowB = span_elements(c, c.swizzle_b);
 
     /// Position in K: channel block and tap.
     struct KBlock {
@@ -99,17 +103,26 @@ struct LoadRole {
     KG_DEVICE static void load_activation(const Params& params, Smem& smem, const Place<kConfig>& place,
                                           const Tile& tile, const Base& base, const KBlock& k, Slot slot) {
         const Conv2dGeometry& g = params.geometry;
-        uint8_t* rows = smem.activation[slot.stage][slot.block] + place.y * kActivationSlice * kSpan;
         isa::mbarrier::Barrier& full = smem.full[slot.stage];
-        const auto channel = static_cast<int32_t>(k.channel);
         const auto tap_w = static_cast<uint16_t>(k.s * g.dilation_w), tap_h = static_cast<uint16_t>(k.r * g.dilation_h);
-        if constexpr (c.activation == Activation::Volume3d) {
-            issue_im2col<5>(rows, params.activation[0], {{channel, base.w, base.h, base.d, base.n}},
-                            {{tap_w, tap_h, static_cast<uint16_t>(tap_in_time(k) * g.dilation_d)}}, full, place);
-        } else {
-            const isa::TensorMap& map = params.activation[map_of(g, tile, k)];
-            issue_im2col<4>(rows, map, {{channel, base.w, base.h, base.n}}, {{tap_w, tap_h}}, full, place);
+        const uint32_t frame = map_of(g, tile, k);
+        for (uint32_t slab = 0; slab < kSlabsA; ++slab) {
+            uint8_t* rows =
+                smem.activation[slot.stage][slot.block] + (slab * c.block.m + place.y * kActivationSlice) * kRowBytesA;
+            const auto channel = static_cast<int32_t>(channel_of(k, slab * kRowA));
+            if constexpr (c.activation == Activation::Volume3d) {
+                issue_im2col<5>(rows, params.activation[0], {{channel, base.w, base.h, base.d, base.n}},
+                                {{tap_w, tap_h, static_cast<uint16_t>(tap_in_time(k) * g.dilation_d)}}, full, place);
+            } else {
+                issue_im2col<4>(rows, params.activation[frame], {{channel, base.w, base.h, base.n}}, {{tap_w, tap_h}},
+                                full, place);
+            }
         }
+    }
+
+    /// Of a slab that begins so many channels after its block; beyond the last channel it is zeros.
+    KG_DEVICE static uint32_t channel_of(const KBlock& k, uint32_t after) {
+        return k.channel + (kFault == Fault::FirstSlabLoaded ? 0 : after);
     }
 
     KG_DEVICE static uint32_t tap_in_time(const KBlock& k) { return kFault == Fault::OneFrameOfInput ? 0 : k.q; }
@@ -140,18 +153,24 @@ struct LoadRole {
                                       const KBlock& k, Slot slot) {
         const Conv2dGeometry& g = params.geometry;
         const uint32_t slice = place.x / c.cta_group * kFilterSlice;
-        uint8_t* rows = smem.filter[slot.stage][slot.block] + slice * kSpan;
-        isa::mbarrier::Barrier& full = smem.full[slot.stage];
-        const isa::tma::Coordinates<3> at{{static_cast<int32_t>(k.channel),
-                                           static_cast<int32_t>((k.q * g.r + k.r) * g.s + k.s),
-                                           static_cast<int32_t>(tile.n + place.x % c.cta_group * c.block.n + slice)}};
+        const auto tap = static_cast<int32_t>((k.q * g.r + k.r) * g.s + k.s);
+        const auto row = static_cast<int32_t>(tile.n + place.x % c.cta_group * c.block.n + slice);
+        for (uint32_t slab = 0; slab < kSlabsB; ++slab) {
+            uint8_t* rows = smem.filter[slot.stage][slot.block] + (slab * c.block.n + slice) * kRowBytesB;
+            issue_tiled(rows, params.filter, {{static_cast<int32_t>(channel_of(k, slab * kRowB)), tap, row}},
+                        smem.full[slot.stage], place);
+        }
+    }
+
+    KG_DEVICE static void issue_tiled(void* rows, const isa::TensorMap& map, const isa::tma::Coordinates<3>& at,
+                                      isa::mbarrier::Barrier& full, const Place<kConfig>& place) {
         constexpr bool kShared = c.cluster.x > c.cta_group;
-        if constexpr (c.cta_group == 1 && !kShared) isa::tma::load_tiled(rows, params.filter, at, full);
-        if constexpr (c.cta_group == 2 && !kShared) isa::tma::load_tiled_pair(rows, params.filter, at, full);
+        if constexpr (c.cta_group == 1 && !kShared) isa::tma::load_tiled(rows, map, at, full);
+        if constexpr (c.cta_group == 2 && !kShared) isa::tma::load_tiled_pair(rows, map, at, full);
         if constexpr (c.cta_group == 1 && kShared)
-            isa::tma::load_tiled_multicast(rows, params.filter, at, full, place.shares_filter());
+            isa::tma::load_tiled_multicast(rows, map, at, full, place.shares_filter());
         if constexpr (c.cta_group == 2 && kShared)
-            isa::tma::load_tiled_pair_multicast(rows, params.filter, at, full, place.shares_filter());
+            isa::tma::load_tiled_pair_multicast(rows, map, at, full, place.shares_filter());
     }
 };
 

@@ -11,8 +11,13 @@ template <Conv2dConfig kConfig, Fault kFault>
 struct MmaRole {
     using Smem = Conv2dSmem<kConfig>;
     static constexpr Conv2dConfig c = kConfig;
-    static constexpr Element kTaken = kFault == Fault::Bfloat16Products ? Element::BF16 : c.element;
-    static constexpr uint32_t kInstruction = isa::tcgen05_instruction(kTaken, kTaken, c.mma.m, c.mma.n);
+    static constexpr Element kTakenA = kFault == Fault::Bfloat16Products   ? Element::BF16
+                                       : kFault == Fault::ExchangedFormats ? c.filter_element
+                                                                           : c.element;
+    static constexpr Element kTakenB = kFault == Fault::Bfloat16Products   ? Element::BF16
+                                       : kFault == Fault::ExchangedFormats ? c.element
+                                                                           : c.filter_element;
+    static constexpr uint32_t kInstruction = isa::tcgen05_instruction(kTakenA, kTakenB, c.mma.m, c.mma.n);
     static constexpr uint32_t kSteps = c.block.k / c.mma.k;
 
     template <class Params>
@@ -63,23 +68,32 @@ struct MmaRole {
     }
 
     KG_DEVICE static void multiply(Smem& smem, Slot slot, uint32_t d, uint32_t steps, bool accumulate) {
-        const uint64_t a = operand(smem.activation[slot.stage][slot.block]);
-        const uint64_t b = operand(smem.filter[slot.stage][slot.block]);
-        for (uint32_t k = 0; k < steps; ++k) {  // a step of 32 bytes is 2 in the descriptor's address field
-            isa::tcgen05::mma<c.cta_group, c.element>(d, a + 2 * k, b + 2 * k, kInstruction, accumulate || k != 0);
+        const uint64_t a = operand(smem.activation[slot.stage][slot.block], c.swizzle_a);
+        const uint64_t b = operand(smem.filter[slot.stage][slot.block], c.swizzle_b);
+        for (uint32_t k = 0; k < steps; ++k) {
+            isa::tcgen05::mma<c.cta_group, c.element>(d, a + at_step<c.swizzle_a, c.block.m>(k),
+                                                      b + at_step<c.swizzle_b, c.block.n>(k), kInstruction,
+                                                      accumulate || k != 0);
         }
     }
 
-    KG_DEVICE static uint64_t operand(const uint8_t* rows) {
-        isa::OperandTile tile{.address = isa::shared_address(rows),
-                              .group_stride = isa::pattern_bytes(c.swizzle_a),
-                              .swizzle = c.swizzle_a};
+    /// Where a step of 32 bytes begins in an operand's slabs of kRows rows, as the address field counts: in 16 bytes.
+    template <isa::Swizzle kSwizzle, uint32_t kRows>
+    KG_DEVICE static uint32_t at_step(uint32_t step) {
+        constexpr uint32_t kSpan = isa::span_bytes(kSwizzle);
+        if constexpr (slabs(c, kSwizzle) == 1 || kFault == Fault::StepsOfOneSlab) return 2 * step;
+        return (32 * step / kSpan * kRows * kSpan + 32 * step % kSpan) / 16;
+    }
+
+    KG_DEVICE static uint64_t operand(const uint8_t* rows, isa::Swizzle swizzle) {
+        isa::OperandTile tile{
+            .address = isa::shared_address(rows), .group_stride = isa::pattern_bytes(swizzle), .swizzle = swizzle};
         if constexpr (kFault == Fault::SwappedStrides) {
             tile.group_stride = tile.chunk_stride;
-            tile.chunk_stride = isa::pattern_bytes(c.swizzle_a);
+            tile.chunk_stride = isa::pattern_bytes(swizzle);
         }
         if constexpr (kFault == Fault::WrongSwizzleCode) {
-            const uint64_t layout = 4u - static_cast<uint64_t>(c.swizzle_a);  // wgmma's
+            const uint64_t layout = 4u - static_cast<uint64_t>(swizzle);  // wgmma's
             return (isa::tcgen05_descriptor(tile) & ~(7ull << 61)) | layout << 61;
         }
         return isa::tcgen05_descriptor(tile);

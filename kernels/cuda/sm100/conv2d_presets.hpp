@@ -21,7 +21,7 @@ struct PresetOptions {
 
 KG_HOST_DEVICE Conv2dConfig preset(uint32_t cta_group, isa::Swizzle swizzle, const PresetOptions& options) {
     Conv2dConfig c;
-    c.element = options.element;
+    c.element = c.filter_element = options.element;
     c.output = options.output;
     c.source_value = options.source_value;
     c.activation = options.activation;
@@ -35,9 +35,17 @@ KG_HOST_DEVICE Conv2dConfig preset(uint32_t cta_group, isa::Swizzle swizzle, con
     c.output_tile.m = options.pixels * column_parts(c);
     c.cluster = options.cluster.x == 0 ? ClusterShape{cta_group, 1} : options.cluster;
     // Two k blocks of 64-byte rows make a stage as deep as one of 128-byte rows: half the barriers.
-    c.k_group = swizzle == isa::Swizzle::Span64 ? 2 : 1;
+    c.k_group = 128 / isa::span_bytes(swizzle);
     c = with_most_stages(c);
     if (options.stages != 0) c.stages = options.stages;
+    return c;
+}
+
+/// Rows of A and of B under swizzles of their own.
+KG_HOST_DEVICE Conv2dConfig preset(uint32_t cta_group, isa::Swizzle a, isa::Swizzle b, const PresetOptions& options) {
+    Conv2dConfig c = preset(cta_group, a > b ? a : b, options);
+    c.swizzle_a = a;
+    c.swizzle_b = b;
     return c;
 }
 

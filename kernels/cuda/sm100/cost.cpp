@@ -62,10 +62,14 @@ bool computes(const Conv2dEntry& entry, const EntryRequest& request) {
            entry.function == EntryFunction::SiluAfterSharedMemory;
 }
 
+/// Swizzles that cost as much as those of one width, and take more loads.
+bool by_name_only(const Conv2dConfig& c) { return c.swizzle_a != c.swizzle_b || c.swizzle_a == isa::Swizzle::Span32; }
+
 bool serves(const Conv2dEntry& entry, const ConvProblem& p, const EntryRequest& request) {
     const Conv2dConfig& c = entry.config;
     return computes(entry, request) && (request.kernel.empty() || request.kernel == entry.name) &&
-           c.element == p.input.element && c.activation == request.activation && c.source == request.source &&
+           (!by_name_only(c) || !request.kernel.empty()) && c.element == p.input.element &&
+           c.filter_element == p.weight.element && c.activation == request.activation && c.source == request.source &&
            element_bytes(c.output) == request.output_bytes;
 }
 

@@ -45,6 +45,8 @@ constexpr std::string_view kSilus[] = {KG_SM100_SILUS(KG_NAME)};
 constexpr std::string_view kEighths[] = {KG_SM100_EIGHTHS(KG_NAME)};
 constexpr std::string_view kHalves[] = {KG_SM100_HALVES(KG_NAME)};
 constexpr std::string_view kSmalls[] = {KG_SM100_SMALLS(KG_NAME)};
+constexpr std::string_view kMixes[] = {KG_SM100_MIXES(KG_NAME)};
+constexpr std::string_view kSwizzles[] = {KG_SM100_SWIZZLES(KG_NAME)};
 #undef KG_NAME
 
 std::string_view image_of(const Conv2dEntry& entry) {
@@ -57,6 +59,8 @@ std::string_view image_of(const Conv2dEntry& entry) {
     if (lists(kEighths)) return "conv2d_eighths";
     if (lists(kHalves)) return "conv2d_halves";
     if (lists(kSmalls)) return "conv2d_small";
+    if (lists(kMixes)) return "conv2d_mixed";
+    if (lists(kSwizzles)) return "conv2d_swizzles";
     return lists(kWindows) ? "conv2d_windows" : "conv2d_variants";
 }
 

@@ -19,18 +19,8 @@ std::string text(const char* name, int64_t value) { return std::string(name) + "
 std::string text(const Dhw& axes) {
     return std::to_string(axes.d) + ", " + std::to_string(axes.h) + ", " + std::to_string(axes.w);
 }
-std::string met_element(const ConvProblem& p) {
-    switch (p.input.element) {
-        case Element::F16:
-            return "fp16";
-        case Element::BF16:
-            return "bf16";
-        case Element::F8E4M3:
-            return "fp8 e4m3";
-        default:
-            return "fp8 e5m2";
-    }
-}
+std::string met_element(const ConvProblem& p) { return std::string(conv::element_spelling(p.input.element)); }
+bool multiplies(Element element) { return element == Element::BF16 || element == Element::F16 || is_fp8(element); }
 
 /// Whether the corners of one axis of an im2col map fit their field, and the offset of every tap its own.
 bool reaches(int64_t pad_front, int64_t pad_back, int64_t taps, int64_t dilation, int64_t corner, int64_t offset) {
@@ -52,8 +42,8 @@ std::string reach_value(const ConvProblem& p) {
            text(Dhw{p.filter.q, p.filter.r, p.filter.s}) + ", dilation " + text(p.dilation);
 }
 
-constexpr Gate<ConvProblem> kElement{
-    "bf16, fp16 or fp8 e4m3", [](const ConvProblem& p) { return p.input.element != Element::F8E5M2; }, met_element};
+constexpr Gate<ConvProblem> kElement{"bf16, fp16 or fp8",
+                                     [](const ConvProblem& p) { return multiplies(p.input.element); }, met_element};
 constexpr Gate<ConvProblem> kGroups{"groups 1", [](const ConvProblem& p) { return p.groups == 1; },
                                     [](const ConvProblem& p) { return text("groups", p.groups); }};
 // 32 bf16 channels are one row under the 64-byte swizzle.
@@ -146,9 +136,6 @@ constexpr Gate<Subject> kNarrowOutput{
     "an output of 16 bits", [](const Subject& s) { return s.problem.output.element != Element::F32; },
     [](const Subject& s) { return std::string(conv::element_spelling(s.problem.output.element)); }};
 
-bool multiplies(Element element) {
-    return element == Element::BF16 || element == Element::F16 || element == Element::F8E4M3;
-}
 constexpr Gate<Subject> kMultipliedElement{
     "bf16, fp16 or fp8", [](const Subject& s) { return multiplies(s.problem.input.element); }, conv::met_dtype};
 /// The kernel's gates that the problem fails; "" if none, or if no kernel here multiplies the element.
@@ -226,9 +213,17 @@ constexpr Gate<Subject> kSiluOrNone{"SiLU or no activation",
                                     [](const Subject& s) { return s.problem.activation != conv::Activation::Relu; },
                                     [](const Subject& s) { return std::string(to_string(s.problem.activation)); }};
 
+bool takes_e5m2(const ConvProblem& p) { return p.coarser_operand() == Element::F8E5M2; }
+// Kernels with SiLU are built for operands of one type, those with operands of fp8 e5m2 without.
+constexpr Gate<Subject> kSiluWithoutE5m2{
+    "no activation of sums of fp8 e5m2",
+    [](const Subject& s) { return s.problem.activation == conv::Activation::None || !takes_e5m2(s.problem); },
+    [](const Subject& s) { return std::string(to_string(s.problem.activation)); }};
+
 constexpr Gate<Subject> kConv2d[] = {
     kOnSm100,
     kSiluOrNone,
+    kSiluWithoutE5m2,
     kNarrowOutput,
     kMultipliedElement,
     {"what the 2-D kernel holds", [](const Subject& s) { return failed(gates(Activation::Frames2d), s).empty(); },
@@ -238,6 +233,7 @@ constexpr Gate<Subject> kConv2d[] = {
 constexpr Gate<Subject> kConv3d[] = {
     kOnSm100,
     kSiluOrNone,
+    kSiluWithoutE5m2,
     kNarrowOutput,
     kMultipliedElement,
     {"what one launch over frames holds",
@@ -257,7 +253,9 @@ constexpr Gate<Subject> kQSlice[] = {
 constexpr Gate<Subject> kIm2col[] = {
     kOnSm100,
     kSiluOrNone,
-    kMultipliedElement,
+    {"bf16, fp16 or fp8 e4m3",
+     [](const Subject& s) { return multiplies(s.problem.input.element) && !takes_e5m2(s.problem); },
+     [](const Subject& s) { return std::string(conv::element_spelling(s.problem.coarser_operand())); }},
     {"pixels of an even number of bytes where they are doubled",
      [](const Subject& s) {
          return !s.problem.upsample || s.problem.c_in * element_bytes(s.problem.input.element) % 2 == 0;

@@ -87,6 +87,7 @@ constexpr Gate<Subject> kOneLaunch{
 constexpr Gate<Subject> kFourWave[] = {
     kOnGfx950,
     kMultiplied,
+    conv::kFilterOfInputsType,
     kOneLaunch,
 };
 
@@ -99,6 +100,7 @@ constexpr Gate<Subject> kIm2col[] = {
     kOnGfx950,
     conv::kNoUpsampling,
     kMultiplied,
+    conv::kFilterOfInputsType,
     {"no norm", [](const Subject& s) { return s.problem.norm == conv::Norm::None; },
      [](const Subject&) { return std::string("one"); }},
     {"a matrix whose parts descriptors span",

@@ -51,7 +51,7 @@ int64_t filter_row(const ConvProblem& p, ConvPath path, uint32_t bk) {
 
 std::vector<std::byte> pack_filter(const ConvProblem& p, const ConvKernel& kernel, std::span<const float> filter,
                                    FilterOrder order) {
-    if (p.empty()) return {};
+    if (p.empty() || filter.empty()) return {};
     const auto index = [&](int64_t k, int64_t q, int64_t rs, int64_t c) {
         switch (order) {
             case FilterOrder::Kcqrs:
@@ -91,6 +91,47 @@ std::vector<std::byte> pack_filter(const ConvProblem& p, const ConvKernel& kerne
         }
     }
     return packed;
+}
+
+LaunchShape launch_shape(const FilterPackProblem& p) {
+    const ConvProblem& conv = p.problem;
+    const int64_t row = filter_row(conv, p.kernel.path, p.kernel.tile.bk) * element_bytes(conv.weight.element);
+    return {"filter_pack",
+            std::string("kinetograph_pack_filter_") + element_name(conv.weight.element) + "_" + element_name(p.stored),
+            workgroups(static_cast<uint64_t>(row / 4)), static_cast<uint32_t>(conv.filter.k),
+            static_cast<uint32_t>(walk_of(conv).parities)};
+}
+
+FilterPackParams make_params(const FilterPackProblem& p, const std::byte* filter, std::byte* packed) {
+    const auto u32 = [](int64_t value) { return static_cast<uint32_t>(value); };
+    const ConvProblem& conv = p.problem;
+    const Walk walk = walk_of(conv);
+    const uint32_t bk = p.kernel.tile.bk;
+    const int64_t taps = conv.taps(), image = conv.filter.r * conv.filter.s;
+    const bool last = p.order == FilterOrder::Kqrsc;
+    const int64_t tap = last ? conv.c_in : 1;  // elements from one tap to the next
+    return {filter,
+            packed,
+            u32(conv.filter_elements() * element_bytes(p.stored)),
+            u32(conv.filter.k),
+            u32(conv.filter.q),
+            u32(walk.r),
+            u32(walk.s),
+            u32(conv.c_in),
+            u32(taps * conv.c_in),
+            u32(image * tap),
+            u32(conv.filter.s * tap),
+            u32(tap),
+            last ? 1 : u32(taps),
+            u32(tap_pitch(conv, p.kernel.path, bk)),
+            u32(steps_per_q(conv, p.kernel.path, bk) * bk),
+            u32(filter_row(conv, p.kernel.path, bk)),
+            walk.parities == 4};
+}
+
+uint64_t packed_filter_bytes(const ConvProblem& p, const ConvKernel& kernel) {
+    return static_cast<uint64_t>(walk_of(p).parities * p.filter.k * filter_row(p, kernel.path, kernel.tile.bk) *
+                                 element_bytes(p.weight.element));
 }
 
 std::vector<float> pack_channels(const ConvProblem& p, std::span<const float> values) {

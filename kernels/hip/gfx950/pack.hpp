@@ -2,6 +2,8 @@
 
 #include <kinetograph/kernels/conv/problem.hpp>
 #include <kinetograph/kernels/hip/gfx950/conv_configs.hpp>
+#include <kinetograph/kernels/hip/gfx950/passes/filter_pack_params.hpp>
+#include <kinetograph/kernels/hip/gfx950/passes/launch_shape.hpp>
 #include <vector>
 
 /// How a problem's filter lies along K, and its parameters as FourWaveConv reads them, packed once when a model is
@@ -35,6 +37,18 @@ enum class FilterOrder : uint8_t { Kcqrs, Kqrsc, Qrsck };
 /// filters, one a parity. Empty for an empty problem. Pack when loading.
 std::vector<std::byte> pack_filter(const conv::ConvProblem& problem, const ConvKernel& kernel,
                                    std::span<const float> filter, FilterOrder order = FilterOrder::Kcqrs);
+
+/// pack_filter() on the device: the same bytes of a filter in its memory, of F32 or, with 16 bits, of the problem's own
+/// element, in the order Kcqrs or Kqrsc. `packed` takes packed_filter_bytes().
+struct FilterPackProblem {
+    const conv::ConvProblem& problem;
+    const ConvKernel& kernel;
+    Element stored = Element::F32;
+    FilterOrder order = FilterOrder::Kcqrs;
+};
+LaunchShape launch_shape(const FilterPackProblem& problem);
+FilterPackParams make_params(const FilterPackProblem& problem, const std::byte* filter, std::byte* packed);
+uint64_t packed_filter_bytes(const conv::ConvProblem& problem, const ConvKernel& kernel);
 
 /// Bias, gamma or scales, padded with zeros to a multiple of 256 channels.
 std::vector<float> pack_channels(const conv::ConvProblem& problem, std::span<const float> values);

@@ -143,6 +143,22 @@ void append_join(std::vector<ConvStep>& steps, uint32_t kernel, const ConvProble
 
 uint64_t pitch(const ConvProblem& p) { return conv::workspace_part(p.output_frame_bytes()); }
 
+/// Unless the filter exceeds a launch's grid or, in float32, a descriptor.
+void set_packing_on_device(ConvPlan& plan, const ConvProblem& problem, const ConvKernel& kernel) {
+    constexpr int64_t kMostGridY = 65535;
+    if (problem.filter.k > kMostGridY || 4 * static_cast<uint64_t>(problem.filter_elements()) > kMostFrameBytes) return;
+    plan.packed_filter_bytes = packed_filter_bytes(problem, kernel);
+    plan.pack_on_device = [&kernel, problem](const conv::DeviceFilter& filter, std::byte* packed) {
+        const FilterPackProblem pass{problem, kernel, filter.element,
+                                     filter.channels_last ? FilterOrder::Kqrsc : FilterOrder::Kcqrs};
+        const LaunchShape shape = launch_shape(pass);
+        return conv::FilterPackLaunch{{shape.kernel, shape.object},
+                                      {.grid = {shape.grid_x, shape.grid_y, shape.grid_z},
+                                       .threads = shape.threads,
+                                       .arguments = conv::Arguments::of(make_params(pass, filter.address, packed))}};
+    };
+}
+
 ConvPlan plan_of(const ConvProblem& problem, const conv::Chip& chip, const Course& course) {
     const ConvKernel* const kernel = course.choice.kernel;
     const uint32_t splits = course.choice.splits;
@@ -178,6 +194,7 @@ ConvPlan plan_of(const ConvProblem& problem, const conv::Chip& chip, const Cours
                                       padded(scales),
                                       {}};
     };
+    set_packing_on_device(plan, problem, *kernel);
     plan.steps = [=](const ConvTensors& tensors, const conv::ParameterAddresses& parameters, const conv::EncodeMap&) {
         std::vector<std::byte*> output(tensors.output.begin(), tensors.output.end()), sums;
         for (size_t i = 0; apart && i < tensors.normed.size(); ++i)

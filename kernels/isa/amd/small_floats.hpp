@@ -4,7 +4,7 @@
 #include <cstdint>
 
 /// Small float formats as bits, one value at a time, for the host: what the device's conversions do.
-/// To nearest, ties to even. Source: OCP 8-bit Floating Point Specification 1.0 (E4M3); IEEE 754 (half).
+/// To nearest, ties to even. Source: OCP 8-bit Floating Point Specification 1.0 (E4M3, E5M2); IEEE 754 (half).
 namespace kinetograph::isa::amd {
 
 constexpr uint32_t to_bf16(float value) {
@@ -53,5 +53,18 @@ constexpr float from_f8e4m3(uint32_t bits) {
     }
     return std::bit_cast<float>(sign | ((magnitude << 20) + (120u << 23)));
 }
+
+/// The upper half of a half; saturates to +-57344, as cvt.rn.satfinite does.
+constexpr uint32_t to_f8e5m2(float value) {
+    const auto bits = std::bit_cast<uint32_t>(value);
+    const uint32_t sign = (bits >> 24) & 0x80u, magnitude = bits & 0x7fffffffu;
+    if (magnitude > 0x7f800000u) return sign | 0x7fu;
+    if (magnitude >= 0x47600000u) return sign | 0x7bu;  // 57344
+    if (magnitude < 0x38800000u) {                      // 2^-14: denormals are multiples of 2^-16, the ulp of 2^7
+        return sign | (std::bit_cast<uint32_t>(std::bit_cast<float>(magnitude) + 0x1p7f) - 0x43000000u);
+    }
+    return sign | (magnitude - (112u << 23) + 0xfffffu + ((magnitude >> 21) & 1u)) >> 21;
+}
+constexpr float from_f8e5m2(uint32_t bits) { return from_f16((bits & 0xffu) << 8); }
 
 }  // namespace kinetograph::isa::amd

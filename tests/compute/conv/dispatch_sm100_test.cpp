@@ -43,6 +43,13 @@ void float32(ConvProblem& p, accel::DeviceInfo&) { p.output = p.normed = DType::
 /// Not a valid problem: its output would be float32 too and close another gate.
 void float32_input(ConvProblem& p, accel::DeviceInfo&) { p.input = p.weight = DType::F32; }
 
+/// Formats of fp8 that a method has no kernel with SiLU, or none at all, for.
+void silu_of_mixed(ConvProblem& p, accel::DeviceInfo&) {
+    p.input = DType::F8E4M3;
+    p.weight = DType::F8E5M2;
+    p.activation = Activation::Silu;
+}
+
 const Decline kDeclines[] = {
     {"implicit-gemm-sm100", "wants an sm_100 or sm_103 device, met sm_90", hopper},
     {"implicit-gemm-sm100", "wants bf16 or fp16, met F8_E4M3",
@@ -76,6 +83,7 @@ const Decline kDeclines[] = {
      "wants upsampling by four 2x2 convolutions: 3x3 taps with padding 1, met other taps or padding", upsample},
     {"conv2d-sm100", "wants an sm_100 or sm_103 device, met sm_90", hopper},
     {"conv2d-sm100", "wants SiLU or no activation, met relu", relu},
+    {"conv2d-sm100", "wants no activation of sums of fp8 e5m2, met silu", silu_of_mixed},
     {"conv2d-sm100", "wants an output of 16 bits, met F32", float32},
     {"conv2d-sm100", "wants bf16, fp16 or fp8, met F32", float32_input},
     {"conv2d-sm100",
@@ -87,6 +95,7 @@ const Decline kDeclines[] = {
      }},
     {"conv3d-sm100", "wants an sm_100 or sm_103 device, met sm_120", consumer},
     {"conv3d-sm100", "wants SiLU or no activation, met relu", relu},
+    {"conv3d-sm100", "wants no activation of sums of fp8 e5m2, met silu", silu_of_mixed},
     {"conv3d-sm100", "wants an output of 16 bits, met F32", float32},
     {"conv3d-sm100", "wants bf16, fp16 or fp8, met F32", float32_input},
     {"conv3d-sm100",
@@ -100,7 +109,7 @@ const Decline kDeclines[] = {
      [](ConvProblem& p, accel::DeviceInfo&) { p.pad.front = 2; }},
     {"im2col-sm100", "wants an sm_100 or sm_103 device, met sm_90", hopper},
     {"im2col-sm100", "wants SiLU or no activation, met relu", relu},
-    {"im2col-sm100", "wants bf16, fp16 or fp8, met F32", float32_input},
+    {"im2col-sm100", "wants bf16, fp16 or fp8 e4m3, met F8_E5M2", silu_of_mixed},
     {"im2col-sm100", "wants pixels of an even number of bytes where they are doubled, met 3",
      [](ConvProblem& p, accel::DeviceInfo&) {
          p.input = p.weight = DType::F8E4M3;

@@ -96,6 +96,10 @@ struct Decline {
 
 void upsample(ConvProblem& p, accel::DeviceInfo&) { p.upsample = true; }
 void halve(ConvProblem& p, accel::DeviceInfo&) { p.weight.scale = 0.5F; }
+void mix_formats(ConvProblem& p, accel::DeviceInfo&) {
+    p.input = DType::F8E4M3;
+    p.weight = DType::F8E5M2;
+}
 
 const Decline kDeclines[] = {
     {"slab-vulkan13", "wants a Vulkan device, met cuda", [](ConvProblem&, accel::DeviceInfo& d) { d.kind = "cuda"; }},
@@ -193,6 +197,8 @@ const Decline kDeclines[] = {
          p.c_in = 3;
          p.d = p.filter.q = 33;
      }},
+    {"four-wave-gfx950", "wants a filter of the input's type, met F8_E5M2", mix_formats},
+    {"im2col-gfx950", "wants a filter of the input's type, met F8_E5M2", mix_formats},
     {"im2col-gfx950", "wants an input as it lies in memory, met one to upsample", upsample},
     {"im2col-gfx950", "wants a gfx950 device, met cuda",
      [](ConvProblem&, accel::DeviceInfo& d) { d.kind = "cuda"; }},
@@ -549,6 +555,7 @@ TEST(ConvDispatch, ExpectsTheErrorsOfNormalNumbers) {
     EXPECT_NEAR(expected_error(Rounding::Operands, Element::F16), 2.9e-3 / 8, 2e-5);
     EXPECT_NEAR(expected_error(Rounding::Finer, Element::BF16), 1.8e-3, 1e-4);
     EXPECT_NEAR(expected_error(Rounding::Once, Element::F8E4M3), 3.7e-2, 1e-3);
+    EXPECT_NEAR(expected_error(Rounding::Once, Element::F8E5M2), 7.4e-2, 1e-3);
 }
 
 TEST(ConvDispatch, KeepsTheListsOrderWhereThereIsNoModel) {

@@ -53,6 +53,27 @@ TEST_F(HipConvolution, OfEveryElementTypeAgrees) {
     expect_agrees(p, "four-wave-gfx950");
 }
 
+TEST_F(HipConvolution, PacksAFilterOnTheDeviceToTheSameBits) {
+    ConvProblem p = causal(40, 96), doubled = causal(64, 96), bytes = causal(64, 96);
+    doubled.upsample = true;
+    bytes.input = bytes.weight = DType::F8E4M3;
+    bytes.channel_scales = true;
+    for (const ConvProblem& problem : {p, doubled, bytes}) {
+        const auto run = [&](bool on_device) {
+            return run_problem(*device_, problem,
+                               {.backend = "four-wave-gfx950", .repeats = 1, .filter_on_device = on_device})
+                .value();
+        };
+        const ConvRun host = run(false), device = run(true);
+        EXPECT_EQ(device.relative_l2, host.relative_l2) << problem.to_string();
+        EXPECT_EQ(device.max_abs_error, host.max_abs_error) << problem.to_string();
+    }
+    p.groups = 2;
+    const auto refused = run_problem(*device_, p, {.repeats = 1, .filter_on_device = true});
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().message, "im2col-gfx950 packs filters on the host: give it the filter in host memory");
+}
+
 /// "conv", "conv + join", ...: whether K is split and a norm is a pass of its own.
 std::string course_of(const accel::Device& device, const ConvProblem& problem) {
     std::string course = "conv";

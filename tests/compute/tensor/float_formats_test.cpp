@@ -137,5 +137,33 @@ TEST(F8E4M3, NarrowsWhatIsTooLargeToItsLargestNumberAndKeepsNaN) {
     EXPECT_EQ(to_f8e4m3(-0.0F), 0x80);
 }
 
+TEST(F8E5M2, WidensEveryBitPatternExactly) {
+    for (std::uint32_t bits = 0; bits <= 0xFF; ++bits) {
+        const float value = from_f8e5m2(static_cast<std::uint8_t>(bits));
+        if ((bits & 0x7FU) > 0x7CU) {
+            EXPECT_TRUE(std::isnan(value)) << bits;
+        } else if ((bits & 0x7FU) < 0x7CU) {
+            EXPECT_EQ(static_cast<double>(value), defined_value(bits, 5, 2)) << bits;
+        }
+        EXPECT_EQ(std::signbit(value), bits >> 7U != 0) << bits;
+    }
+    EXPECT_EQ(from_f8e5m2(0x7C), kInfinity);
+    EXPECT_EQ(from_f8e5m2(0x7B), 57344.0F);
+}
+
+TEST(F8E5M2, NarrowsToTheNearestAndTiesToEven) {
+    for (std::uint8_t a = 0; a + 1 < 0x7C; ++a) {
+        const float low = from_f8e5m2(a), high = from_f8e5m2(a + 1), middle = (low + high) / 2;
+        const int even = a % 2 == 0 ? a : a + 1;
+        ASSERT_EQ(to_f8e5m2(low), a);
+        ASSERT_EQ(to_f8e5m2(middle), even) << int{a};
+        ASSERT_EQ(to_f8e5m2(std::nextafter(middle, -kInfinity)), a) << int{a};
+        ASSERT_EQ(to_f8e5m2(std::nextafter(middle, kInfinity)), a + 1) << int{a};
+        ASSERT_EQ(to_f8e5m2(-middle), even | 0x80) << int{a};
+    }
+    for (const float value : {57344.0F, 61440.0F, 1e30F, kInfinity}) EXPECT_EQ(to_f8e5m2(-value), 0xFB) << value;
+    EXPECT_EQ(to_f8e5m2(std::numeric_limits<float>::quiet_NaN()), 0x7F);
+}
+
 }  // namespace
 }  // namespace kinetograph::tensor

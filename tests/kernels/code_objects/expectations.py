@@ -10,6 +10,7 @@ import re
 # Kernels that must exist, by the beginning of their names.
 COUNTS = {"kg_conv_bf16_": 21, "kg_conv_f16_": 21, "kg_conv_f8_": 15, "kinetograph_attention_": 20,
           "kinetograph_rms_norm_": 6, "kinetograph_group_": 7, "kinetograph_upsample_": 3, "kinetograph_im2col_": 4,
+          "kinetograph_pack_filter_": 5,
           "kinetograph_unpack_latent_": 6,
           "kinetograph_join_sums_": 3, "kinetograph_store_": 9}
 
@@ -34,6 +35,7 @@ PASSES = (
     ("kinetograph_(upsample_nearest2x|im2col|depth_to_space)_4", streaming(X4)),
     ("kinetograph_(upsample_nearest2x|im2col|depth_to_space)_2", streaming(X2)),
     ("kinetograph_im2col_1", streaming(X1)),
+    ("kinetograph_pack_filter_(bf16|f16|f8_e4m3)_(f32|bf16|f16)", streaming(X4)),
     ("kinetograph_unpack_latent_(bf16|f16|f32)", streaming(X16)),
     ("kinetograph_unpack_latent_f32_any", streaming(X4)),
     ("kinetograph_unpack_latent_(bf16|f16)_any", streaming(X2)),

@@ -290,6 +290,13 @@ std::vector<Case> features() {
     p.output = p.normed = Element::F32;
     add("a decoder's head: three channels as float32", p, {.numbers = Numbers::Normal});
     add("one pixel", square(BF16, 1, 1, 64, 1));
+    for (const Element element : {BF16, F8E4M3}) {
+        p = square(element, 7, 7, 128, 64);
+        p.d = 5;
+        p.residual = true;
+        add("images as one frame", p,
+            {.overrides = {.tile = ConvTile{64, 64, element == BF16 ? 64U : 128U}}, .input_frames = 5});
+    }
     return cases;
 }
 

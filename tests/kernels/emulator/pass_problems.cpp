@@ -3,8 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <kinetograph/kernels/hip/gfx950/pack.hpp>
 #include <kinetograph/kernels/hip/gfx950/passes/attention_launch.hpp>
 #include <kinetograph/kernels/hip/gfx950/passes/frame_moves_launch.hpp>
 #include <kinetograph/kernels/hip/gfx950/passes/frame_values_launch.hpp>
@@ -191,6 +193,39 @@ void add_im2col(ProblemWriter& writer, Element storage, size_t channels) {
         {"matrix", matrix.element(), 0, std::move(reference), 0});
 }
 
+/// 3x3 taps of 20 channels, folded for a doubled image or as they are; the reference is the host's packing.
+void add_filter_pack(ProblemWriter& writer, Element element, Element stored, bool folded) {
+    conv::ConvProblem problem;
+    problem.h = problem.w = 8;
+    problem.c_in = 20;
+    problem.filter = {3, 1, 3, 3};
+    problem.pad = {0, 0, 1, 1, 1, 1};
+    problem.upsample = folded;
+    problem.input = problem.weight = element;
+    const auto kernel = std::ranges::find_if(gfx950::kConvKernels, [&](const gfx950::ConvKernel& one) {
+        return one.element == element &&
+               one.path == (element == Element::F8E4M3 ? gfx950::ConvPath::Pieces : gfx950::ConvPath::Padded);
+    });
+    const gfx950::FilterPackProblem pass{problem, *kernel, stored};
+    Frames given(stored, 1, static_cast<size_t>(problem.filter_elements()));
+    if (element == Element::F8E4M3) {
+        given.fill_whole(11, 400);  // the emulator flushes its denormals
+    } else {
+        given.fill_normal(11);
+    }
+    std::vector<float> values;
+    for (int64_t i = 0; i < problem.filter_elements(); ++i)
+        values.push_back(static_cast<float>(given.get(0, static_cast<size_t>(i))));
+    const std::vector<std::byte> want = gfx950::pack_filter(problem, *kernel, values);
+    Frames packed(element, 1, want.size() / element_bytes(element));
+    auto reference = packed.reference([&](size_t, size_t e) { return test::load_value(element, want.data(), e); });
+    add(writer,
+        fmt::format("filter of {} to {}{}", element_name(stored), element_name(element), folded ? ", folded" : ""),
+        launch_shape(pass), make_params(pass, given.inputs()[0], packed.outputs()[0]),
+        {{"given", given.bytes()}, {"packed", packed.bytes()}},
+        {"packed", packed.element(), 0, std::move(reference), 0});
+}
+
 void add_unpack_latent(ProblemWriter& writer, Element storage, size_t pixels, size_t channels,
                        Element latent_element = Element::F32) {
     Frames latent(latent_element, 2, pixels * channels), output(element_of(storage), 2, pixels * channels);
@@ -358,6 +393,11 @@ int write_problems(const char* path) {
     add_im2col(writer, Element::F32, 3);
     add_im2col(writer, Element::F16, 3);
     add_im2col(writer, Element::F8E4M3, 3);
+    add_filter_pack(writer, Element::BF16, Element::F32, true);
+    add_filter_pack(writer, Element::BF16, Element::BF16, false);
+    add_filter_pack(writer, Element::F16, Element::F32, false);
+    add_filter_pack(writer, Element::F16, Element::F16, true);
+    add_filter_pack(writer, Element::F8E4M3, Element::F32, false);
     return writer.finish();
 }
 

@@ -298,6 +298,7 @@ TEST_F(Sm100Convolution, SaysWhichKernelsThereAreWhenTheOneThatIsNamedIsNone) {
 TEST(Sm100Entries, CanAllBeAskedForByName) {
     Chip chip = chip_of(describe_known_device("sm_100").value());
     std::set<std::string_view> named;
+    const auto add = [&](const std::vector<std::string_view>& names) { named.insert(names.begin(), names.end()); };
     for (const DType dtype : {DType::BF16, DType::F16, DType::F8E4M3})
         for (const Activation activation : {Activation::None, Activation::Silu})
             for (const bool residual : {false, true}) {
@@ -308,9 +309,6 @@ TEST(Sm100Entries, CanAllBeAskedForByName) {
                 p.residual = residual;
                 ConvProblem volume = p;
                 volume.filter.q = 3;
-                const auto add = [&](const std::vector<std::string_view>& names) {
-                    named.insert(names.begin(), names.end());
-                };
                 add(sm100::conv2d_kernels(p, chip));
                 add(sm100::conv3d_kernels(volume, chip));
                 if (dtype == DType::BF16) {
@@ -319,6 +317,19 @@ TEST(Sm100Entries, CanAllBeAskedForByName) {
                 }
                 add(sm100::im2col_kernels(p, chip));
             }
+    for (const DType input : {DType::F8E4M3, DType::F8E5M2})
+        for (const bool residual : {false, true}) {
+            ConvProblem p = image(128, 1024).problem;
+            p.input = input;
+            p.residual = residual;
+            for (const DType filter : {DType::F8E4M3, DType::F8E5M2}) {
+                p.weight = filter;
+                add(sm100::conv2d_kernels(p, chip));
+                ConvProblem volume = p;
+                volume.filter.q = 3;
+                add(sm100::conv3d_kernels(volume, chip));
+            }
+        }
     for (const sm100::Conv2dEntry& entry : sm100::kConv2dEntries) {
         const std::string_view name = entry.name;
         const bool follows = name.starts_with("conv2d_next_sum") || name.starts_with("conv2d_last_sum");
@@ -689,6 +700,8 @@ TEST(Sm100Entries, LieInTheFatBinaryOfTheirSource) {
     EXPECT_EQ(sm100::kernel_name(*sm100::find_entry("conv2d_silu_Volume3d_1sm_128b_residual")).image, "conv2d_silu");
     EXPECT_EQ(sm100::kernel_name(*sm100::find_entry("conv2d_small_Window3d_2sm_64b_n64")).image, "conv2d_small");
     EXPECT_EQ(sm100::kernel_name(*sm100::find_entry("conv2d_fp16_Volume3d_2sm_128b")).image, "conv2d_halves");
+    EXPECT_EQ(sm100::kernel_name(*sm100::find_entry("conv2d_e4m3_e5m2_Frames2d_1sm_64b")).image, "conv2d_mixed");
+    EXPECT_EQ(sm100::kernel_name(*sm100::find_entry("conv2d_Window3d_2sm_a32b_b128b")).image, "conv2d_swizzles");
     EXPECT_EQ(sm100::kernel_name(*sm100::find_entry("conv2d_next_sum_1sm_64b")).image, "conv2d_variants");
     EXPECT_EQ(sm100::find_entry("conv2d_of_nobody"), nullptr);
 }

@@ -58,21 +58,16 @@ void ConvNumbers::fill_inputs() {
     scales.resize(conv_.scales ? static_cast<size_t>(p.filter.k) : 0);
     for (size_t k = 0; k < scales.size(); ++k) scales[k] = std::ldexp(1.0f, static_cast<int>(k * 7 % 5) - 2);
 
-    const uint32_t bytes = element_bytes(p.input.element);
-    const auto store = [&](std::vector<float>& values, std::vector<uint8_t>& stored) {
-        stored.resize(values.size() * bytes);
+    const auto store = [](Element element, std::vector<float>& values, std::vector<uint8_t>& stored) {
+        stored.resize(values.size() * element_bytes(element));
         for (size_t i = 0; i < values.size(); ++i) {
-            store_value(p.input.element, stored.data(), i, values[i]);
-            values[i] = load_value(p.input.element, stored.data(), i);
+            store_value(element, stored.data(), i, values[i]);
+            values[i] = load_value(element, stored.data(), i);
         }
     };
-    store(activation_values_, activation);
-    store(filter_values_, filter);
-    source.resize(source_values_.size() * element_bytes(conv_.source_value));
-    for (size_t i = 0; i < source_values_.size(); ++i) {
-        store_value(conv_.source_value, source.data(), i, source_values_[i]);
-        source_values_[i] = load_value(conv_.source_value, source.data(), i);
-    }
+    store(p.input.element, activation_values_, activation);
+    store(p.weight.element, filter_values_, filter);
+    store(conv_.source_value, source_values_, source);
 }
 
 void ConvNumbers::fill_expected() {

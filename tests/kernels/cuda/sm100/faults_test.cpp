@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <kinetograph/kernels/cuda/sm100/conv2d_configs.hpp>
 
 #include "model_conv.hpp"
 
@@ -134,7 +135,8 @@ TEST(Conv2dFaults, ALoadWarpThatLeavesBeforeItsStagesAreReleasedIsCaught) {
 /// Faults that break no rule of the chip: the results are wrong, and right without them.
 template <Conv2dConfig kConfig, Fault kFault>
 void expect_wrong(ConvCase conv) {
-    conv.shape.input = conv.shape.weight = kConfig.element;
+    conv.shape.input = kConfig.element;
+    conv.shape.weight = kConfig.filter_element;
     conv.output = kConfig.output;
     conv.source_value = kConfig.source_value;
     conv.source = kConfig.source != Source::None;
@@ -186,6 +188,23 @@ TEST(Conv2dFaults, Fp16InThreeDimensionsThatIsTakenForBf16IsCaught) {
     expect_wrong<half(Activation::Volume3d), Fault::Bfloat16Products>(clip_case());
     expect_wrong<half(Activation::Window3d), Fault::Bfloat16Products>(clip_case());
 }
+
+/// Two formats of fp8, and rows of 128 bytes beside four of 32, in which the second block of 64 channels is half empty.
+TEST(Conv2dFaults, FormatsThatAreTakenForEachOthersAreCaught) {
+    expect_wrong<mixed_config(1, 64, Element::F8E4M3, Element::F8E5M2, Source::None, Activation::Frames2d),
+                 Fault::ExchangedFormats>(kConv);
+}
+TEST(Conv2dFaults, SlabsThatHaveTheFirstOnesChannelsAreCaught) {
+    const ConvCase conv{same2d(2, 9, 15, 96, 72, 3, 3)};
+    expect_wrong<swizzled_config(1, 128, 32, Activation::Frames2d), Fault::FirstSlabLoaded>(conv);
+    expect_wrong<swizzled_config(1, 32, 128, Activation::Frames2d), Fault::FirstSlabLoaded>(conv);
+}
+TEST(Conv2dFaults, StepsThatLeaveTheirSlabAreCaught) {
+    const ConvCase conv{same2d(2, 9, 15, 96, 72, 3, 3)};
+    expect_wrong<swizzled_config(1, 128, 64, Activation::Frames2d), Fault::StepsOfOneSlab>(conv);
+    expect_wrong<swizzled_config(1, 64, 128, Activation::Frames2d), Fault::StepsOfOneSlab>(conv);
+}
+
 TEST(Conv2dFaults, OneFrameUnderAllTapsInTimeIsCaught) {
     expect_wrong<half(Activation::Volume3d), Fault::OneFrameOfInput>(clip_case());
     expect_wrong<half(Activation::Window3d), Fault::OneFrameOfInput>(clip_case());

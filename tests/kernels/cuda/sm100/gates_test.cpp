@@ -39,7 +39,7 @@ void expect_each(std::span<const conv::Gate<ConvProblem>> gates, const ConvProbl
 }
 
 const std::vector<Decline> kOfEveryForm{
-    {"e5m2", [](auto& p) { p.input = p.weight = Element::F8E5M2; }, "wants bf16, fp16 or fp8 e4m3, met fp8 e5m2"},
+    {"fp32", [](auto& p) { p.input = p.weight = Element::F32; }, "wants bf16, fp16 or fp8, met F32"},
     {"groups", [](auto& p) { p.groups = 4; }, "wants groups 1, met groups 4"},
     {"C_in 100", [](auto& p) { p.c_in = 100; }, "wants C_in a multiple of 32, met C_in 100"},
     {"C_out 3", [](auto& p) { p.filter.k = 3; }, "wants C_out a multiple of 8, met C_out 3"},
@@ -84,7 +84,7 @@ TEST(Gates, OfWindowsDeclineEachAlone) {
 
 TEST(Gates, OfQsliceDeclineEachAlone) {
     expect_each(qslice_gates(), kConv3d,
-                {{"fp16", [](auto& p) { p.input = p.weight = Element::F16; }, "wants bf16, met fp16"},
+                {{"fp16", [](auto& p) { p.input = p.weight = Element::F16; }, "wants bf16, met F16"},
                  {"stride", [](auto& p) { p.stride.h = 2; }, "wants stride 1, met stride 1, 2, 1"},
                  {"dilation", [](auto& p) { p.dilation.w = 2; }, "wants dilation 1, met dilation 1, 1, 2"},
                  {"groups", [](auto& p) { p.groups = 2; }, "wants groups 1, met groups 2"},

@@ -48,7 +48,8 @@ Conv2dLaunch launch_of(ConvNumbers& numbers, Guarded& output) {
 /// Agreement with the fp64 reference under every schedule.
 template <Conv2dConfig kConfig, class Epilogue = NoEpilogue>
 void expect_agrees(ConvCase conv, const Epilogue& function = {}) {
-    conv.shape.input = conv.shape.weight = kConfig.element;
+    conv.shape.input = kConfig.element;
+    conv.shape.weight = kConfig.filter_element;
     conv.output = kConfig.output;
     conv.source_value = kConfig.source_value;
     conv.source = kConfig.source != Source::None;
