@@ -51,25 +51,38 @@ class Weights {
         HostParameters all = load_();
         return {{}, {}, std::move(all.gamma), {}, std::move(all.folds)};
     }
-    /// Announces that packed() will be called with that layout, which takes about `bytes`.
-    void expect(const std::string& layout, std::uint64_t bytes) {
-        if (!packed_.contains(layout)) expected_[layout] = bytes;
+    /// Announces that packed() will be called with that layout, and that `part` of it takes about `bytes`. Convolutions
+    /// that share a layout announce what each needs of it; a part that several need counts once.
+    void expect(const std::string& layout, std::uint64_t bytes, const std::string& part = "") {
+        if (!packed_.contains(layout)) expected_[layout][part] = bytes;
+    }
+    /// Of all parts announced of a layout; 0 once it is packed.
+    std::uint64_t expected_bytes(const std::string& layout) const {
+        const auto parts = expected_.find(layout);
+        return parts == expected_.end() ? 0 : sum(parts->second);
     }
     /// Of all announced layouts; `allocated`: what an allocation of so many bytes takes.
     std::uint64_t expected_bytes(std::uint64_t (*allocated)(std::uint64_t bytes)) const {
-        std::uint64_t sum = 0;
-        for (const auto& [layout, bytes] : expected_) sum += allocated(bytes);
-        return sum;
+        std::uint64_t bytes = 0;
+        for (const auto& [layout, parts] : expected_) bytes += allocated(sum(parts));
+        return bytes;
     }
     /// How many layouts have been packed, or are expected to be. Each loads the parameters once.
     int packings() const { return packings_ + static_cast<int>(expected_.size()); }
 
   private:
+    using Parts = std::map<std::string, std::uint64_t>;
+    static std::uint64_t sum(const Parts& parts) {
+        std::uint64_t bytes = 0;
+        for (const auto& [part, its_bytes] : parts) bytes += its_bytes;
+        return bytes;
+    }
+
     std::function<HostParameters()> load_;
     std::optional<DeviceFilter> on_device_;
     int packings_ = 0;
     std::map<std::string, std::shared_ptr<const void>> packed_;
-    std::map<std::string, std::uint64_t> expected_;  ///< bytes of the layouts that are not packed yet
+    std::map<std::string, Parts> expected_;  ///< bytes of the layouts that are not packed yet
 };
 
 /// PackedParameters on a device; null where there are none.

@@ -22,12 +22,8 @@ std::vector<TapRun> one_by_one(const ConvProblem& problem, const std::vector<Tap
 class OneDnnConvolution final : public Convolution {
   public:
     OneDnnConvolution(accel::Device& device, const ConvProblem& problem, Weights& weights)
-        : Convolution(problem),
-          device_(device),
-          weights_(&weights),
-          primitives_(problem),
-          slice_bytes_(primitives_.filter_bytes(keys())) {
-        weights.expect(layout(), TapFilters::bytes(problem) + slice_bytes_);
+        : Convolution(problem), device_(device), weights_(&weights), primitives_(problem) {
+        primitives_.expect(weights, layout(), keys());
     }
     std::string_view backend() const override { return "onednn-cpu"; }
     std::uint64_t workspace_bytes() const override {
@@ -36,8 +32,9 @@ class OneDnnConvolution final : public Convolution {
     Result<void> check() const { return primitives_.check(keys().front()); }
     Result<void> pack() override {
         if (weights_ == nullptr) return {};
+        const std::uint64_t bytes = weights_->expected_bytes(layout());
         KG_TRY(const auto filters, weights_->packed<std::shared_ptr<TapFilters>>(layout(), [&](const auto& parameters) {
-            return TapFilters::create(device_, primitives_.engine(), problem(), parameters, slice_bytes_);
+            return TapFilters::create(device_, primitives_.engine(), problem(), parameters, bytes);
         }));
         primitives_.take(*filters);
         weights_ = nullptr;
@@ -68,17 +65,19 @@ class OneDnnConvolution final : public Convolution {
     /// Every primitive that a step can need, so that nothing is allocated later: one tap at a time, each tap as every
     /// part that it can be of a sum; otherwise all taps at once and, for every place where the seam between kept and
     /// new frames can be, the taps on either side of it, those after it also alone, as where the others are in the
-    /// padding before a clip: for AMX the layout of a filter depends on its part of the sum. If the library has no
-    /// implementation of one, an enqueue() that needs it fails.
+    /// padding before a clip, and those before it where there is padding behind: for AMX the layout of a filter depends
+    /// on its part of the sum. If the library has no implementation of one, an enqueue() that needs it fails.
     std::vector<TapKey> keys() const {
         const std::int64_t q = problem().filter.q;
         std::vector<TapKey> keys;
         if (!TapPrimitives::one_tap_at_a_time()) {
             keys = {{{0, q}, Part::Whole}};
-            for (std::int64_t seam = 1; seam < q; ++seam)
+            for (std::int64_t seam = 1; seam < q; ++seam) {
                 keys.insert(
                     keys.end(),
                     {{{0, seam}, Part::Begin}, {{seam, q - seam}, Part::Finish}, {{seam, q - seam}, Part::Whole}});
+                if (problem().pad.back > 0) keys.push_back({{0, seam}, Part::Whole});
+            }
             return keys;
         }
         for (std::int64_t tap = 0; tap < q; ++tap) {
@@ -181,7 +180,6 @@ class OneDnnConvolution final : public Convolution {
     accel::Device& device_;
     Weights* weights_;                  ///< null once they are packed
     mutable TapPrimitives primitives_;  ///< a cache with its own lock
-    const std::uint64_t slice_bytes_;   ///< of the filters of keys()
 };
 
 }  // namespace

@@ -46,16 +46,16 @@ std::uint64_t TapFilters::bytes(const ConvProblem& problem) {
 
 Result<std::shared_ptr<TapFilters>> TapFilters::create(accel::Device& device, const dnnl::engine& engine,
                                                        const ConvProblem& problem, const ConvParameters& parameters,
-                                                       std::uint64_t slice_bytes) {
+                                                       std::uint64_t expected_bytes) {
     std::shared_ptr<TapFilters> made(new TapFilters(device, engine, problem));
-    KG_CHECK(made->fill(parameters, slice_bytes));
+    KG_CHECK(made->fill(parameters, expected_bytes));
     return made;
 }
 
-Result<void> TapFilters::fill(const ConvParameters& parameters, std::uint64_t slice_bytes) {
+Result<void> TapFilters::fill(const ConvParameters& parameters, std::uint64_t expected_bytes) {
     const Lock lock(mutex_);
-    KG_TRY(auto memory, device_.allocate("filters", bytes(problem_) + slice_bytes));
-    unused_ = {memory->data(), bytes(problem_) + slice_bytes};
+    KG_TRY(auto memory, device_.allocate("filters", expected_bytes));
+    unused_ = {memory->data(), expected_bytes};
     memory_.push_back(std::move(memory));
     const Dims whole{problem_.filter_elements()};
     // oneDNN's memory takes a mutable pointer and only reads through it here.

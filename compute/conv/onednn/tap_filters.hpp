@@ -27,11 +27,11 @@ dnnl::memory::data_type type_of(tensor::DType dtype);
 /// request. After a ring's first few steps its seam has been in every place, and nothing more is packed.
 class TapFilters {
   public:
-    /// Makes one allocation, with `slice_bytes` of it for slices (TapPrimitives::filter_bytes). Errors: those of
+    /// Makes one allocation, with room for what TapPrimitives::expect announced, `expected_bytes`. Errors: those of
     /// Device::allocate.
     static Result<std::shared_ptr<TapFilters>> create(accel::Device& device, const dnnl::engine& engine,
                                                       const ConvProblem& problem, const ConvParameters& parameters,
-                                                      std::uint64_t slice_bytes);
+                                                      std::uint64_t expected_bytes);
     /// What create() allocates besides the slices.
     static std::uint64_t bytes(const ConvProblem& problem);
     /// Bytes from the start of a tensor to the start of the next one.
@@ -48,7 +48,7 @@ class TapFilters {
     };
     TapFilters(accel::Device& device, dnnl::engine engine, const ConvProblem& problem)
         : device_(device), engine_(std::move(engine)), problem_(problem) {}
-    Result<void> fill(const ConvParameters& parameters, std::uint64_t slice_bytes) KG_EXCLUDES(mutex_);
+    Result<void> fill(const ConvParameters& parameters, std::uint64_t expected_bytes) KG_EXCLUDES(mutex_);
     Result<dnnl::memory> allocate(std::string_view name, const dnnl::memory::desc& desc) KG_REQUIRES(mutex_);
 
     accel::Device& device_;

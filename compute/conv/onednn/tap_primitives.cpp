@@ -1,6 +1,8 @@
 #include <kinetograph/compute/conv/onednn/tap_primitives.hpp>
 
-#include <algorithm>
+#include <fmt/format.h>
+
+#include <string_view>
 #include <utility>
 
 namespace kinetograph::conv::onednn {
@@ -35,6 +37,12 @@ Geometry geometry(const ConvProblem& p, std::int64_t taps) {
             Tag::ndhwc};
 }
 
+/// The same for the same taps in the same layout.
+std::string slice_name(const Taps& taps, const dnnl::memory::desc& layout) {
+    const std::string_view described(reinterpret_cast<const char*>(&layout.data), sizeof(layout.data));
+    return fmt::format("taps {}+{} {}", taps.first, taps.count, described);
+}
+
 using Convolve = dnnl::convolution_forward;
 
 }  // namespace
@@ -55,20 +63,16 @@ Result<void> TapPrimitives::check(const TapKey& key) const {
     }
 }
 
-std::uint64_t TapPrimitives::filter_bytes(std::span<const TapKey> keys) const {
-    std::vector<std::pair<Taps, dnnl::memory::desc>> slices;
-    std::uint64_t bytes = 0;
+void TapPrimitives::expect(Weights& weights, const std::string& layout, std::span<const TapKey> keys) const {
+    weights.expect(layout, TapFilters::bytes(problem_));
     for (const TapKey& key : keys) {
         try {
-            std::pair slice(key.taps, describe(key).chosen.weights_desc());
-            if (std::ranges::find(slices, slice) != slices.end()) continue;
-            bytes += TapFilters::aligned(slice.second.get_size());
-            slices.push_back(std::move(slice));
+            const dnnl::memory::desc wanted = describe(key).chosen.weights_desc();
+            weights.expect(layout, TapFilters::aligned(wanted.get_size()), slice_name(key.taps, wanted));
         } catch (const dnnl::error&) {
             continue;  // get() says so if a step needs it
         }
     }
-    return bytes;
 }
 
 Result<const TapPrimitive*> TapPrimitives::get(const TapKey& key) {

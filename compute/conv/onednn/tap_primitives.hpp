@@ -45,9 +45,9 @@ class TapPrimitives {
 
     /// Whether the library has an implementation of that primitive. Errors: Unsupported, with oneDNN's message.
     Result<void> check(const TapKey& key) const;
-    /// Bytes of the filters of `keys` in the layouts that their primitives want; a key without an implementation adds
-    /// none.
-    std::uint64_t filter_bytes(std::span<const TapKey> keys) const;
+    /// Announces TapFilters as `layout`, with the filters of `keys` in the layouts that their primitives want, which
+    /// other problems of the same weights may want too; a key without an implementation adds none.
+    void expect(Weights& weights, const std::string& layout, std::span<const TapKey> keys) const;
     /// Sets the filter, of a problem with the same taps, channels and dtype. Must be called before get().
     void take(std::shared_ptr<TapFilters> filters) { filters_ = std::move(filters); }
     /// Errors: Unsupported, with oneDNN's message, if the library has no implementation; those of TapFilters::packed.

@@ -35,9 +35,8 @@ class WidenedConvolution final : public Convolution {
           input_elements_(problem.h * problem.w * problem.c_in),
           output_elements_(problem.h_out() * problem.w_out() * problem.filter.k),
           all_taps_{{0, problem.filter.q}, Part::Whole},
-          primitives_(widened(problem)),
-          slice_bytes_(primitives_.filter_bytes(std::span(&all_taps_, 1))) {
-        weights.expect(kLayout, TapFilters::bytes(primitives_.problem()) + slice_bytes_);
+          primitives_(widened(problem)) {
+        primitives_.expect(weights, kLayout, std::span(&all_taps_, 1));
     }
     std::string_view backend() const override { return "onednn-f32-cpu"; }
     std::uint64_t workspace_bytes() const override {
@@ -46,10 +45,11 @@ class WidenedConvolution final : public Convolution {
     Result<void> check() const { return primitives_.check(all_taps_); }
     Result<void> pack() override {
         if (weights_ == nullptr) return {};
+        const std::uint64_t bytes = weights_->expected_bytes(kLayout);
         KG_TRY(const auto filters, weights_->packed<std::shared_ptr<TapFilters>>(kLayout, [&](const auto& parameters) {
             const std::vector<float> filter = rounded(parameters.filter);
             return TapFilters::create(device_, primitives_.engine(), primitives_.problem(),
-                                      {.filter = filter, .bias = parameters.bias}, slice_bytes_);
+                                      {.filter = filter, .bias = parameters.bias}, bytes);
         }));
         primitives_.take(*filters);
         weights_ = nullptr;
@@ -132,7 +132,6 @@ class WidenedConvolution final : public Convolution {
     std::int64_t input_elements_, output_elements_;
     const TapKey all_taps_;
     TapPrimitives primitives_;
-    const std::uint64_t slice_bytes_;          ///< of the filter in its primitive's layout
     const TapPrimitive* primitive_ = nullptr;  ///< of all taps
 };
 

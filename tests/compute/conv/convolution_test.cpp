@@ -2,6 +2,7 @@
 #include <kinetograph/compute/conv/convolution.hpp>
 #include <kinetograph/compute/conv/dispatch.hpp>
 #include <kinetograph/engine/accel/cpu/device.hpp>
+#include <kinetograph/engine/base/host_pages.hpp>
 #include <kinetograph/engine/base/processor.hpp>
 #include <kinetograph/tests/compute/conv/test_frames.hpp>
 
@@ -145,6 +146,34 @@ TEST_F(ConvolutionTest, OverAnotherNumberOfFramesSharesThePackedFilterAndOutlive
         first.reset();
         EXPECT_EQ(other->problem(), shorter);
         EXPECT_EQ(run(*other), run(**fresh));
+    }
+}
+
+/// oneDNN multiplies by filters in the layout that suits a problem: with a residual another one than without, where the
+/// processor has AVX-512.
+TEST_F(ConvolutionTest, AnnouncesTheLayoutsThatEachProblemOfALayerWants) {
+    if (processor().uses < InstructionSet::Avx2) GTEST_SKIP() << "below AVX2 there are the plain loops alone";
+    for (const DType dtype : {DType::F32, DType::BF16}) {
+        ConvProblem p = causal_problem();
+        p.c_in = 32;
+        p.filter.k = 3;
+        p.input = p.weight = dtype;
+        p.output = p.normed = DType::F32;
+        ConvProblem first = p, continued = p;
+        first.pad.front = 2;
+        continued.residual = true;
+        Weights weights(HostParameters{std::vector<float>(p.filter_elements(), 1.0F), {1, 2, 3}, {}, {}});
+        std::vector<std::unique_ptr<Convolution>> made;
+        const ConvOptions options{.backend = "onednn-cpu", .packing = Packing::Later};
+        for (const ConvProblem& problem : {p, first, continued}) {
+            auto convolution = Convolution::create(*device_, problem, weights, options);
+            if (convolution) made.push_back(std::move(*convolution));  // not bf16 below AVX-512
+        }
+        const std::uint64_t before = device_->bytes_allocated();
+        const std::uint64_t announced = weights.expected_bytes(whole_host_pages);
+        for (const auto& convolution : made) ASSERT_TRUE(convolution->pack());
+        EXPECT_EQ(device_->bytes_allocated() - before, announced);
+        EXPECT_EQ(weights.expected_bytes(whole_host_pages), 0);
     }
 }
 
