@@ -191,11 +191,14 @@ Result<bool> Encoder::push_group(Nanoseconds timeout) {
     return source_.latents->push_finite(std::span(group_).first(values), timeout);
 }
 
-/// Pictures from `from` on are those before them.
+/// Pictures of the next latent frame from `from` on are those before them.
 void Encoder::fill_group(std::int64_t from) {
-    const std::int64_t values = kColours * size_.height * size_.width;
-    for (std::int64_t at = from * values; at < std::ssize(group_); ++at)
-        group_[static_cast<std::size_t>(at)] = group_[static_cast<std::size_t>(at - values)];
+    const auto picture = static_cast<std::size_t>(kColours * size_.height * size_.width);
+    for (std::int64_t i = from; i < source_.latents->next_count(); ++i) {
+        const std::span filled = std::span(group_).subspan(static_cast<std::size_t>(i) * picture, picture);
+        std::ranges::copy(std::span(group_).subspan(static_cast<std::size_t>(i - 1) * picture, picture),
+                          filled.begin());
+    }
 }
 
 /// Nothing if there is no room: a reader that takes latents calls again.

@@ -1,6 +1,7 @@
 #include <kinetograph/compute/stream/latent_queue.hpp>
 #include <kinetograph/compute/stream/step_loop.hpp>
 #include <kinetograph/compute/vae/model.hpp>
+#include <kinetograph/engine/base/workers.hpp>
 
 #include <algorithm>
 #include <cstring>
@@ -13,6 +14,14 @@ vae::StackSize stack_of(vae::LatentSize size) { return {.height = size.height, .
 
 std::uint64_t step_bytes(const vae::Model& model, vae::LatentSize size) {
     return vae::input_bytes(model.network(), stack_of(size), model.pushed_frames());
+}
+
+/// Pictures are megabytes, and one thread's copy of them takes as long as a small encoder.
+void copy(std::span<const float> values, float* to) {
+    constexpr std::int64_t kBlock = 1 << 18;
+    for_blocks(std::ssize(values), kBlock, [&](std::int64_t first, std::int64_t count) {
+        std::memcpy(to + first, values.data() + first, static_cast<std::size_t>(count) * sizeof(float));
+    });
 }
 
 }  // namespace
@@ -165,7 +174,7 @@ Result<bool> LatentQueue::put_copy(std::span<const float> values, Waiting waitin
         free_.pop_back();
     }
     const accel::Memory& buffer = *buffers_[waiting.buffer];
-    std::memcpy(buffer.host_data(), values.data(), values.size_bytes());
+    copy(values, reinterpret_cast<float*>(buffer.host_data()));
     waiting.latent = {.address = buffer.data(), .bytes = values.size_bytes()};
     return put(std::move(waiting), until);
 }
