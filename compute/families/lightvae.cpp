@@ -10,7 +10,6 @@ Family lightvae() {
     family.title = "LightVAE";
     family.diffusers_class = "";
     family.relative_of = "wan2.1";
-    family.bytes = {};
     family.published = {.dim = 24, .z_dim = 16};
     return family;
 }

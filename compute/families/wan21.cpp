@@ -170,18 +170,18 @@ nn::Network encoder(const Widths& widths) {
     return network;
 }
 
-std::vector<nn::ByteRecipe> byte_recipes() {
+std::vector<nn::ByteRecipe> byte_recipes(const std::array<std::vector<std::string>, 3>& stages) {
     using Folding = nn::ByteRecipe::Folding;
-    const auto blocks = [](int first) {
+    const auto from = [&stages](std::size_t first) {
         std::vector<std::string> layers;
-        for (int block = first; block < 15; ++block)
-            layers.push_back(fmt::format("decoder.upsamples.{}.residual.", block));
+        for (std::size_t stage = first; stage < stages.size(); ++stage)
+            layers.insert(layers.end(), stages[stage].begin(), stages[stage].end());
         return layers;
     };
-    return {{"half-folded", blocks(4), Folding::Half},
-            {"one-step", blocks(4), Folding::None},
-            {"two-stages", blocks(8), Folding::Half},
-            {"last-stage", blocks(12), Folding::Half}};
+    return {{"half-folded", from(0), Folding::Half},
+            {"one-step", from(0), Folding::None},
+            {"two-stages", from(1), Folding::Half},
+            {"last-stage", from(2), Folding::Half}};
 }
 
 std::vector<std::pair<std::string, std::string>> config(const Widths& widths) {
@@ -272,6 +272,18 @@ std::string diffusers_name(std::string_view original) {
 
 }  // namespace wan
 
+namespace {
+
+/// Of `decoder`, a stage's blocks.
+std::vector<std::string> blocks(int first, int last) {
+    std::vector<std::string> keys;
+    for (int block = first; block <= last; ++block)
+        keys.push_back(fmt::format("decoder.upsamples.{}.residual.", block));
+    return keys;
+}
+
+}  // namespace
+
 Family wan21() {
     return {.name = "wan2.1",
             .title = "Wan 2.1",
@@ -289,7 +301,7 @@ Family wan21() {
             .decoder = wan::decoder,
             .encoder = wan::encoder,
             .encoder_dim = {"encoder.conv1.weight", 0},
-            .bytes = wan::byte_recipes(),
+            .bytes = wan::byte_recipes({blocks(4, 6), blocks(8, 10), blocks(12, 14)}),
             .diffusers_name = wan::diffusers_name};
 }
 

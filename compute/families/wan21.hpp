@@ -59,9 +59,10 @@ nn::Network decoder(const Widths& widths);
 /// Source: wan/modules/vae.py, Wan-Video/Wan2.1.
 nn::Network encoder(const Widths& widths);
 
-/// Family::bytes of that decoder: the 18 layers of its residual blocks after the first doubling, of the last two stages
-/// 12, of the last one 6. Quality: docs/eight-bits.md.
-std::vector<nn::ByteRecipe> byte_recipes();
+/// Family::bytes of such a decoder. `stages`: what the keys of each stage's residual blocks begin with, after the first
+/// doubling; of three blocks a stage these are 18 layers, of the last two stages 12, of the last one 6. Quality:
+/// docs/eight-bits.md.
+std::vector<nn::ByteRecipe> byte_recipes(const std::array<std::vector<std::string>, 3>& stages);
 
 /// Family::config of Wan 2.1 and its relatives.
 std::vector<std::pair<std::string, std::string>> config(const Widths& widths);

@@ -175,6 +175,18 @@ LatentStatistics statistics() {
 
 }  // namespace wan_2_2
 
+namespace {
+
+/// Of `decoder`, a stage's blocks.
+std::vector<std::string> blocks(int stage) {
+    std::vector<std::string> keys;
+    for (int block = 0; block < 3; ++block)
+        keys.push_back(fmt::format("decoder.upsamples.{}.upsamples.{}.residual.", stage, block));
+    return keys;
+}
+
+}  // namespace
+
 Family wan22() {
     return {.name = "wan2.2",
             .title = "Wan 2.2",
@@ -192,6 +204,7 @@ Family wan22() {
             .encoder = wan_2_2::encoder,
             .encoder_dim = {"encoder.conv1.weight", 0},
             .published_encoder_dim = 160,
+            .bytes = wan::byte_recipes({blocks(1), blocks(2), blocks(3)}),
             .diffusers_name = wan_2_2::diffusers_name};
 }
 

@@ -1,4 +1,5 @@
 #include <kinetograph/compute/stream/decoder.hpp>
+#include <kinetograph/compute/vae/traced_clip.hpp>
 
 #include <algorithm>
 #include <cassert>
@@ -151,11 +152,7 @@ Result<std::vector<float>> Decoder::trace(std::span<const float> latents, std::s
 }
 
 std::vector<std::string> Decoder::modules() const {
-    std::vector<std::string> modules;
-    const nn::Network& network = clip().model().network().network;
-    for (const auto& [value, name] : network.modules())
-        if (network.nodes()[value - 1].steps == nn::Steps::All) modules.push_back(name);
-    return modules;
+    return vae::modules_of_every_step(clip().model().network().network);
 }
 
 /// A value that is not finite stays so in all later modules, so the first such module is found by bisection.

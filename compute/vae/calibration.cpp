@@ -1,7 +1,6 @@
 #include <kinetograph/compute/tensor/quoted_name.hpp>
 #include <kinetograph/compute/vae/calibration.hpp>
-#include <kinetograph/compute/vae/clip.hpp>
-#include <kinetograph/compute/vae/runner.hpp>
+#include <kinetograph/compute/vae/traced_clip.hpp>
 #include <kinetograph/engine/base/workers.hpp>
 
 #include <fmt/ranges.h>
@@ -17,7 +16,6 @@ namespace {
 
 constexpr std::string_view kMetadata = "kinetograph.int8";
 constexpr std::string_view kVersion = "1";
-constexpr std::uint64_t kTraceBytes = std::uint64_t{512} << 20U;  // of the values that one run copies out
 
 std::string input_of_layer(const std::string& conv) { return conv + ".input"; }
 
@@ -79,19 +77,13 @@ class RangeRuns {
         : model_(std::move(model)), modules_(std::move(modules)), largest_(largest), limits_(limits) {}
 
     Result<void> run(const Latents& clip) {
-        KG_CHECK(model_->check_takes(clip));
-        KG_TRY(const auto steps, Clip::create(model_, {clip.height, clip.width}, {.limits = limits_}));
-        KG_TRY(const auto runner, Runner::create(*steps));
-        KG_TRY(const auto memory, model_->device().allocate_pinned("latents", steps->latent_bytes()));
+        KG_TRY(const auto traced, TracedClip::open(model_, clip, limits_));
         for (std::size_t first = 0; first < modules_.size();) {
-            const std::size_t count = fitting(first, clip);
-            KG_CHECK(runner->reset(*steps));
-            std::vector<TraceRequest> traces(count);
-            for (std::size_t i = 0; i < count; ++i) traces[i].module = modules_[first + i];
+            const std::size_t count = traced->fitting(std::span(modules_).subspan(first));
+            KG_CHECK(traced->begin(std::span(modules_).subspan(first, count)));
             for (std::int64_t t = 0; t < clip.frames; ++t) {
-                KG_CHECK(limits_.check("calibrating"));
-                std::ranges::copy(clip.frame(t), reinterpret_cast<float*>(memory->host_data()));
-                KG_CHECK(step(*steps, *runner, *memory, traces, first));
+                KG_CHECK(traced->step(t));
+                for (std::size_t i = 0; i < count; ++i) add_largest(traced->values(i), largest_[first + i]);
             }
             first += count;
         }
@@ -99,35 +91,6 @@ class RangeRuns {
     }
 
   private:
-    /// How many modules from `first` on one run copies out.
-    std::size_t fitting(std::size_t first, const Latents& clip) const {
-        const nn::Network& network = model_->network().network;
-        const auto extents = nn::extents(network, {1, clip.height, clip.width, clip.channels}, false);
-        std::uint64_t bytes = 0;
-        std::size_t count = 0;
-        for (; first + count < modules_.size(); ++count) {
-            const auto found = std::ranges::find(network.modules(), modules_[first + count],
-                                                 &std::pair<nn::Value, std::string>::second);
-            bytes += static_cast<std::uint64_t>(extents[found->first].elements()) * sizeof(float);
-            if (count > 0 && bytes > kTraceBytes) break;
-        }
-        return count;
-    }
-
-    Result<void> step(Clip& clip, Runner& runner, const accel::Memory& latents, std::span<TraceRequest> traces,
-                      std::size_t first) {
-        graph::FrameGraph frame;
-        const graph::Buffer input = clip.import_latents(
-            frame, graph::Physical{reinterpret_cast<std::uintptr_t>(latents.data()), 0, latents.bytes()});
-        KG_CHECK(clip.declare(frame, input, {.format = FrameFormat::Float32, .traces = traces}));
-        KG_TRY(const auto enqueued, runner.execute(clip, frame));
-        KG_CHECK(runner.wait(clip, enqueued, limits_));
-        for (std::size_t i = 0; i < traces.size(); ++i)
-            add_largest({reinterpret_cast<const float*>(traces[i].memory->host_data()), traces[i].values},
-                        largest_[first + i]);
-        return {};
-    }
-
     std::shared_ptr<Model> model_;
     std::vector<std::string> modules_;
     std::vector<std::vector<float>>& largest_;  ///< [module][channel]

@@ -4,7 +4,8 @@
 //   metadata  kinetograph.int8          "1": the version of this format
 //             kinetograph.int8.recipe   nn::ByteRecipe's name
 //             kinetograph.int8.filters  XXH3-64 of the layers' filters as float32, of which the numbers are
-//             kinetograph.int8.*        what was measured: "psnr", "psnr.worst", "ssim", each of "clips"
+//             kinetograph.int8.*        what was measured: "psnr", "psnr.worst", "ssim", each of "clips"; "psnr.MODULE"
+//                                       of a module's outputs
 //   tensors   KEY.int8.input            F32 [2]: scale and zero point of the layer's input
 //             KEY.int8.folds            F32 [c_in]
 //             KEY.int8.steps            F32 [k]

@@ -1,6 +1,7 @@
 // kinetograph calibrate: finds the numbers of a checkpoint's 8-bit layers, measures them, and writes both into a copy.
 #include <kinetograph/compute/stream/decoder.hpp>
 #include <kinetograph/compute/vae/calibration.hpp>
+#include <kinetograph/compute/vae/traced_clip.hpp>
 #include <kinetograph/tools/kinetograph/command.hpp>
 #include <kinetograph/tools/kinetograph/decode_request.hpp>
 #include <kinetograph/tools/kinetograph/named_files.hpp>
@@ -60,9 +61,15 @@ Result<void> measure(accel::Device& device, const vae::Checkpoint& checkpoint, c
                             {"psnr.worst", fmt::format("{:.2f}", errors.worst_psnr())},
                             {"ssim", fmt::format("{:.5f}", errors.ssim())},
                             {"clips", fmt::format("{}", fmt::join(names, ", "))}};
-    return print(fmt::format("against fp32 on {}: {} dB, worst frame {} dB, SSIM {}\n", calibration.measured["clips"],
-                             calibration.measured["psnr"], calibration.measured["psnr.worst"],
-                             calibration.measured["ssim"]));
+    KG_CHECK(print(fmt::format("against fp32 on {}: {} dB, worst frame {} dB, SSIM {}\n", calibration.measured["clips"],
+                               calibration.measured["psnr"], calibration.measured["psnr.worst"],
+                               calibration.measured["ssim"])));
+    KG_TRY(const auto stages, vae::module_errors(tested, exact, clips));
+    for (const vae::ModuleError& stage : stages) {
+        std::string& psnr = calibration.measured["psnr." + stage.module] = fmt::format("{:.2f}", stage.psnr);
+        KG_CHECK(print(fmt::format("  {:<32} {} dB\n", stage.module, psnr)));
+    }
+    return {};
 }
 
 Result<void> run(const CalibrateArguments& arguments) {

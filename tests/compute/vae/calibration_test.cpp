@@ -1,6 +1,7 @@
 // Calibrated decoders: what is written is read again, frames keep their picture, and what cannot be is refused.
 #include <kinetograph/compute/stream/decoder.hpp>
 #include <kinetograph/compute/vae/calibration.hpp>
+#include <kinetograph/compute/vae/traced_clip.hpp>
 #include <kinetograph/engine/accel/cpu/device.hpp>
 #include <kinetograph/tests/compute/tensor/temporary_folder.hpp>
 #include <kinetograph/tests/compute/vae/checkpoint_file.hpp>
@@ -32,12 +33,12 @@ class Calibrations : public ::testing::Test {
         EXPECT_TRUE(made) << made.error().message;
         return std::move(*made);
     }
-    static std::vector<float> latents(std::int64_t frames, LatentSize size = {6, 8}) {
-        return synthetic_tensor("test.latents", {frames, 16, size.height, size.width}).value();
+    static std::vector<float> latents(std::int64_t frames, LatentSize size = {6, 8}, std::int64_t channels = 16) {
+        return synthetic_tensor("test.latents", {frames, channels, size.height, size.width}).value();
     }
     /// The first latent frame, then `frames` in steps of `together`.
     std::vector<float> frames_of(Decoder& decoder, std::int64_t frames, std::int64_t together = 1) {
-        const std::vector<float> all = latents(1 + frames);
+        const std::vector<float> all = latents(1 + frames, {6, 8}, decoder.clip().model().channels());
         const std::size_t one = all.size() / static_cast<std::size_t>(1 + frames);
         std::vector<float> made = decoder.step(std::span(all).first(one)).value().thwc();
         for (std::int64_t t = 0; t < frames; t += together)
@@ -96,7 +97,8 @@ TEST_F(Calibrations, OfACheckpointWithoutOneAreMadeAtOnce) {
 }
 
 TEST_F(Calibrations, KeepThePicture) {
-    for (const char* spec : {"synthetic:wan2.1,dim=16", "synthetic:qwen-image,dim=16"}) {
+    for (const char* spec : {"synthetic:wan2.1,dim=16", "synthetic:qwen-image,dim=16", "synthetic:wan2.2,dim=16",
+                             "synthetic:lightvae,dim=24"}) {
         const Checkpoint checkpoint = open(spec);
         const std::int64_t more = checkpoint.one_latent_frame() ? 0 : 2;
         const auto wanted = frames_of(*decoder(checkpoint, {.precision = Precision::Fp32}), more);
@@ -123,6 +125,23 @@ TEST_F(Calibrations, DecodeAFrameToTheSameBitsInAnyNumberOfStepsAndBands) {
     EXPECT_EQ(banded, wanted);
 }
 
+TEST_F(Calibrations, SayWhichModulesDiffer) {
+    const Checkpoint checkpoint = open("synthetic:wan2.1,dim=8");
+    const Latents clip = synthetic_clip(checkpoint);
+    const auto exact = Model::create(*device_, checkpoint, {}).value();
+    const auto bytes =
+        Model::create(*device_, checkpoint, {.sums = conv::Sums::Int8, .byte_layers = calibrated(checkpoint).layers})
+            .value();
+    for (const ModuleError& same : module_errors(exact, exact, {&clip, 1}).value())
+        EXPECT_EQ(same.psnr, 140) << same.module;
+    bool reads_bytes = false;
+    for (const ModuleError& module : module_errors(bytes, exact, {&clip, 1}).value()) {
+        reads_bytes = reads_bytes || module.module == "decoder.upsamples.4";
+        EXPECT_EQ(module.psnr < 140, reads_bytes) << module.module << " " << module.psnr;
+    }
+    EXPECT_TRUE(reads_bytes);
+}
+
 std::string refusal(const Result<std::shared_ptr<Model>>& made) { return made ? "" : made.error().message; }
 
 TEST_F(Calibrations, RefuseWhatTheyAreNotFor) {
@@ -130,7 +149,7 @@ TEST_F(Calibrations, RefuseWhatTheyAreNotFor) {
                                     {.precision = Precision::Fp32, .sums = conv::Sums::Int8})),
               "sums int8 go with precision bf16, not fp32");
     EXPECT_EQ(refusal(Model::create(*device_, open("synthetic:taew2.1,dim=8"), {.sums = conv::Sums::Int8})),
-              "sums int8: there is no recipe for TAEW2.1; there is for Qwen-Image, Wan 2.1");
+              "sums int8: there is no recipe for TAEW2.1; there is for LightVAE, Qwen-Image, Wan 2.1, Wan 2.2");
     const auto found = find_byte_recipe(*families::find("wan2.1"), "all");
     ASSERT_FALSE(found);
     EXPECT_EQ(found.error().message,

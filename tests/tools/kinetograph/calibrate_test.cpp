@@ -59,6 +59,14 @@ TEST_F(Calibrate, MakesACheckpointWithWhatItMeasured) {
     EXPECT_GT(std::stod(metadata.at("kinetograph.int8.psnr")), 35);
     EXPECT_LE(std::stod(metadata.at("kinetograph.int8.psnr.worst")), std::stod(metadata.at("kinetograph.int8.psnr")));
     EXPECT_GT(std::stod(metadata.at("kinetograph.int8.ssim")), 0.9);
+    const auto of_module = [&](const std::string& module) {
+        EXPECT_NE(made.out.find("  " + module), std::string::npos) << made.out;
+        return std::stod(metadata.at("kinetograph.int8.psnr." + module));
+    };
+    const double before = of_module("decoder.middle.2"), first = of_module("decoder.upsamples.4");
+    EXPECT_GT(before, first) << "no layer before reads bytes";
+    EXPECT_GT(first, 35);
+    EXPECT_GT(of_module("decoder.head.2"), 30);
 
     for (const auto& [weights, warned] :
          {std::pair(path("int8.safetensors"), false), std::pair(std::string("synthetic:wan2.1,dim=4"), true)}) {
