@@ -9,7 +9,8 @@ function(kinetograph_shaders target)
         if(NOT EXISTS "${source}")
             set(source "${PROJECT_SOURCE_DIR}/shaders/${shader}")
         endif()
-        set(words "${folder}/${shader}.inc")
+        get_filename_component(name "${shader}" NAME)
+        set(words "${folder}/${name}.inc")
         add_custom_command(OUTPUT "${words}"
             COMMAND Vulkan::glslc --target-env=vulkan1.3 -Werror -O -mfmt=num -MD -MF "${words}.d" -o "${words}"
                     "${source}"

@@ -1,5 +1,6 @@
 #include <kinetograph/compute/conv/checked_kernels.hpp>
 #include <kinetograph/engine/accel/open.hpp>
+#include <kinetograph/engine/base/cache_folder.hpp>
 #include <kinetograph/engine/base/descriptors.hpp>
 
 #include <fcntl.h>
@@ -14,14 +15,6 @@ namespace kinetograph::conv {
 namespace {
 
 constexpr std::string_view kAgrees = "agrees", kBegun = "begun by ", kWrong = "wrong: ", kWithdrawn = "withdrawn";
-
-std::filesystem::path cache_folder() {
-    if (const char* given = std::getenv("XDG_CACHE_HOME"); given != nullptr && *given == '/')
-        return std::filesystem::path(given) / "kinetograph";
-    if (const char* home = std::getenv("HOME"); home != nullptr && *home == '/')
-        return std::filesystem::path(home) / ".cache" / "kinetograph";
-    return {};
-}
 
 /// A line's part up to the next tab, which is taken off the line.
 std::string_view take_field(std::string_view& line) {

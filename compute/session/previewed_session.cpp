@@ -51,7 +51,7 @@ Result<std::unique_ptr<PreviewedSession>> PreviewedSession::open(const std::stri
     KG_TRY(const auto checkpoint, vae::Checkpoint::open(preview, {options.hooks.host, options.limits}));
     SessionOptions of_large = options;
     if (!of_large.accelerator) {
-        KG_TRY(of_large.accelerator, open_device(options.device, options.hooks));
+        KG_TRY(of_large.accelerator, open_device(options.device, options.hooks, options.display));
     }
     std::unique_ptr<PreviewedSession> session(new PreviewedSession);
     KG_TRY(session->preview_, Session::open(checkpoint, of_large));

@@ -14,12 +14,23 @@ namespace kinetograph::session {
 
 namespace {
 
+/// A back end's first device, or the one that draws.
+Result<std::unique_ptr<accel::Device>> open_first(const accel::Backend& backend, const accel::DeviceHooks& hooks,
+                                                  const vulkan::Display* display) {
+    if (display == nullptr || backend.in_vulkan == nullptr) return accel::open(std::string(backend.name), hooks);
+    auto device = backend.in_vulkan->compute_in(*display, hooks);
+    if (device || device.error().code != ErrorCode::Unsupported) return device;
+    hooks.log.warn("decoding in another Vulkan device than the one that draws: {}", device.error().message);
+    return accel::open(std::string(backend.name), hooks);
+}
+
 /// A GPU for which this build has a decoder.
-Result<std::unique_ptr<accel::Device>> open_decoding(const accel::Backend& backend, const accel::DeviceHooks& hooks) {
+Result<std::unique_ptr<accel::Device>> open_decoding(const accel::Backend& backend, const accel::DeviceHooks& hooks,
+                                                     const vulkan::Display* display) {
     KG_TRY(const auto devices, backend.inspect());
     if (devices.front().emulated)
         return fail(ErrorCode::Unsupported, "{} computes on the CPU, whose own lane is faster", devices.front().name);
-    KG_TRY(auto device, backend.open(0, hooks));
+    KG_TRY(auto device, open_first(backend, hooks, display));
     KG_CHECK(nn::Operators::create(*device));
     return device;
 }
@@ -33,16 +44,18 @@ Result<void> check_budget(accel::Device& device, const vae::Checkpoint& checkpoi
 
 }  // namespace
 
-Result<std::unique_ptr<accel::Device>> open_device(const std::string& name, const accel::DeviceHooks& hooks) {
+Result<std::unique_ptr<accel::Device>> open_device(const std::string& name, const accel::DeviceHooks& hooks,
+                                                   const vulkan::Display* display) {
     if (name == "auto") {
         for (const accel::Backend& backend : accel::backends().subspan(1)) {  // after the CPU
-            auto device = open_decoding(backend, hooks);
+            auto device = open_decoding(backend, hooks, display);
             if (device) return device;
             hooks.log.info("lane {} is not used: {}", backend.name, device.error().message);
         }
         return accel::open(accel::DeviceInfo::kHost, hooks);
     }
-    auto device = accel::open(name, hooks);
+    const accel::Backend* backend = accel::find_backend(name);
+    auto device = backend != nullptr ? open_first(*backend, hooks, display) : accel::open(name, hooks);
     if (device || device.error().code == ErrorCode::InvalidArgument) return device;  // its sentence names the lanes
     return fail(std::move(device.error()), "lane " + name);
 }
@@ -71,7 +84,7 @@ Result<std::unique_ptr<Session>> Session::open(const vae::Checkpoint& checkpoint
     if (!session->device_) {
         accel::DeviceHooks hooks = options.hooks;
         hooks.budget.bytes = 0;  // until it is known to be enough
-        KG_TRY(session->device_, open_device(options.device, hooks));
+        KG_TRY(session->device_, open_device(options.device, hooks, session->display_.get()));
     }
     session->description_ =
         fmt::format("{} \u00b7 {} \u00b7 {}", std::filesystem::path(checkpoint.name()).filename().string(),

@@ -53,9 +53,12 @@ struct SessionOptions {
     CallLimits limits{};  ///< of open(): reading and checking the checkpoint, opening the device
 };
 
-/// Opens a device by name, as in SessionOptions::device. "auto" logs the devices that it has not taken, and why.
-/// Errors: those of accel::open, naming the lane.
-Result<std::unique_ptr<accel::Device>> open_device(const std::string& name, const accel::DeviceHooks& hooks = {});
+/// Opens a device by name, as in SessionOptions::device. "auto" logs the devices that it has not taken, and why. A
+/// device that computes through Vulkan, if `name` gives it no number, is `display` itself, which then outlives the
+/// result; where it was not made for that, a log's warning says what it lacks, and another VkDevice is opened. Errors:
+/// those of accel::open, naming the lane.
+Result<std::unique_ptr<accel::Device>> open_device(const std::string& name, const accel::DeviceHooks& hooks = {},
+                                                   const vulkan::Display* display = nullptr);
 
 /// Thread-safe. All streams share the weights, which are on the device once. Streams may outlive the session.
 ///

@@ -3,7 +3,25 @@
 
 #include <kinetograph/engine/accel/sensors.hpp>
 
+namespace kinetograph::vulkan {
+class Buffer;
+class Display;
+}  // namespace kinetograph::vulkan
+
 namespace kinetograph::accel {
+
+/// Of a back end that computes in Vulkan's devices, one of which may be the one that draws.
+struct VulkanBackend {
+    /// Computes in that device, which outlives the result. Errors: those of Backend::adopt.
+    Result<std::unique_ptr<Device>> (*compute_in)(const ::kinetograph::vulkan::Display& display,
+                                                  const DeviceHooks& hooks) = nullptr;
+    /// What the device computes in; null if it is not of this back end.
+    const ::kinetograph::vulkan::Display* (*display_of)(const Device& device) = nullptr;
+    /// A buffer of Display::create_buffer() as memory of a device that computes there, without a copy; the buffer
+    /// outlives the result. Errors: InvalidArgument (a device of another back end).
+    Result<std::unique_ptr<Memory>> (*share)(const Device& device,
+                                             const ::kinetograph::vulkan::Buffer& buffer) = nullptr;
+};
 
 /// What a back end's folder gives, by backend() in its device.hpp.
 struct Backend {
@@ -16,6 +34,7 @@ struct Backend {
     /// Computes in a device that the caller has made and keeps, and that outlives the result. `callers` points to the
     /// record of its handles that the folder's device.hpp declares. Null: its devices are only opened.
     Result<std::unique_ptr<Device>> (*adopt)(const void* callers, const DeviceHooks& hooks) = nullptr;
+    const VulkanBackend* in_vulkan = nullptr;  ///< null: it computes in no Vulkan device
     /// Forms of device code that Device::load takes, best first: "fat binary", "code object", "SPIR-V".
     std::span<const std::string_view> image_formats{};
     Result<std::unique_ptr<Sensors>> (*open_sensors)(const DeviceInfo& device, const SensorSources& sources) = nullptr;

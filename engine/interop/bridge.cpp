@@ -1,5 +1,6 @@
 #include <kinetograph/engine/interop/bridge.hpp>
 
+#include <kinetograph/engine/accel/backend.hpp>
 #include <kinetograph/engine/base/host_pages.hpp>
 
 #include <unistd.h>
@@ -9,8 +10,15 @@
 namespace kinetograph::interop {
 namespace {
 
-/// Where a failure of this choice is noted; null for headless, which has no alternative.
+bool computes_in(const vulkan::Display* display, const accel::Device& accelerator) {
+    const accel::Backend* backend = accel::find_backend(accelerator.info().kind);
+    return display != nullptr && backend != nullptr && backend->in_vulkan != nullptr &&
+           backend->in_vulkan->display_of(accelerator) == display;
+}
+
+/// Where a failure of this choice is noted; null for those that have no alternative.
 std::string* place_of(const TopologyChoice& choice, RuledOut& ruled_out) {
+    if (choice.timelines == Timelines::Own) return nullptr;
     if (choice.topology == Topology::Shared) return &ruled_out.shared_memory;
     if (choice.staging == Staging::Pinned) return &ruled_out.pinned;
     if (choice.staging == Staging::Mapped) return &ruled_out.mapped;
@@ -22,9 +30,11 @@ std::string* place_of(const TopologyChoice& choice, RuledOut& ruled_out) {
 Result<std::unique_ptr<Bridge>> Bridge::create(accel::Device& accelerator, const vulkan::Display* display,
                                                const BridgeOptions& options) {
     const vulkan::DeviceReport* report = display != nullptr ? &display->report() : nullptr;
+    const bool in_display = options.closest == Topology::Shared && computes_in(display, accelerator);
     RuledOut ruled_out;
     for (;;) {
-        TopologyChoice choice = choose_topology(accelerator.info(), report, options.closest, ruled_out);
+        TopologyChoice choice = in_display ? in_one_device(*report)
+                                           : choose_topology(accelerator.info(), report, options.closest, ruled_out);
         auto page = SharedBuffer::create(accelerator, display, choice, "a page to try", kHostPageBytes);
         if (page)
             return std::unique_ptr<Bridge>(
@@ -57,10 +67,15 @@ bool Bridge::is_connected(const graph::Timeline& timeline) {
                                [&](const Connected& known) { return known.timeline.lock().get() == &timeline; });
 }
 
-/// Adds two views to the lane's timeline: a semaphore, and its import, through which the lane's stream signals it.
+/// Adds two views to the lane's timeline: a semaphore, and its import, through which the lane's stream signals it. A
+/// timeline of the Vulkan device is a semaphore already.
 Result<void> Bridge::share_timeline(accel::AcceleratorLane& lane) {
     const auto timeline = lane.timeline();
     if (is_connected(*timeline)) return {};
+    if (choice_.timelines == Timelines::Own) {
+        connected_.push_back({timeline, display_->semaphore_of(*timeline), true});
+        return {};
+    }
     KG_TRY(const auto exported,
            display_->create_timeline(timeline->name() + ", exported", vulkan::Sharing::Exportable));
     KG_TRY(auto imported, import_timeline(exported));
@@ -80,8 +95,8 @@ Result<void> Bridge::connect(accel::AcceleratorLane& accelerator, vulkan::Displa
     const Lock lock(mutex_);
     const bool is_new = !is_connected(*display.timeline());
     if (is_new) connected_.push_back({display.timeline(), display.own().semaphore, false});
-    if (choice_.timelines != Timelines::Shared) return {};
-    if (is_new) {
+    if (choice_.timelines == Timelines::Relayed) return {};
+    if (is_new && choice_.timelines == Timelines::Shared) {
         KG_TRY(auto of_display, import_timeline(display.exported()));
         display.timeline()->add_view(std::move(of_display));
     }
@@ -90,7 +105,7 @@ Result<void> Bridge::connect(accel::AcceleratorLane& accelerator, vulkan::Displa
 
 Result<void> Bridge::connect(accel::AcceleratorLane& accelerator) {
     share_gpu_with(accelerator);
-    if (choice_.timelines != Timelines::Shared) return {};
+    if (choice_.timelines != Timelines::Own && choice_.timelines != Timelines::Shared) return {};
     const Lock lock(mutex_);
     return share_timeline(accelerator);
 }

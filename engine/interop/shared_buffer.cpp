@@ -1,5 +1,6 @@
 #include <kinetograph/engine/interop/shared_buffer.hpp>
 
+#include <kinetograph/engine/accel/backend.hpp>
 #include <kinetograph/engine/base/host_pages.hpp>
 
 #include <unistd.h>
@@ -19,6 +20,13 @@ struct Pieces {
 constexpr std::uint64_t kSmallestBytes = 1U << 20U;
 
 std::uint64_t worthwhile(std::uint64_t bytes) { return whole_host_pages(std::max(bytes, kSmallestBytes)); }
+
+Result<Pieces> create_in(const accel::Device& accelerator, const vulkan::Display& display, std::string_view name,
+                         std::uint64_t bytes) {
+    KG_TRY(auto buffer, display.create_buffer(name, bytes));
+    KG_TRY(auto memory, accel::find_backend(accelerator.info().kind)->in_vulkan->share(accelerator, *buffer.buffer));
+    return Pieces{std::move(memory), std::move(buffer)};
+}
 
 Result<Pieces> export_to(accel::Device& accelerator, const vulkan::Display& display, std::string_view name,
                          std::uint64_t bytes) {
@@ -62,6 +70,8 @@ Result<std::unique_ptr<SharedBuffer>> SharedBuffer::create(accel::Device& accele
     if (choice.topology == Topology::Headless) {
         KG_TRY(shared->owner_memory_, accelerator.allocate(name, bytes));
         shared->memory_ = shared->owner_memory_.get();
+    } else if (choice.timelines == Timelines::Own) {
+        KG_CHECK(keep(shared->mapping_, create_in(accelerator, *display, name, bytes)));
     } else if (choice.topology == Topology::Shared) {
         KG_CHECK(keep(shared->mapping_, export_to(accelerator, *display, name, bytes)));
     } else if (choice.staging == Staging::Pinned) {

@@ -120,7 +120,7 @@ bool is_relayed(Lane waiting, Lane signalling, std::span<const Coupling> couplin
     if (!is_accelerator(waiting)) std::swap(waiting, signalling);
     if (!is_accelerator(waiting)) return false;
     const Coupling& coupling = couplings[waiting.device()];
-    if (!is_accelerator(signalling)) return coupling.choice.timelines != Timelines::Shared;
+    if (!is_accelerator(signalling)) return coupling.choice.timelines == Timelines::Relayed;
     return !is_one_device(coupling.accelerator, couplings[signalling.device()].accelerator);
 }
 
@@ -141,6 +141,12 @@ std::string_view to_string(Topology topology) {
 bool is_one_gpu(const accel::DeviceInfo& accelerator, const vulkan::DeviceReport& display) {
     const bool same_uuid = accelerator.uuid != Uuid{} && accelerator.uuid == display.uuid;
     return same_uuid || at_the_same_place(accelerator, display);
+}
+
+TopologyChoice in_one_device(const vulkan::DeviceReport& display) {
+    return {Topology::Shared, Staging::None, Timelines::Own,
+            fmt::format("shared: {} computes and draws in one Vulkan device; nothing is exported or imported",
+                        display.name)};
 }
 
 TopologyChoice choose_topology(const accel::DeviceInfo& accelerator, const vulkan::DeviceReport* display,

@@ -11,7 +11,7 @@
 namespace kinetograph::interop {
 
 enum class Topology : std::uint8_t {
-    Shared,    ///< one GPU: Vulkan exports memory, the accelerator maps it; no copy
+    Shared,    ///< one GPU: both address the same memory; no copy
     Staged,    ///< two devices: host memory that both address
     Headless,  ///< no Vulkan: frames stay with the accelerator
 };
@@ -27,6 +27,7 @@ enum class Staging : std::uint8_t {
 /// How one side learns of the other's progress.
 enum class Timelines : std::uint8_t {
     None,
+    Own,      ///< the accelerator computes in the Vulkan device: every timeline is a semaphore of that
     Shared,   ///< the accelerator waits for and signals Vulkan timeline semaphores on the device
     Relayed,  ///< host threads pass values on, one for each waiting lane
 };
@@ -52,6 +53,8 @@ bool is_one_gpu(const accel::DeviceInfo& accelerator, const vulkan::DeviceReport
 /// decided by what the devices report and by `ruled_out`, in which Bridge passes what it found out by trying.
 TopologyChoice choose_topology(const accel::DeviceInfo& accelerator, const vulkan::DeviceReport* display,
                                Topology closest = Topology::Shared, const RuledOut& ruled_out = {});
+/// The same for an accelerator that computes in the Vulkan device itself (accel::VulkanBackend::display_of).
+TopologyChoice in_one_device(const vulkan::DeviceReport& display);
 
 /// One of a graph's accelerators, and how it is coupled to the graph's Vulkan device.
 struct Coupling {

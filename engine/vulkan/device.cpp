@@ -73,11 +73,7 @@ Result<void> Device::finish() {
     limits_ = properties.properties.limits;
     memory_ = std::make_unique<MemoryPool>(*this);
 
-    VkPipelineCacheCreateInfo cache{};
-    cache.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO;
-    if (const VkResult result = table_->vkCreatePipelineCache(handle_, &cache, nullptr, &pipeline_cache_);
-        result != VK_SUCCESS)
-        return error(result, "vkCreatePipelineCache");
+    KG_TRY_IN(report_.name, pipelines_, PipelineCache::create(handle_, *table_, properties.properties));
     VkSamplerCreateInfo linear{};
     linear.sType = VK_STRUCTURE_TYPE_SAMPLER_CREATE_INFO;
     linear.magFilter = linear.minFilter = VK_FILTER_LINEAR;
@@ -134,13 +130,14 @@ Device::~Device() {
         (owned_ || !kept_.empty())) {  // objects that a queue still uses cannot be destroyed, nor can the device
         if (owned_) instance_.leave();
         static_cast<void>(memory_.release());
+        static_cast<void>(pipelines_.release());
         static_cast<void>(new (std::nothrow) std::vector<std::shared_ptr<const void>>(std::move(kept_)));
         return;
     }
     kept_.clear();
     for (VkSemaphore semaphore : retired_) table_->vkDestroySemaphore(handle_, semaphore, nullptr);
     table_->vkDestroySampler(handle_, linear_sampler_, nullptr);
-    table_->vkDestroyPipelineCache(handle_, pipeline_cache_, nullptr);
+    pipelines_.reset();
     memory_.reset();
     if (owned_) table_->vkDestroyDevice(handle_, nullptr);
 }

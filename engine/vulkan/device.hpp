@@ -5,6 +5,7 @@
 #include <kinetograph/engine/graph/patience.hpp>
 #include <kinetograph/engine/vulkan/display.hpp>
 #include <kinetograph/engine/vulkan/inspect.hpp>
+#include <kinetograph/engine/vulkan/pipeline_cache.hpp>
 
 #include <deque>
 #include <functional>
@@ -55,6 +56,8 @@ class Device final : public Display {
     Result<SemaphoreTimeline> create_timeline(std::string name, Sharing sharing) const override;
     std::shared_ptr<graph::Timeline> borrow_timeline(VkSemaphore semaphore) const override;
     Result<int> export_timeline(const SemaphoreTimeline& timeline) const override;
+    VkSemaphore semaphore_of(const graph::Timeline& timeline) const override;
+    Result<DisplayBuffer> create_buffer(std::string_view name, std::uint64_t bytes) const override;
     Result<DisplayBuffer> export_buffer(std::string_view name, std::uint64_t bytes,
                                         ExportedMemory& exported) const override;
     Result<DisplayBuffer> map_buffer(std::string_view name, std::uint64_t bytes) const override;
@@ -83,7 +86,7 @@ class Device final : public Display {
     std::span<const std::uint32_t> families() const { return families_; }
     MemoryPool& memory() const { return *memory_; }
     DeviceClock& clock() const { return *clock_; }
-    VkPipelineCache pipeline_cache() const { return pipeline_cache_; }
+    VkPipelineCache pipeline_cache() const { return pipelines_->handle(); }
     /// Linear filtering, clamped to the edge.
     VkSampler linear_sampler() const { return linear_sampler_; }
 
@@ -147,7 +150,7 @@ class Device final : public Display {
     mutable std::vector<const VulkanLane*> lanes_ KG_GUARDED_BY(lanes_mutex_);
     std::unique_ptr<MemoryPool> memory_;
     std::unique_ptr<DeviceClock> clock_;
-    VkPipelineCache pipeline_cache_ = VK_NULL_HANDLE;
+    std::unique_ptr<PipelineCache> pipelines_;
     VkSampler linear_sampler_ = VK_NULL_HANDLE;
 };
 

@@ -74,6 +74,15 @@ Result<int> Device::export_timeline(const SemaphoreTimeline& timeline) const {
     return export_timeline_fd(*this, timeline.semaphore, timeline.timeline->name());
 }
 
+VkSemaphore Device::semaphore_of(const graph::Timeline& timeline) const {
+    const auto* own = dynamic_cast<const TimelineSemaphore*>(&timeline);
+    return own != nullptr && own->owner() == this ? own->handle() : VK_NULL_HANDLE;
+}
+
+Result<DisplayBuffer> Device::create_buffer(std::string_view name, std::uint64_t bytes) const {
+    return Buffer::create(*this, name, bytes, {.addressed = true}).map(shown);
+}
+
 Result<DisplayBuffer> Device::export_buffer(std::string_view name, std::uint64_t bytes,
                                             ExportedMemory& exported) const {
     KG_TRY(auto buffer, Buffer::create(*this, name, bytes, {.exportable = true}));

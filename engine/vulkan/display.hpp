@@ -89,6 +89,11 @@ class Display {
     /// A new opaque file descriptor of an exportable timeline; the importer closes it.
     virtual Result<int> export_timeline(const SemaphoreTimeline& timeline) const = 0;
 
+    /// The semaphore of a timeline that this device has made; null: it is another's.
+    virtual VkSemaphore semaphore_of(const graph::Timeline& timeline) const = 0;
+
+    /// Device-local memory whose address kernels get (BufferOptions::addressed). Errors: OutOfMemory, naming `name`.
+    virtual Result<DisplayBuffer> create_buffer(std::string_view name, std::uint64_t bytes) const = 0;
     /// Device-local memory that another API imports as `exported`. Errors: OutOfMemory, Unsupported, naming `name`.
     virtual Result<DisplayBuffer> export_buffer(std::string_view name, std::uint64_t bytes,
                                                 ExportedMemory& exported) const = 0;

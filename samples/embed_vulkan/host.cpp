@@ -29,6 +29,32 @@ Host::Host() {
     usable = mapped_ != nullptr;
 }
 
+/// Those of the list that the device has.
+void Host::enable_features() {
+    auto there11 = made<VkPhysicalDeviceVulkan11Features>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES);
+    auto there12 = made<VkPhysicalDeviceVulkan12Features>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES);
+    auto there13 = made<VkPhysicalDeviceVulkan13Features>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES);
+    auto there = made<VkPhysicalDeviceFeatures2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2);
+    features_ = there, features11_ = there11, features12_ = there12, features13_ = there13;
+    there.pNext = &there11, there11.pNext = &there12, there12.pNext = &there13;
+    features_.pNext = &features11_, features11_.pNext = &features12_, features12_.pNext = &features13_;
+    vkGetPhysicalDeviceFeatures2(physical, &there);
+    features_.features.shaderInt16 = there.features.shaderInt16;
+    features_.features.shaderInt64 = there.features.shaderInt64;
+    features11_.storageBuffer16BitAccess = there11.storageBuffer16BitAccess;
+    features12_.timelineSemaphore = features12_.hostQueryReset = VK_TRUE;
+    features12_.bufferDeviceAddress = there12.bufferDeviceAddress;
+    features12_.scalarBlockLayout = there12.scalarBlockLayout;
+    features12_.shaderFloat16 = there12.shaderFloat16;
+    features12_.shaderInt8 = there12.shaderInt8;
+    features12_.storageBuffer8BitAccess = there12.storageBuffer8BitAccess;
+    features12_.vulkanMemoryModel = there12.vulkanMemoryModel;
+    features12_.vulkanMemoryModelDeviceScope = there12.vulkanMemoryModelDeviceScope;
+    features13_.synchronization2 = features13_.dynamicRendering = features13_.maintenance4 = VK_TRUE;
+    features13_.subgroupSizeControl = there13.subgroupSizeControl;
+    features13_.computeFullSubgroups = there13.computeFullSubgroups;
+}
+
 void Host::make_device() {
     std::uint32_t count = 0;
     vkGetPhysicalDeviceQueueFamilyProperties(physical, &count, nullptr);
@@ -36,18 +62,14 @@ void Host::make_device() {
     vkGetPhysicalDeviceQueueFamilyProperties(physical, &count, families.data());
     while (family + 1 < count && (families[family].queueFlags & VK_QUEUE_GRAPHICS_BIT) == 0) ++family;
 
-    auto features13 = made<VkPhysicalDeviceVulkan13Features>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES);
-    features13.synchronization2 = features13.dynamicRendering = features13.maintenance4 = VK_TRUE;
-    auto features12 = made<VkPhysicalDeviceVulkan12Features>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES);
-    features12.timelineSemaphore = features12.hostQueryReset = VK_TRUE;
-    features12.pNext = &features13;
+    enable_features();
     const float priority = 1.0F;
     auto queue_info = made<VkDeviceQueueCreateInfo>(VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO);
     queue_info.queueFamilyIndex = family;
     queue_info.queueCount = 1;
     queue_info.pQueuePriorities = &priority;
     auto info = made<VkDeviceCreateInfo>(VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO);
-    info.pNext = &features12;
+    info.pNext = &features_;
     info.queueCreateInfoCount = 1;
     info.pQueueCreateInfos = &queue_info;
     vkEnumerateDeviceExtensionProperties(physical, nullptr, &count, nullptr);

@@ -28,6 +28,9 @@ class Host {
     static constexpr std::array<const char*, 3> kSharing{VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME,
                                                          VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME,
                                                          VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME};
+    /// What vkCreateDevice was given: the features that Vulkan's lanes need, and those that kernels need which compute
+    /// in this device (docs/vulkan-lane.md; cooperative matrices, which newer headers have, make these faster).
+    const void* create_chain() const { return &features_; }
     std::vector<const char*> extensions;  ///< those that are enabled
     bool usable = false;                  ///< a Vulkan 1.3 device was found
     VkInstance instance = VK_NULL_HANDLE;
@@ -39,8 +42,13 @@ class Host {
     VkSemaphore done = VK_NULL_HANDLE;
 
   private:
+    void enable_features();
     void make_device();
     void make_readback();
+    VkPhysicalDeviceFeatures2 features_{};
+    VkPhysicalDeviceVulkan11Features features11_{};
+    VkPhysicalDeviceVulkan12Features features12_{};
+    VkPhysicalDeviceVulkan13Features features13_{};
     VkCommandPool pool_ = VK_NULL_HANDLE;
     VkCommandBuffer commands_ = VK_NULL_HANDLE;
     VkBuffer pixel_ = VK_NULL_HANDLE;

@@ -1,6 +1,7 @@
 // Frames in VkImages on the application's own device, each with a timeline value that its queue waits for. host.hpp
 // stands for the engine and its own Vulkan; every use of Kinetograph is in this file.
-//   embed_vulkan LATENTS.safetensors CHECKPOINT [cpu|cuda|hip]
+// "vulkan" decodes in that device too: nothing is shared between two APIs, and no frame is copied between devices.
+//   embed_vulkan LATENTS.safetensors CHECKPOINT [cpu|cuda|hip|vulkan]
 #include "host.hpp"
 
 #include <kinetograph/compute/session/session.hpp>
@@ -19,6 +20,7 @@ Result<void> play(Host& host, const char* latents, const char* weights, const ch
                                            {.physical = host.physical,
                                             .device = host.device,
                                             .graphics = {host.queue, host.family, &host.queue_mutex},
+                                            .create_chain = host.create_chain(),
                                             .extensions = {host.extensions.begin(), host.extensions.end()}}};
     KG_TRY(const auto session, session::Session::open(weights, {.device = device, .vulkan = vulkan}));
     KG_TRY(const auto stream, session->decode(std::filesystem::path(latents)));
@@ -41,7 +43,7 @@ Result<void> play(Host& host, const char* latents, const char* weights, const ch
 
 int main(int argc, char** argv) {
     if (argc < 3 || argc > 4) {
-        std::fprintf(stderr, "usage: embed_vulkan LATENTS.safetensors CHECKPOINT [cpu|cuda|hip]\n");
+        std::fprintf(stderr, "usage: embed_vulkan LATENTS.safetensors CHECKPOINT [cpu|cuda|hip|vulkan]\n");
         return 2;
     }
     Host host;

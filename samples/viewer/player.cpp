@@ -17,7 +17,11 @@ Player::Player(ClipSource& source, bool loop, double speed) : source_(source), l
 
 Player::~Player() {
     source_.cancel();
-    if (loading_.valid()) loading_.wait();
+    if (loading_.valid()) static_cast<void>(loading_.get());
+    playback_.reset();
+    clip_.reset();
+    retired_.clear();
+    source_.close();  // the device that draws may be its own
 }
 
 void Player::open(std::filesystem::path latents, Nanoseconds now) {

@@ -198,10 +198,10 @@ Result<void> run(const InteropBench& bench) {
     KG_CHECK(check_distinct(std::array{NamedFile{"--weights", bench.weights, NamedFile::Use::Read},
                                        NamedFile{"--json", bench.json, NamedFile::Use::Written}}));
     KG_TRY(auto report, BenchReport::create(bench.json));
-    KG_TRY(auto accelerator, open_lane(bench.lane));
     KG_TRY(auto loader, vulkan::Loader::open());
     KG_TRY(auto instance, vulkan::Instance::create(loader));
     KG_TRY(auto display, vulkan::Device::create(*instance, {.name_contains = bench.device}));
+    KG_TRY(auto accelerator, open_lane(bench.lane, 0, display.get()));
     KG_TRY(auto bridge, interop::Bridge::create(*accelerator, display.get()));
     if (bridge->choice().topology == interop::Topology::Headless)
         return fail(ErrorCode::Unsupported, "nothing to hand over: {}", bridge->choice().reason);

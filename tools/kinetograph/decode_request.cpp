@@ -228,9 +228,16 @@ accel::DeviceHooks device_hooks(std::uint64_t memory_budget) {
     return {.log = Log(write), .host = {}, .budget = {.bytes = memory_budget, .on_pressure = {}}};
 }
 
-Result<std::unique_ptr<accel::Device>> open_lane(const std::string& lane, std::uint64_t memory_budget) {
+bool may_compute_in_display(const std::string& lane) {
+    const accel::Backend* backend = accel::find_backend(lane);
+    return backend != nullptr && backend->in_vulkan != nullptr;
+}
+
+Result<std::unique_ptr<accel::Device>> open_lane(const std::string& lane, std::uint64_t memory_budget,
+                                                 const vulkan::Display* display) {
     const accel::DeviceHooks hooks = device_hooks(memory_budget);
-    if (lane == "auto") return session::open_device(lane, hooks);
+    if (lane == "auto" || (display != nullptr && may_compute_in_display(lane)))
+        return session::open_device(lane, hooks, display);
     auto device = accel::open(lane, hooks);
     if (device || device.error().code == ErrorCode::InvalidArgument) return device;  // its message names the lane
     std::vector<std::string> there;

@@ -7,6 +7,10 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
+namespace kinetograph::vulkan {
+class Display;
+}
+
 namespace kinetograph::cli {
 
 struct DecodeRequest {
@@ -51,9 +55,13 @@ std::string_view to_string(conv::Sums sums);
 accel::DeviceHooks device_hooks(std::uint64_t memory_budget);
 
 /// Opens the device of a lane: "cpu", "cuda", "hip:1", "cuda:GPU-5a5a5a5a-...", as accel::open() takes it. "auto" takes
-/// the best lane that this build can decode on; any other is opened or refused, never replaced. Errors: those of
-/// accel::open(), naming the lane and the available devices.
-Result<std::unique_ptr<accel::Device>> open_lane(const std::string& lane, std::uint64_t memory_budget = 0);
+/// the best lane that this build can decode on; any other is opened or refused, never replaced. `display`: what
+/// "vulkan" computes in, as session::open_device() says. Errors: those of accel::open(), naming the lane and the
+/// available devices.
+Result<std::unique_ptr<accel::Device>> open_lane(const std::string& lane, std::uint64_t memory_budget = 0,
+                                                 const vulkan::Display* display = nullptr);
+/// Whether the lane's device may be the one that draws: "vulkan".
+bool may_compute_in_display(const std::string& lane);
 
 /// The part of a decoder's memory that is on a device of that kind.
 std::uint64_t device_bytes(const vae::StackMemory& memory, const accel::DeviceInfo& device);

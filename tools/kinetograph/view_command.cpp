@@ -175,6 +175,7 @@ Result<void> run(const ViewArguments& arguments) {
     options.memory_budget = arguments.decode.memory_budget;
     options.lane = arguments.decode.lane == "auto" ? std::string(device->info().kind) : arguments.decode.lane;
     options.accelerator = std::move(device);
+    if (may_compute_in_display(options.lane)) options.accelerator.reset();  // the viewer's own decodes
     options.latents = arguments.latents;
     options.weights = arguments.decode.weights;
     options.preview = preview_of(arguments);

@@ -148,7 +148,8 @@ typedef struct kg_queue {
 
 typedef enum kg_queue_kind { KG_QUEUE_GRAPHICS = 0, KG_QUEUE_COMPUTE = 1, KG_QUEUE_TRANSFER = 2 } kg_queue_kind;
 
-/* A device of the application, which stays its owner. The device must outlive everything made with it. */
+/* A device of the application, which stays its owner. The device must outlive everything made with it. A model on
+ * "vulkan" computes in it too, if device_create_chain has the features that docs/vulkan-lane.md lists. */
 typedef struct kg_vulkan_desc {
     uint32_t size;
     uint32_t extension_count;

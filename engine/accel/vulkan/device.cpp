@@ -48,6 +48,11 @@ std::shared_ptr<Context> context_of(const Device& device) { return gpu::context_
 }  // namespace
 
 Backend backend() {
+    static constexpr VulkanBackend kInVulkan{
+        .compute_in = [](const vk::Display& display,
+                         const DeviceHooks& hooks) { return adopt_device({&display.device()}, hooks); },
+        .display_of = [](const Device& device) -> const vk::Display* { return device_of(device); },
+        .share = share_buffer};
     static constexpr std::array<std::string_view, 1> kFormats{"SPIR-V"};
     constexpr std::int32_t kDlVulkan = 7;
     return {.name = kKind,
@@ -58,6 +63,7 @@ Backend backend() {
                 [](const void* callers, const DeviceHooks& hooks) {
                     return adopt_device(*static_cast<const CallersDevice*>(callers), hooks);
                 },
+            .in_vulkan = &kInVulkan,
             .image_formats = kFormats,
             .open_sensors = [](const DeviceInfo& device, const SensorSources&) -> Result<std::unique_ptr<Sensors>> {
                 return fail(ErrorCode::NotFound, "{}: Vulkan has no sensors", device.name);

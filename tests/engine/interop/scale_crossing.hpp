@@ -46,7 +46,7 @@ class ScaleCrossing : public CrossingTest {
                 })
             .out;
     }
-    void launch(accel::PassContext& context, const std::byte* in, std::byte* out, float scale, float offset) {
+    virtual void launch(accel::PassContext& context, const std::byte* in, std::byte* out, float scale, float offset) {
         const standin::ScaleAddParams params{reinterpret_cast<const float*>(in), reinterpret_cast<float*>(out),
                                              kCrossingWords, scale, offset};
         context.stream().launch({.name = context.pass_name(),

@@ -186,7 +186,12 @@ TEST_F(CInterfaceWithVulkan, QueuesAreLockedByKind) {
     EXPECT_STREQ(kg_last_error(), "3 is no kg_queue_kind");
 }
 
-TEST_F(CInterfaceWithVulkan, FramesAreImagesOfTheApplicationsDevice) {
+/// Decoded by the CPU, and in the application's own VkDevice.
+class CImagesOfAnApplication : public CTest, public ::testing::WithParamInterface<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Devices, CImagesOfAnApplication, ::testing::Values("cpu", "vulkan"),
+                         [](const auto& device) { return std::string(device.param); });
+
+TEST_P(CImagesOfAnApplication, AreDrawnByIt) {
     Host host;
     ASSERT_TRUE(host.usable);
     auto desc = sized<kg_vulkan_desc>();
@@ -195,15 +200,21 @@ TEST_F(CInterfaceWithVulkan, FramesAreImagesOfTheApplicationsDevice) {
     desc.physical_device = host.physical;
     desc.device = host.device;
     desc.graphics = {host.queue, host.family, 0};
+    desc.device_create_chain = host.create_chain();
     desc.extensions = host.extensions.data();
     desc.extension_count = static_cast<std::uint32_t>(host.extensions.size());
     kg_vulkan* vulkan = nullptr;
     ASSERT_EQ(kg_vulkan_adopt(instance_.get(), &desc, &vulkan), KG_OK) << kg_last_error();
     Owned<kg_vulkan> owned(vulkan);
-    ASSERT_NO_FATAL_FAILURE(open("cpu", vulkan));
+    ASSERT_NO_FATAL_FAILURE(open(GetParam(), vulkan));
     const auto values = latents_of(1);
     const auto wanted = decode(clip().get(), values)[0];
     auto made = clip(KG_STORAGE_IMAGE);
+    auto info = sized<kg_clip_info>();
+    ASSERT_EQ(kg_clip_describe(made.get(), &info), KG_OK) << kg_last_error();
+    EXPECT_EQ(std::string(info.route).find("computes and draws in one Vulkan device") != std::string::npos,
+              std::string(GetParam()) == "vulkan")
+        << info.route;
     const kg_latents latents = view_of(values);
     ASSERT_EQ(kg_clip_push(made.get(), &latents, kLong, nullptr), KG_OK) << kg_last_error();
     auto frame = sized<kg_frame>();
