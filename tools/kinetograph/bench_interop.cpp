@@ -5,6 +5,7 @@
 #include <kinetograph/tools/kinetograph/bench.hpp>
 #include <kinetograph/tools/kinetograph/decode_request.hpp>
 #include <kinetograph/tools/kinetograph/frame_size.hpp>
+#include <kinetograph/tools/kinetograph/game_loop.hpp>
 #include <kinetograph/tools/kinetograph/hand_overs.hpp>
 #include <kinetograph/tools/kinetograph/named_files.hpp>
 #include <kinetograph/tools/kinetograph/option_kinds.hpp>
@@ -14,6 +15,8 @@
 #include <kinetograph/tools/kinetograph/table.hpp>
 
 #include <array>
+#include <atomic>
+#include <future>
 #include <optional>
 
 namespace kinetograph::cli {
@@ -30,6 +33,7 @@ struct InteropBench {
     std::string copy_lane = "async_compute", copies = "ahead";
     std::optional<double> most_percent;  ///< largest share of a step for interop and drawing
     std::int64_t soak = 0;
+    std::int64_t pictures = 0;  ///< of a game loop, without and with the decoder; 0: none
     std::string json, command_line;
 };
 
@@ -53,11 +57,25 @@ struct MeasuredDecode {
     }
 };
 
+/// Pictures of an engine at 60 Hz, from submission to end, and the decoder's steps meanwhile.
+struct MeasuredGame {
+    std::int64_t copies = 0;  ///< GameLoop::copies
+    Samples alone, beside, steps;
+
+    static double late(const Samples& pictures) {
+        const auto& sorted = pictures.sorted();
+        const auto first = std::ranges::upper_bound(sorted, to_seconds(GameLoop::kPeriod));
+        return static_cast<double>(sorted.end() - first) / static_cast<double>(sorted.size());
+    }
+    static double p99(const Samples& pictures) { return pictures.sorted()[pictures.count() * 99 / 100]; }
+};
+
 /// All measurements.
 struct MeasuredInterop {
     std::vector<RouteTimes> routes;
     std::optional<MeasuredDecode> decode;
     std::optional<Soak> soak;
+    std::optional<MeasuredGame> game;
 };
 
 /// The cost of one hand-over: half of the extra cost of going there and back over staying on the accelerator.
@@ -66,6 +84,29 @@ double hand_over(const MeasuredInterop& measured, double (*figure)(const HandOve
 }
 double one_by_one(const HandOverTimes& times) { return times.one_by_one.median(); }
 double batched(const HandOverTimes& times) { return times.batched; }
+
+std::string to_text(const MeasuredGame& game) {
+    const auto line = [](std::string_view which, const Samples& pictures) {
+        return fmt::format("  {:<18} {:.2f} ms median, {:.2f} p99, {:.2f} at most; {:.1f} % later than 1/60 s\n", which,
+                           1e3 * pictures.median(), 1e3 * MeasuredGame::p99(pictures), 1e3 * pictures.most(),
+                           100 * MeasuredGame::late(pictures));
+    };
+    return fmt::format("\na game loop at 60 Hz, {} scaled copies of 1920x1080 a picture, from submission to end:\n",
+                       game.copies) +
+           line("alone", game.alone) + line("beside the decoder", game.beside) +
+           fmt::format("  whose steps then take {:.2f} ms\n", 1e3 * game.steps.median());
+}
+
+nlohmann::ordered_json to_json(const MeasuredGame& game) {
+    return {{"copies", game.copies},
+            {"seconds_picture_alone", game.alone.to_json()},
+            {"seconds_picture_alone_p99", MeasuredGame::p99(game.alone)},
+            {"late_alone", MeasuredGame::late(game.alone)},
+            {"seconds_picture_beside_decoder", game.beside.to_json()},
+            {"seconds_picture_beside_decoder_p99", MeasuredGame::p99(game.beside)},
+            {"late_beside_decoder", MeasuredGame::late(game.beside)},
+            {"seconds_per_step", game.steps.to_json()}};
+}
 
 std::string to_text(const InteropBench& bench, const interop::Bridge& bridge, const MeasuredInterop& measured) {
     Table table({"route", ">one by one us", ">its submission us", ">batched us"});
@@ -89,6 +130,7 @@ std::string to_text(const InteropBench& bench, const interop::Bridge& bridge, co
             1e3 * presented.host.median(), 1e3 * presented.host_decode.median());
     }
     if (measured.soak) text += '\n' + to_text(*measured.soak);
+    if (measured.game) text += to_text(*measured.game);
     return text + fmt::format("\n{}\n{}; {}\n", bridge.choice().reason, describe_machine(bridge.accelerator().info()),
                               bridge.display()->report().name);
 }
@@ -124,6 +166,7 @@ nlohmann::ordered_json to_json(const InteropBench& bench, const interop::Bridge&
                           {"seconds_host_decoder", measured.decode->presented.host_decode.to_json()}};
     }
     if (measured.soak) json["soak"] = to_json(*measured.soak);
+    if (measured.game) json["game_loop"] = to_json(*measured.game);
     return json;
 }
 
@@ -169,6 +212,35 @@ Result<void> measure_decode(const InteropBench& bench, interop::Bridge& bridge, 
     return {};
 }
 
+/// Pictures alone, then beside a decoder on a thread of its own, whose frames stay where it writes them.
+Result<MeasuredGame> measure_game(const InteropBench& bench, interop::Bridge& bridge) {
+    constexpr std::int64_t kStepsOfARound = 6, kWarmUp = 10;
+    KG_TRY(auto checkpoint, vae::Checkpoint::open(bench.weights));
+    KG_TRY(const auto size, bench.size.latents(checkpoint.family()));
+    KG_TRY(const auto model, vae::Model::create(bridge.accelerator(), checkpoint, bench.model));
+    KG_TRY(auto decoder, PlainDecode::create(model, size));
+    KG_TRY(auto game, GameLoop::create(bridge.display()->device()));
+    MeasuredGame measured{.copies = game->copies(), .alone = {}, .beside = {}, .steps = {}};
+    KG_CHECK(game->run(kWarmUp));
+    KG_TRY(measured.alone, game->run(bench.pictures));
+    KG_CHECK(decoder->run(kStepsOfARound));
+    std::atomic<bool> over{false};
+    auto decoding = std::async(std::launch::async, [&]() -> Result<void> {
+        while (!over) {
+            KG_TRY(const auto steps, decoder->run(kStepsOfARound));
+            measured.steps.add(steps);
+        }
+        return {};
+    });
+    const auto warm = game->run(kWarmUp);
+    auto beside = game->run(bench.pictures);
+    over = true;
+    KG_CHECK(decoding.get());
+    KG_CHECK(warm);
+    KG_TRY(measured.beside, std::move(beside));
+    return measured;
+}
+
 /// Errors: OutOfRange (interop and drawing take more of a step than --at-most allows).
 Result<void> check_share(const InteropBench& bench, const MeasuredInterop& measured) {
     if (!measured.decode || !bench.most_percent) return {};
@@ -188,6 +260,9 @@ Result<MeasuredInterop> measure(const InteropBench& bench, interop::Bridge& brid
     if (!bench.weights.empty()) {
         hand_overs.reset();
         KG_CHECK(measure_decode(bench, bridge, measured));
+        if (bench.pictures > 0) {
+            KG_TRY(measured.game, measure_game(bench, bridge));
+        }
     } else if (bench.soak > 0) {
         KG_TRY(measured.soak, soak_through(*hand_overs, bench.soak));
     }
@@ -256,6 +331,12 @@ void add_bench_interop(CLI::App& bench, Action& action, const std::string& comma
                      "Then run so many more, of the decoder or else of hand-overs; fail if memory or timelines drift")
         ->check(CLI::Range(1, 10'000'000).description(""))
         ->type_name("N");
+    command
+        ->add_option("--game-loop", arguments->pictures,
+                     "Also draw so many pictures at 60 Hz, without and with the decoder beside them, and time them")
+        ->check(CLI::Range(10, 100'000).description(""))
+        ->type_name("N")
+        ->needs(weights);
     command->add_option("--json", arguments->json, "Write the results here; -: to standard output")->type_name("FILE");
     command->final_callback([arguments, &action] { action = [arguments] { return run(*arguments); }; });
 }

@@ -335,9 +335,15 @@ TEST(BenchInterop, TimesHandOversAndFindsMemoryAndTimelinesWhereTheyBelongAfterA
 
 TEST(BenchInterop, RunsADecoderWhoseFramesAreDrawnAndCountsEveryOneOfThem) {
     const auto json = run_json(
-        {"bench",    "interop",      "--lane",         "cpu",  "--executions", "5",   "--weights",   kSmallWeights,
-         "--size",   "48x32",        "--decode-steps", "12",   "--steps",      "10",  "--copy-lane", "graphics",
-         "--copies", "once-decoded", "--precision",    "fp32", "--sums",       "fast"});
+        {"bench",    "interop",      "--lane",         "cpu",  "--executions", "5",    "--weights",   kSmallWeights,
+         "--size",   "48x32",        "--decode-steps", "12",   "--steps",      "10",   "--copy-lane", "graphics",
+         "--copies", "once-decoded", "--precision",    "fp32", "--sums",       "fast", "--game-loop", "10"});
+    const auto& game = json.at("game_loop");
+    EXPECT_EQ(game.at("seconds_picture_alone").at("count"), 10);
+    EXPECT_EQ(game.at("seconds_picture_beside_decoder").at("count"), 10);
+    EXPECT_GE(game.at("seconds_picture_alone").at("median").get<double>(), 0.002) << "of the 0.004 that it is made for";
+    EXPECT_EQ(game.at("seconds_picture_alone_p99"), game.at("seconds_picture_alone").at("max"));
+    EXPECT_GE(game.at("seconds_per_step").at("count"), 4) << "one round of the decoder's, beside the pictures";
     const auto& decode = json.at("decode");
     EXPECT_EQ(decode.at("precision"), "fp32");
     EXPECT_EQ(decode.at("sums"), "fast");
