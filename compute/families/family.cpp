@@ -18,6 +18,11 @@ std::string any_of(std::string Family::*member, std::int64_t z_dim) {
     return text;
 }
 
+nn::Network decoder_of(const Family& family, const Widths& widths) {
+    nn::Network network = family.decoder(widths);
+    return family.one_latent_frame ? network.of_first_step() : network;
+}
+
 std::string takers_of(std::int64_t channels) {
     if (const std::string takers = any_of(&Family::latents, channels); !takers.empty())
         return fmt::format(" ({} channels are latents of {})", channels, takers);

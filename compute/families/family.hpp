@@ -98,6 +98,9 @@ inline const Family* find(std::string_view name) {
     return nullptr;
 }
 
+/// What decodes: of a family whose clips are one latent frame, with the temporal taps of that alone.
+nn::Network decoder_of(const Family& family, const Widths& widths);
+
 /// "qwen-image or wan2.1", "HunyuanVideo or Wan 2.1": one member of every family, or of every one whose latents have
 /// `z_dim` channels, each value once, for a sentence. Empty if there is none.
 std::string any_of(std::string Family::*member, std::int64_t z_dim = 0);

@@ -2,6 +2,7 @@
 
 #include <cassert>
 #include <numeric>
+#include <utility>
 
 namespace kinetograph::nn {
 
@@ -22,11 +23,12 @@ conv::Padding Conv::padding() const {
 
 void Conv::list(std::vector<Parameter>& parameters) const {
     if (averages > 0) return;
+    const std::int64_t q = filter.q + older_taps;
     if (!grown_by.empty()) parameters.push_back({grown_by + ".weight", {growth * c_in, c_in, 1, 1}, true});
-    if (!pooled_by.empty()) parameters.push_back({pooled_by + ".weight", {c_in, filter.q * c_in, 1, 1}});
-    tensor::Shape weight{filter.k / growth, c_in * block * block, pooled_by.empty() ? filter.q : 1, filter.r / block,
+    if (!pooled_by.empty()) parameters.push_back({pooled_by + ".weight", {c_in, q * c_in, 1, 1}});
+    tensor::Shape weight{filter.k / growth, c_in * block * block, pooled_by.empty() ? q : 1, filter.r / block,
                          filter.s / block};
-    if (taps == Taps::InputChannels) weight = {filter.k / growth, filter.q * c_in, 1, filter.r, filter.s};
+    if (taps == Taps::InputChannels) weight = {filter.k / growth, q * c_in, 1, filter.r, filter.s};
     if (weight_rank == 4) weight.erase(weight.begin() + 2);
     for (const std::string& part : parts) {
         weight.front() = filter.k / std::ssize(parts);
@@ -69,6 +71,18 @@ Value Network::add(Value x, Value skip) {
 Value Network::module(std::string name, Value x) {
     modules_.emplace_back(x, std::move(name));
     return x;
+}
+
+Network Network::of_first_step() const {
+    Network network = *this;
+    network.has_first_step_only_ = true;
+    const std::vector<Extent> frames = nn::extents(*this, {nn::rates(*this).first, 1, 1, input_channels_}, true);
+    for (Node& node : network.nodes_) {
+        auto* const conv = std::get_if<primitive::Conv>(&node.primitive);
+        if (conv == nullptr || conv->averages > 0 || conv->stride.d > 1 || frames[node.input].frames != 1) continue;
+        conv->older_taps += std::exchange(conv->filter.q, 1) - 1;
+    }
+    return network;
 }
 
 std::vector<Parameter> parameters(const Network& network) {

@@ -45,6 +45,8 @@ struct Conv {
     /// What the output is stored as: like the input, or float32 for what leaves the network.
     enum class Stored : std::uint8_t { LikeInput, Float32 } stored = Stored::LikeInput;
     bool bias = true;
+    /// Temporal taps that the checkpoint's filter has before these, for frames that this network never has.
+    std::int64_t older_taps = 0;
     /// Key of a 1x1 convolution without bias, from c_in to growth * c_in channels, that comes before this one in the
     /// checkpoint. Its output has `growth` parts of c_in channels, and this one's filter convolves each of them. The
     /// two are computed as one filter, their product, with k = growth * (the checkpoint's) output channels. Empty:
@@ -262,6 +264,11 @@ class Network {
     /// Gives `x` a module's name ("decoder.middle.1") for traces, and returns `x`.
     Value module(std::string name, Value x);
 
+    /// The same results in a clip's first step of Rates::first frames, and in no other: convolutions of a single frame
+    /// have their newest temporal tap only, as the others would multiply the zeros before a clip.
+    Network of_first_step() const;
+    bool has_first_step_only() const { return has_first_step_only_; }
+
     std::int64_t input_channels() const { return input_channels_; }
     Ends ends() const { return ends_; }
     const std::vector<Node>& nodes() const { return nodes_; }
@@ -274,6 +281,7 @@ class Network {
     Ends ends_;
     std::vector<Node> nodes_;
     std::vector<std::pair<Value, std::string>> modules_;
+    bool has_first_step_only_ = false;
 };
 
 /// All parameters, in the order of the primitives.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <utility>
 
 namespace kinetograph::vae {
 
@@ -122,6 +123,30 @@ void project_values(std::vector<float>& filter, std::vector<float>& bias, const 
     }
 }
 
+/// [k, c_in, q, r, s], with all temporal taps that the checkpoint has.
+std::vector<float> whole_filter(const Conv& conv, const LoadTensor& load) {
+    std::vector<float> filter = conv.averages > 0 ? averaging(conv) : joined(conv, ".weight", load);
+    if (conv.block > 1) filter = of_pixels(filter, conv);
+    if (conv.taps == Conv::Taps::InputChannels) filter = with_time_axis(filter, conv);
+    if (!conv.grown_by.empty()) filter = product(filter, load(conv.grown_by + ".weight"), conv);
+    if (!conv.pooled_by.empty()) filter = pooled(filter, load(conv.pooled_by + ".weight"), conv);
+    return filter;
+}
+
+/// The same without Conv::older_taps.
+std::vector<float> filter_of(const Conv& conv, const LoadTensor& load) {
+    if (conv.older_taps == 0) return whole_filter(conv, load);
+    Conv whole = conv;
+    whole.filter.q += std::exchange(whole.older_taps, 0);
+    const std::vector<float> all = whole_filter(whole, load);
+    const std::int64_t taps = conv.filter.r * conv.filter.s, row = whole.filter.q * taps, newest = conv.filter.q * taps;
+    std::vector<float> filter;
+    for (auto end = all.begin() + row;; end += row) {
+        filter.insert(filter.end(), end - newest, end);
+        if (end == all.end()) return filter;
+    }
+}
+
 }  // namespace
 
 std::vector<float> pixel_map(const std::vector<float>& scale, const std::vector<float>& shift, const Conv* conv,
@@ -148,12 +173,8 @@ std::vector<float> pixel_map(const std::vector<float>& scale, const std::vector<
 
 conv::HostParameters load_parameters(const Conv& conv, OutputChannels channels, const std::string& norm_key,
                                      const LoadTensor& load) {
-    std::vector<float> filter = conv.averages > 0 ? averaging(conv) : joined(conv, ".weight", load);
+    std::vector<float> filter = filter_of(conv, load);
     std::vector<float> bias(static_cast<std::size_t>(conv.filter.k), 0.0F);
-    if (conv.block > 1) filter = of_pixels(filter, conv);
-    if (conv.taps == Conv::Taps::InputChannels) filter = with_time_axis(filter, conv);
-    if (!conv.grown_by.empty()) filter = product(filter, load(conv.grown_by + ".weight"), conv);
-    if (!conv.pooled_by.empty()) filter = pooled(filter, load(conv.pooled_by + ".weight"), conv);
     if (conv.bias) bias = joined(conv, ".bias", load);
     if (!conv.projected_by.empty()) project_values(filter, bias, conv, load);
     for (float& value : filter) value *= conv.scale;

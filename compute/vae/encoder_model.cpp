@@ -55,9 +55,10 @@ Result<std::shared_ptr<Model>> create_encoder(accel::Device& device, const Check
         return fail(ErrorCode::Unsupported, "{}: encoders are not computed in 8-bit integers: sums exact or fast",
                     decoder.name());
     KG_TRY(const Checkpoint checkpoint, decoder.encoder(limits));
-    NetworkDesc network{.network = checkpoint.network(),
+    const bool one_step = pictures == Pictures::One || checkpoint.one_latent_frame();
+    NetworkDesc network{.network = one_step ? checkpoint.network().of_first_step() : checkpoint.network(),
                         .title = checkpoint.family().title,
-                        .one_step = pictures == Pictures::One || checkpoint.one_latent_frame(),
+                        .one_step = one_step,
                         .dtype = dtype_of(options.precision),
                         .sums = options.sums,
                         .preferred_backend = options.preferred_backend};

@@ -132,7 +132,9 @@ std::vector<StepKind> kinds_of_steps(const NetworkDesc& network, const StackSize
     const nn::Rates rates = nn::rates(network.network);
     for (std::int64_t frames = 1; frames <= size.max_frames; ++frames)
         for (const bool first : {false, true})
-            if (rates.takes(frames, first) && (first || !network.one_step)) result.push_back({first, frames});
+            if (rates.takes(frames, first) && (first || !network.one_step) &&
+                (frames == rates.first || !network.network.has_first_step_only()))
+                result.push_back({first, frames});
     return result;
 }
 
@@ -233,13 +235,14 @@ Result<std::shared_ptr<Model>> Model::create(accel::Device& device, const Checkp
         return fail(ErrorCode::Unsupported, "precision {}: the {} lane runs {}", to_string(options.precision),
                     device.info().kind, precisions_of(device.info()));
     const tensor::DType dtype = dtype_of(options.precision);
-    NetworkDesc network{.network = checkpoint.network(),
-                        .title = checkpoint.family().title,
-                        .one_step = checkpoint.one_latent_frame(),
-                        .dtype = dtype,
-                        .sums = options.sums,
-                        .preferred_backend = options.preferred_backend,
-                        .clamp = options.clamp};
+    NetworkDesc network{
+        .network = checkpoint.one_latent_frame() ? checkpoint.network().of_first_step() : checkpoint.network(),
+        .title = checkpoint.family().title,
+        .one_step = checkpoint.one_latent_frame(),
+        .dtype = dtype,
+        .sums = options.sums,
+        .preferred_backend = options.preferred_backend,
+        .clamp = options.clamp};
     if (options.latents != LatentScale::Raw && checkpoint.statistics().patch == 1) {
         network.scale = checkpoint.latents_std();
         network.shift = checkpoint.latents_mean();

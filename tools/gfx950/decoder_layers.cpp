@@ -106,7 +106,8 @@ double DecoderStep::seconds() const {
 
 DecoderStep decoder_step(const families::Family& family, std::int64_t height, std::int64_t width,
                          const conv::Chip& chip) {
-    const vae::NetworkDesc network{.network = family.decoder(family.published), .one_step = family.one_latent_frame};
+    const vae::NetworkDesc network{.network = families::decoder_of(family, family.published),
+                                   .one_step = family.one_latent_frame};
     const vae::LatentSize size{height / family.rates.space.out, width / family.rates.space.out};
     vae::StepPasses passes = vae::step_passes(network, size, method_of).value();
     DecoderStep step;

@@ -106,8 +106,9 @@ Result<std::vector<WantedLayer>> wanted_layers(const ConvBench& bench, const acc
     families::Widths widths = family.published;
     if (bench.dim > 0) widths.dim = bench.dim;
     KG_TRY(const auto size, bench.size.latents(family));
-    const vae::NetworkDesc network{
-        .network = family.decoder(widths), .one_step = family.one_latent_frame, .dtype = bench.problem.input.element};
+    const vae::NetworkDesc network{.network = families::decoder_of(family, widths),
+                                   .one_step = family.one_latent_frame,
+                                   .dtype = bench.problem.input.element};
     std::vector<WantedLayer> all;
     if (bench.declared) {
         KG_TRY(all, declared_layers(network, size, device));

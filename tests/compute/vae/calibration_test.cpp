@@ -132,10 +132,11 @@ TEST_F(Calibrations, SayWhichModulesDiffer) {
     const auto bytes =
         Model::create(*device_, checkpoint, {.sums = conv::Sums::Int8, .byte_layers = calibrated(checkpoint).layers})
             .value();
-    for (const ModuleError& same : module_errors(exact, exact, {&clip, 1}).value())
-        EXPECT_EQ(same.psnr, 140) << same.module;
+    const std::vector<ModuleError> none = module_errors(exact, exact, {&clip, 1}).value();
+    for (const ModuleError& same : none) EXPECT_EQ(same.psnr, 140) << same.module;
     bool reads_bytes = false;
-    for (const ModuleError& module : module_errors(bytes, exact, {&clip, 1}).value()) {
+    const std::vector<ModuleError> some = module_errors(bytes, exact, {&clip, 1}).value();
+    for (const ModuleError& module : some) {
         reads_bytes = reads_bytes || module.module == "decoder.upsamples.4";
         EXPECT_EQ(module.psnr < 140, reads_bytes) << module.module << " " << module.psnr;
     }

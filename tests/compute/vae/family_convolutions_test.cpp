@@ -41,7 +41,7 @@ std::vector<ConvShape> shapes_of_families(const accel::DeviceInfo& device, DType
         families::Widths widths = family.published;
         widths.dim = std::max<std::int64_t>(widths.dim / 8, 8);
         const NetworkDesc network{
-            .network = family.decoder(widths), .one_step = family.one_latent_frame, .dtype = dtype};
+            .network = families::decoder_of(family, widths), .one_step = family.one_latent_frame, .dtype = dtype};
         for (const bool first : {true, false}) {
             if (family.one_latent_frame && !first) continue;
             const auto step = step_passes(network, {.height = 3, .width = 4}, method_of, {.first = first});
