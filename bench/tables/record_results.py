@@ -92,6 +92,8 @@ WRITERS = {
     "decode_vulkan_h200_1280x704.json": ["tools/kinetograph/bench_decode.cpp", BENCH],
     "decode_vulkan_h200_832x480.json": ["tools/kinetograph/bench_decode.cpp", BENCH],
     "decoder_sm90_h200.json": [SELF, "tests/compute/cuda/decoder_golden_test.cpp"],
+    **{f"decode_wan22_{sums}_{size}_h200.json": ["tools/kinetograph/bench_decode.cpp", BENCH]
+       for sums in ("fast", "int8") for size in SIZES},
     "encode_h200.json": ["bench/run/encode"],
     "emulator_gfx950.json": [SELF, "tests/kernels/emulator/run_problems.py"],
     "families_beside_h200.json": ["bench/peers/compare_families.py", "bench/peers/peer_rates.py",
@@ -102,6 +104,7 @@ WRITERS = {
     "hopper_conformance_h200.json": ["tests/gpu/hopper_conformance.cpp"],
     "hopper_conformance_model.json": ["tests/gpu/hopper_model_test.cpp"],
     "interop_h200.json": ["tools/kinetograph/bench_interop.cpp", BENCH],
+    "interop_one_device_h200.json": ["tools/kinetograph/bench_interop.cpp", BENCH],
     "interop_runs_h200.json": [SELF, "tools/kinetograph/bench_interop.cpp", BENCH],
     "large_sm90_h200.json": [SELF],
     "long_fast_h200.json": ["tools/kinetograph/bench_interop.cpp", "tools/kinetograph/soak.cpp", BENCH],
