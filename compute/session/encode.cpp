@@ -1,4 +1,6 @@
 #include <kinetograph/compute/session/encoders.hpp>
+#include <kinetograph/compute/stream/reencoder.hpp>
+#include <kinetograph/compute/vae/model.hpp>
 #include <kinetograph/engine/interop/bridge.hpp>
 
 namespace kinetograph::session {
@@ -51,6 +53,23 @@ Result<std::unique_ptr<stream::Encoder>> Session::encode(stream::PictureSize siz
     own.steps = complete(options.steps);
     KG_TRY(auto bridge, connect(interop::FrameStorage::Host));
     return stream::Encoder::create(std::move(bridge), model, size, encoders_->statistics(), own);
+}
+
+/// A decoder takes pixels, and its latents come back as it takes them.
+Result<std::unique_ptr<stream::Reencoder>> Session::reencode(vae::LatentSize size,
+                                                             const stream::ReencoderOptions& options) const {
+    const families::LatentStatistics statistics = encoders_->statistics();
+    if (statistics.patch > 1)
+        return fail(ErrorCode::Unsupported,
+                    "{}: its decoder takes raw latents of pixels, and normalised ones are patches: a session with raw "
+                    "latents encodes its frames again",
+                    model_->name());
+    const bool one = model_->network().one_step;
+    KG_TRY(const auto encoder, this->encoder(one ? vae::Pictures::One : vae::Pictures::Clip, options.steps.limits));
+    stream::ReencoderOptions own = options;
+    own.steps = complete(options.steps);
+    KG_TRY(auto bridge, connect(interop::FrameStorage::Host));
+    return stream::Reencoder::create(std::move(bridge), model_, encoder, size, statistics, own);
 }
 
 }  // namespace kinetograph::session

@@ -19,6 +19,9 @@ class DeviceWatch;
 namespace kinetograph::interop {
 class Bridge;
 }
+namespace kinetograph::stream {
+class Reencoder;
+}
 namespace kinetograph::vae {
 class Checkpoint;
 class Model;
@@ -104,6 +107,13 @@ class Session {
     /// stream::Encoder::create; OutOfMemory, stating what is needed.
     Result<std::unique_ptr<stream::Encoder>> encode(stream::PictureSize size,
                                                     const stream::EncoderOptions& options = {}) const;
+    /// Takes latents of that size and gives those of their frames, which do not leave the device: what decode() of
+    /// frames of floats and encode() of these make, to the bit, and both latents are of one kind. Streaming state is
+    /// kept on both sides; include <kinetograph/compute/stream/reencoder.hpp>. Errors: those of vae::create_encoder and
+    /// stream::Reencoder::create; Unsupported (a family whose normalised latents have patches as channels);
+    /// OutOfMemory, stating what is needed.
+    Result<std::unique_ptr<stream::Reencoder>> reencode(vae::LatentSize size,
+                                                        const stream::ReencoderOptions& options = {}) const;
     /// Whether the checkpoint has an encoder for whose convolutions the device has methods. Reads no values.
     bool can_encode() const;
     /// What encode() runs.

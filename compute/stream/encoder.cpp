@@ -7,8 +7,6 @@
 #include <atomic>
 #include <cmath>
 #include <cstring>
-#include <limits>
-#include <numbers>
 #include <utility>
 
 namespace kinetograph::stream {
@@ -82,22 +80,7 @@ Error not_finite(std::span<const float> planes, PictureSize size, std::int64_t i
                         at % pixels / size.width, at % size.width, at / pixels)};
 }
 
-/// splitmix64's output number `index` (from 0) from the state `seed`.
-std::uint64_t splitmix(std::uint64_t seed, std::uint64_t index) {
-    std::uint64_t z = seed + (index + 1) * 0x9E3779B97F4A7C15U;
-    z = (z ^ (z >> 30U)) * 0xBF58476D1CE4E5B9U;
-    z = (z ^ (z >> 27U)) * 0x94D049BB133111EBU;
-    return z ^ (z >> 31U);
-}
-
 }  // namespace
-
-double noise(std::uint64_t seed, std::uint64_t index) {
-    constexpr double kUnit = 0x1p-53;
-    const double u = static_cast<double>((splitmix(seed, 2 * index) >> 11U) + 1) * kUnit;
-    const double v = static_cast<double>(splitmix(seed, 2 * index + 1) >> 11U) * kUnit;
-    return std::sqrt(-2.0 * std::log(u)) * std::cos(2.0 * std::numbers::pi * v);
-}
 
 Result<std::unique_ptr<Encoder>> Encoder::create(std::shared_ptr<interop::Bridge> bridge,
                                                  const std::shared_ptr<vae::Model>& model, PictureSize size,
@@ -106,11 +89,8 @@ Result<std::unique_ptr<Encoder>> Encoder::create(std::shared_ptr<interop::Bridge
     if (options.ahead < kFewest || options.ahead > kMost)
         return fail(ErrorCode::InvalidArgument, "{} latent frames ahead: wanted {} to {}", options.ahead, kFewest,
                     kMost);
-    if (options.latents != Encoded::Mean && model->network().network.ends().output == nn::End::Latents)
-        return fail(ErrorCode::InvalidArgument,
-                    "{}: its encoder makes latents alone: there are no moments, and there is no sample of them",
-                    model->network().title);
-    std::unique_ptr<Encoder> made(new Encoder(size, std::move(statistics), options));
+    KG_TRY(auto moments, Moments::create(*model, size, std::move(statistics), {options.latents, options.seed}));
+    std::unique_ptr<Encoder> made(new Encoder(size, std::move(moments)));
     vae::StepOptions steps = options.steps;
     steps.storage = interop::FrameStorage::Host;
     steps.format = vae::FrameFormat::Float32;
@@ -122,31 +102,9 @@ Result<std::unique_ptr<Encoder>> Encoder::create(std::shared_ptr<interop::Bridge
     made->one_picture_ = model->network().one_step;
     made->fills_groups_ = model->rates().first > 1;
     made->group_.resize(static_cast<std::size_t>(model->pushed_frames() * kColours * size.height * size.width));
-    KG_CHECK(made->state_facts(*model));
+    made->facts_ = made->moments_.facts();
+    made->facts_.memory = made->source_.frames->facts().memory;
     return made;
-}
-
-Result<void> Encoder::state_facts(const vae::Model& model) {
-    const vae::StepFrames made = model.step_frames({size_.height, size_.width});
-    made_values_ = made.channels;
-    const bool has_variances = model.network().network.ends().output == nn::End::Moments;
-    raw_ = {.channels = has_variances && latents_ != Encoded::Moments ? made.channels / 2 : made.channels,
-            .height = made.height,
-            .width = made.width,
-            .patch = latents_ == Encoded::Moments ? 1 : statistics_.patch};
-    const std::int64_t patch = raw_.patch;
-    if (made.height % patch != 0 || made.width % patch != 0)
-        return fail(ErrorCode::InvalidArgument,
-                    "{}: normalised latents are patches of {} x {}, and pictures of {}x{} become {}x{} of them: other "
-                    "sides, or raw latents",
-                    model.network().title, patch, patch, size_.width, size_.height, made.width, made.height);
-    facts_ = {.channels = raw_.channels * patch * patch,
-              .height = made.height / patch,
-              .width = made.width / patch,
-              .first_pictures = model.rates().first,
-              .pictures_of_a_latent = model.pushed_frames(),
-              .memory = source_.frames->facts().memory};
-    return {};
 }
 
 template <class Element>
@@ -238,35 +196,11 @@ Result<std::optional<EncodedLatents>> Encoder::take(Nanoseconds timeout) {
     KG_TRY(const auto record, source_.frames->take(timeout));
     if (!record) return std::nullopt;
     const std::span moments(reinterpret_cast<const float*>(record->host.data()), record->host.size() / sizeof(float));
-    EncodedLatents latents{
-        .index = record->label.index, .is_finite = record->is_finite, .values = made_of(moments, record->label.index)};
+    EncodedLatents latents{.index = record->label.index,
+                           .is_finite = record->is_finite,
+                           .values = moments_.latents(moments, record->label.index)};
     KG_CHECK(source_.frames->release(*record));
     return latents;
-}
-
-/// `moments` are [height, width, made_values_], means first.
-std::vector<float> Encoder::made_of(std::span<const float> moments, std::int64_t index) const {
-    const std::int64_t pixels = raw_.height * raw_.width, channels = raw_.channels;
-    std::vector<float> values(static_cast<std::size_t>(channels * pixels));
-    for (std::int64_t c = 0; c < channels; ++c)
-        for (std::int64_t i = 0; i < pixels; ++i) {
-            const std::int64_t at = c * pixels + i;
-            float value = moments[static_cast<std::size_t>(i * made_values_ + c)];
-            if (latents_ == Encoded::Sample) {
-                constexpr float kLowest = -30, kHighest = 20;
-                const float log_variance =
-                    std::clamp(moments[static_cast<std::size_t>(i * made_values_ + channels + c)], kLowest, kHighest);
-                const auto number = static_cast<std::uint64_t>(index * channels * pixels + at);
-                value += std::exp(0.5F * log_variance) * static_cast<float>(noise(seed_, number));
-            }
-            values[static_cast<std::size_t>(at)] = value;
-        }
-    if (latents_ == Encoded::Moments || statistics_.std.empty()) return values;
-    if (raw_.patch > 1) values = vae::to_patches(values, raw_);
-    const std::size_t of_a_channel = values.size() / statistics_.std.size();
-    for (std::size_t i = 0; i < values.size(); ++i)
-        values[i] = (values[i] - statistics_.mean[i / of_a_channel]) / statistics_.std[i / of_a_channel];
-    return values;
 }
 
 }  // namespace kinetograph::stream

@@ -3,6 +3,7 @@
 #include <kinetograph/compute/vae/latent_statistics.hpp>
 #include <kinetograph/compute/vae/latents.hpp>
 #include <kinetograph/compute/vae/recognition.hpp>
+#include <kinetograph/compute/vae/taesd_files.hpp>
 #include <kinetograph/engine/base/workers.hpp>
 
 #include <xxhash.h>
@@ -286,7 +287,8 @@ Result<Checkpoint> Checkpoint::open(std::string_view spec, const tensor::ReadOpt
                                     const CheckpointChoices& choices) {
     if (!spec.starts_with(kSyntheticPrefix)) {
         const auto [path, prefix] = split_prefix(spec);
-        KG_TRY(auto file, formats::open(path, options));
+        KG_TRY(auto opened, formats::open(path, options));
+        KG_TRY(auto file, with_taesd_names(std::move(opened), &options));
         return read(std::move(file), prefix, choices, options.limits);
     }
     KG_TRY(const auto made, parse_synthetic(spec));
@@ -302,7 +304,8 @@ Result<Checkpoint> Checkpoint::open(std::string_view spec, const tensor::ReadOpt
 
 Result<Checkpoint> Checkpoint::parse(const formats::OwnedBytes& contents, const std::string& name,
                                      const tensor::ReadOptions& options, const CheckpointChoices& choices) {
-    KG_TRY(auto file, formats::parse(contents, name, options));
+    KG_TRY(auto parsed, formats::parse(contents, name, options));
+    KG_TRY(auto file, with_taesd_names(std::move(parsed)));
     return read(std::move(file), std::nullopt, choices, options.limits);
 }
 

@@ -98,6 +98,13 @@ Result<const float*> Parameters::latent_map(const std::vector<float>& scale, con
     return constant("latents.map", [&] { return pixel_map(scale, shift, conv, load_); });
 }
 
+Result<const float*> Parameters::value_map(const std::vector<float>& scale, const std::vector<float>& shift) {
+    const auto first = [](const std::vector<float>& values) {
+        return std::vector<float>(values.begin(), values.begin() + (values.empty() ? 0 : 1));
+    };
+    return constant("values.map", [&] { return pixel_map(first(scale), first(shift), nullptr, load_); });
+}
+
 Result<const float*> Parameters::constant(const std::string& name, const std::function<std::vector<float>()>& make) {
     auto found = constants_.find(name);
     if (found == constants_.end()) {

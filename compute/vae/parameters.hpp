@@ -45,6 +45,9 @@ class Parameters {
     /// those of accel::upload.
     Result<const float*> latent_map(const std::vector<float>& scale, const std::vector<float>& shift,
                                     const nn::primitive::Conv* conv);
+    /// The map of a network's input where all channels have the same: of latents of one channel, on the device; null if
+    /// there is none. The same arguments every time. Errors: those of accel::upload.
+    Result<const float*> value_map(const std::vector<float>& scale, const std::vector<float>& shift);
     /// Why no convolution takes the preferred method, by the first of them; empty if one does, or none is preferred.
     std::string preferred_refusal() const;
     accel::Device& device() const { return device_; }

@@ -1,5 +1,7 @@
 #include <kinetograph/compute/vae/step_ends.hpp>
 
+#include <algorithm>
+#include <functional>
 #include <limits>
 
 namespace kinetograph::vae {
@@ -25,6 +27,15 @@ Result<void> check_bytes(const StepContext& step, graph::Buffer input, std::uint
                 found.name, found.bytes, bytes);
 }
 
+/// Whether one factor and one summand do for all values.
+Result<void> check_maps_no_channels(const NetworkDesc& network, const std::string& pass) {
+    const auto differ = [](const std::vector<float>& values) {
+        return std::ranges::adjacent_find(values, std::not_equal_to{}) != values.end();
+    };
+    if (nn::input_map(network.network) == nullptr && !differ(network.scale) && !differ(network.shift)) return {};
+    return fail(ErrorCode::InvalidArgument, "{}: this network maps the channels of its input: it takes planes", pass);
+}
+
 }  // namespace
 
 Result<Tensor> read_input(const StepContext& step, const InputBuffer& input, const Tensor& out) {
@@ -33,11 +44,17 @@ Result<Tensor> read_input(const StepContext& step, const InputBuffer& input, con
     const std::uint64_t frame_bytes =
         static_cast<std::uint64_t>(out.pixels() * out.channels) * tensor::bytes_per_element(input.dtype);
     KG_CHECK(check_bytes(step, input.buffer, static_cast<std::uint64_t>(out.frames) * frame_bytes));
-    KG_TRY(const auto* map,
-           step.placement.parameters->latent_map(network.scale, network.shift, nn::input_map(network.network)));
+    // Values of pixels are stored in the order in which they come: as latents of one channel.
+    const bool are_pixels = input.layout == InputLayout::Pixels;
+    if (are_pixels) KG_CHECK(check_maps_no_channels(network, name));
+    Parameters& parameters = *step.placement.parameters;
+    KG_TRY(const auto* map, are_pixels
+                                ? parameters.value_map(network.scale, network.shift)
+                                : parameters.latent_map(network.scale, network.shift, nn::input_map(network.network)));
+    const std::int64_t channels = are_pixels ? 1 : out.channels;
     KG_TRY_IN(name, auto op,
-              step.operators.get(conv::UnpackLatentProblem{out.pixels(), out.channels, input.dtype, out.stored,
-                                                           nn::input_limit(network.network)}));
+              step.operators.get(conv::UnpackLatentProblem{out.pixels() * out.channels / channels, channels,
+                                                           input.dtype, out.stored, nn::input_limit(network.network)}));
     struct Data {
         graph::Buffer in;
         Tensor out;

@@ -83,12 +83,20 @@ struct StepResources {
     std::int64_t block = block_rows(true);
 };
 
-/// Contents of the graph that a step takes: [frames, c_in, h, w].
+enum class InputLayout : std::uint8_t {
+    Planes,  ///< [frames, c_in, h, w]
+    Pixels,  ///< [frames, h, w, c_in], as a step's frames of floats are: of networks that map no channels to others
+};
+
+/// Contents of the graph that a step takes.
 struct InputBuffer {
-    InputBuffer(graph::Buffer given, tensor::DType element = tensor::DType::F32) : buffer(given), dtype(element) {}
+    InputBuffer(graph::Buffer given, tensor::DType element = tensor::DType::F32,
+                InputLayout order = InputLayout::Planes)
+        : buffer(given), dtype(element), layout(order) {}
 
     graph::Buffer buffer;
     tensor::DType dtype;  ///< F32, F16 or BF16
+    InputLayout layout;
 };
 
 /// Adds the passes of one step to `frame`, which takes `input`, and returns the contents of its frames. Passes

@@ -17,6 +17,7 @@ from .decoder import Decoder
 from .encoder import Encoder, EncoderStream
 from .frame import Frame
 from .preview import Preview
+from .reencoder import Reencoder
 from .state import State
 from .stream import Stream
 from .streaming import StreamingDecoder
@@ -24,5 +25,5 @@ from .video import Video
 
 __version__ = "0.1.0"
 __all__ = ["AsyncClient", "Busy", "Cancelled", "Client", "Decoder", "DeviceLost", "Encoder", "EncoderStream", "Error",
-           "Frame", "InvalidArgument", "Io", "NotFound", "OutOfMemory", "Preview", "State", "Stream",
-           "StreamingDecoder", "Unsupported", "Video", "devices", "diffusers", "info", "wan"]
+           "Frame", "InvalidArgument", "Io", "NotFound", "OutOfMemory", "Preview", "Reencoder", "State",
+           "Stream", "StreamingDecoder", "Unsupported", "Video", "devices", "diffusers", "info", "wan"]

@@ -175,12 +175,24 @@ class EncoderInfo(_Sized):
                 ("encoder_bytes", c_uint64), ("weights_bytes", c_uint64)]
 
 
+class ReencoderDesc(_Sized):
+    _fields_ = [("size", c_uint32), ("encoded", c_uint32), ("frames", c_uint32), ("unused", c_uint32),
+                ("seed", c_uint64), ("stop", c_void_p)]
+
+
+class Reencoded(_Sized):
+    _fields_ = [("size", c_uint32), ("latent_frames", c_uint32), ("frames", c_uint32), ("finite", c_uint32),
+                ("latents", POINTER(c_float)), ("latents_count", c_uint64), ("pictures", POINTER(c_float)),
+                ("pictures_count", c_uint64)]
+
+
 #: The structures by their names in kinetograph.h.
 STRUCTURES = {"kg_instance_desc": InstanceDesc, "kg_device_info": DeviceInfo, "kg_weights_desc": WeightsDesc,
               "kg_weights_info": WeightsInfo, "kg_model_desc": ModelDesc, "kg_model_info": ModelInfo,
               "kg_moment": Moment, "kg_clip_desc": ClipDesc, "kg_latents": Latents, "kg_frame": FrameRecord,
               "kg_clip_info": ClipInfo, "kg_pass_info": PassInfo, "kg_state_info": StateInfo, "kg_encoder_desc": EncoderDesc,
-              "kg_pictures": Pictures, "kg_encoded_frame": EncodedFrame, "kg_encoder_info": EncoderInfo}
+              "kg_pictures": Pictures, "kg_encoded_frame": EncodedFrame, "kg_encoder_info": EncoderInfo,
+              "kg_reencoder_desc": ReencoderDesc, "kg_reencoded": Reencoded}
 
 EachDevice = ctypes.CFUNCTYPE(None, c_void_p, POINTER(DeviceInfo))
 EachPass = ctypes.CFUNCTYPE(None, c_void_p, POINTER(PassInfo))
@@ -227,9 +239,14 @@ _SIGNATURES: dict[str, list[Any]] = {
     "kg_encoder_reset": [c_void_p],
     "kg_encoder_cancel": [c_void_p],
     "kg_encoder_describe": [c_void_p, POINTER(EncoderInfo)],
+    "kg_reencoder_create": [c_void_p, c_uint32, c_uint32, POINTER(ReencoderDesc), POINTER(c_void_p)],
+    "kg_reencode": [c_void_p, POINTER(Latents), c_void_p, POINTER(Reencoded)],
+    "kg_reencoder_finish": [c_void_p, c_void_p, POINTER(Reencoded)],
+    "kg_reencoder_reset": [c_void_p],
+    "kg_reencoder_describe": [c_void_p, POINTER(EncoderInfo)],
 }
 _DESTROYS = ("kg_instance_destroy", "kg_stop_destroy", "kg_weights_destroy", "kg_model_destroy", "kg_state_destroy",
-             "kg_encoder_destroy")
+             "kg_encoder_destroy", "kg_reencoder_destroy")
 
 
 def _open() -> ctypes.CDLL:

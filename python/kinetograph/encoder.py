@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from ctypes import POINTER, byref, c_float, c_uint32, c_void_p, cast
-from typing import Any, Iterator
+from typing import TYPE_CHECKING, Any, Iterator
 
 from . import _dlpack, _library
 from ._deadline import Deadline
@@ -13,6 +13,9 @@ from ._latents import device_of, is_cupy, is_jax, is_torch, packed
 from ._library import InvalidArgument, check, library
 from .decoder import Decoder
 from .frame import Handle
+
+if TYPE_CHECKING:
+    from .reencoder import Reencoder
 
 _POLL_NS = 100_000_000  # how soon Ctrl-C is noticed
 _TYPES = {(_dlpack.UINT, 8): _library.PICTURE_UINT8, (_dlpack.FLOAT, 32): _library.PICTURE_FLOAT32,
@@ -70,14 +73,18 @@ class Encoder:
                one_picture: bool = False, ahead: int = 4, timeout: float | None = None) -> EncoderStream:
         """Takes pictures of that size as they are made; `ahead` latent frames are encoded ahead of their reader. With
         `one_picture` a clip is one: it takes no state, and only one picture's working memory."""
-        if sample is not None and moments:
-            raise InvalidArgument("sample draws latents from the moments: it is one of the two")
-        if sample is not None and not (isinstance(sample, int) and 0 <= sample < 1 << 64):
-            raise InvalidArgument(f"sample is a seed, a number from 0 to 2**64 - 1, and not {sample!r}")
-        encoded = _library.ENCODED_MOMENTS if moments else _library.ENCODED_MEAN
-        desc = _library.EncoderDesc(encoded=encoded if sample is None else _library.ENCODED_SAMPLE, ahead=ahead,
+        desc = _library.EncoderDesc(encoded=_encoded(sample, moments), ahead=ahead,
                                     one_picture=1 if one_picture else 0, seed=sample or 0)
         return EncoderStream(self._decoder, height, width, desc, Deadline(timeout))
+
+    def reencoder(self, height: int, width: int, *, frames: bool = False, sample: int | None = None,
+                  moments: bool = False, timeout: float | None = None) -> Reencoder:
+        """Takes latents of that size, in latent pixels, and gives the latents of their frames, which do not leave the
+        device, and with `frames` these, too."""
+        from .reencoder import Reencoder
+
+        desc = _library.ReencoderDesc(encoded=_encoded(sample, moments), frames=1 if frames else 0, seed=sample or 0)
+        return Reencoder(self._decoder, height, width, desc, Deadline(timeout))
 
     @property
     def decoder(self) -> Decoder:
@@ -100,6 +107,16 @@ class Encoder:
 
     def __repr__(self) -> str:
         return f"<kinetograph.Encoder of {self._decoder!r}>"
+
+
+def _encoded(sample: int | None, moments: bool) -> int:
+    if sample is not None and moments:
+        raise InvalidArgument("sample draws latents from the moments: it is one of the two")
+    if sample is not None and not (isinstance(sample, int) and 0 <= sample < 1 << 64):
+        raise InvalidArgument(f"sample is a seed, a number from 0 to 2**64 - 1, and not {sample!r}")
+    if sample is not None:
+        return _library.ENCODED_SAMPLE
+    return _library.ENCODED_MOMENTS if moments else _library.ENCODED_MEAN
 
 
 class EncoderStream:

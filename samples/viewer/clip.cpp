@@ -12,7 +12,8 @@ Result<std::optional<Frame>> Clip::try_take() {
                  .decoded_at = stream->decoded_at(*record).value_or(host_now()),
                  .is_finite = record->is_finite,
                  .made_by = record->label.made_by,
-                 .pixels = std::make_shared<LentFrame>(*stream, *record)};
+                 .pixels = std::make_shared<LentFrame>(*stream, *record),
+                 .note = note_of ? note_of(record->label.index) : ""};
 }
 
 }  // namespace kinetograph::viewer

@@ -5,6 +5,7 @@
 #include <kinetograph/samples/viewer/frame.hpp>
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,8 +28,9 @@ struct Clip {
     std::unique_ptr<stream::FrameSource> stream{};
     std::size_t kept = 8;  ///< frames that may be held at once, for stepping back
     Route route;
-    std::shared_ptr<const live::LiveFeed> live{};  ///< if its latents are made while it plays
-    std::string title{};                           ///< of such a clip, shown instead of a file name
+    std::shared_ptr<const live::LiveFeed> live{};        ///< if its latents are made while it plays
+    std::string title{};                                 ///< of such a clip, shown instead of a file name
+    std::function<std::string(std::int64_t)> note_of{};  ///< about a frame, for the status bar; null: none
 
     /// The next frame in order, or nothing if none is ready. Errors: those of FrameSource::take.
     Result<std::optional<Frame>> try_take();

@@ -5,6 +5,7 @@
 
 #include <cassert>
 #include <memory>
+#include <string>
 
 namespace kinetograph::viewer {
 
@@ -40,6 +41,7 @@ struct Frame {
     bool is_finite = true;               ///< false: its step made infinities or NaN, which are black
     profile::StepKey made_by{};          ///< the decoder's step; none if nothing records its passes
     std::shared_ptr<LentFrame> pixels;
+    std::string note{};  ///< about it, for the status bar
 };
 
 }  // namespace kinetograph::viewer

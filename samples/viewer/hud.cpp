@@ -86,12 +86,12 @@ std::vector<StatusItem> status_items(const Player& player, const HudView& view) 
         return items;
     }
     const Frame& frame = *player.frame();
-    const std::int64_t frames = std::max<std::int64_t>(1, player.clip()->frames);
+    const std::int64_t frames = player.clip()->frames;
     const live::LiveFeed* live = player.live();
     const std::string time = clip_time(frame.presentation_time), number = fmt::format("{}", frame.index + 1);
     add(4, time, time, theme::kText, 72);
-    add(3, live != nullptr ? "frame " + number : fmt::format("frame {} of {}", number, frames), number, theme::kMuted,
-        126);
+    add(3, frames == 0 ? "frame " + number : fmt::format("frame {} of {}", number, frames), number, theme::kMuted, 126);
+    if (!frame.note.empty()) add(4, frame.note, frame.note.substr(0, frame.note.find(" (")), theme::kText);
     if (live != nullptr) {
         const std::string text = live_text(live->live(), view.lag);
         add(2, text, live->live().has_ended ? "ended" : text.substr(text.find("lag")), theme::kText, 260);
@@ -147,9 +147,8 @@ float draw_subject(Canvas& canvas, const Player& player, const HudView& view, fl
 }
 
 void draw_progress(Canvas& canvas, const Player& player, float left, float right, float y) {
-    const std::int64_t frames = std::max<std::int64_t>(1, player.clip()->frames);
-    const float along =
-        player.live() != nullptr ? 0.0F : static_cast<float>(player.frame()->index + 1) / static_cast<float>(frames);
+    const std::int64_t frames = player.clip()->frames;
+    const float along = frames == 0 ? 0.0F : static_cast<float>(player.frame()->index + 1) / static_cast<float>(frames);
     canvas.box(left, y, right - left, canvas.px(2), theme::kRaised);
     canvas.box(left, y, (right - left) * std::min(along, 1.0F), canvas.px(2), theme::kAccent);
 }

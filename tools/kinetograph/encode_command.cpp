@@ -9,12 +9,11 @@
 #include <kinetograph/tools/kinetograph/build_commit.hpp>
 #include <kinetograph/tools/kinetograph/command.hpp>
 #include <kinetograph/tools/kinetograph/decode_request.hpp>
-#include <kinetograph/tools/kinetograph/frame_size.hpp>
 #include <kinetograph/tools/kinetograph/guarded_outputs.hpp>
 #include <kinetograph/tools/kinetograph/named_files.hpp>
 #include <kinetograph/tools/kinetograph/option_kinds.hpp>
+#include <kinetograph/tools/kinetograph/pictures.hpp>
 #include <kinetograph/tools/kinetograph/progress.hpp>
-#include <kinetograph/tools/media/frame_reader.hpp>
 
 #include <algorithm>
 #include <array>
@@ -29,11 +28,10 @@ const std::map<std::string, vae::LatentScale> kMadeScales{{"normalized", vae::La
                                                           {"raw", vae::LatentScale::Raw}};
 
 struct EncodeArguments {
-    std::string pictures, out;
-    std::string json, trace;        ///< empty: not wanted
-    std::optional<FrameSize> size;  ///< nothing: the pictures' own, cut
-    std::int64_t frames = 0;        ///< most pictures to encode; 0: all
-    double fps = 0;                 ///< 0: the file's, else that of the family's videos
+    PictureRequest pictures;
+    std::string out;
+    std::string json, trace;  ///< empty: not wanted
+    double fps = 0;           ///< 0: the file's, else that of the family's videos
     stream::EncoderOptions encoder;
     DecodeRequest model;
 };
@@ -88,19 +86,6 @@ Result<void> encode_all(media::FrameReader& reader, stream::Encoder& encoder, st
         KG_CHECK(keep(reader.name(), std::move(latents), clip));
     }
     return {};
-}
-
-/// A family for pictures takes one; a video is not cut to its first picture in silence.
-Result<void> check_one_picture(media::FrameReader& reader, const EncodeArguments& arguments,
-                               const vae::Checkpoint& checkpoint) {
-    std::vector<std::uint8_t> rgb;
-    if (!checkpoint.one_latent_frame() || arguments.frames == 1) return {};
-    KG_TRY(const bool more, reader.next(rgb));
-    if (!more) return {};
-    return fail(ErrorCode::InvalidArgument,
-                "{}: it has more than one picture, a clip of {} is one: --frames 1 takes the "
-                "first",
-                reader.name(), checkpoint.family().title);
 }
 
 /// [1, channels, frames, height, width], as diffusers has latents.
@@ -178,32 +163,10 @@ Result<void> check_files(const EncodeArguments& arguments) {
                                  {"-o", arguments.out, Use::Written},
                                  {"--json", arguments.json, Use::Written},
                                  {"--trace", arguments.trace, Use::Written}};
-    if (arguments.pictures == "-") named.push_back({"PICTURES", "-", Use::Read});
-    KG_TRY(const auto files, media::files_of(arguments.pictures));
+    if (arguments.pictures.name == "-") named.push_back({"PICTURES", "-", Use::Read});
+    KG_TRY(const auto files, media::files_of(arguments.pictures.name));
     for (const std::filesystem::path& file : files) named.push_back({"PICTURES", file.string(), Use::Read});
     return check_distinct(named);
-}
-
-Result<std::unique_ptr<media::FrameReader>> open_pictures(const EncodeArguments& arguments) {
-    if (!arguments.size) return media::open_reader(arguments.pictures, std::nullopt);
-    return media::open_reader(arguments.pictures, media::PixelSize{arguments.size->width, arguments.size->height});
-}
-
-/// Returns the size of the pictures that the reader then gives.
-Result<media::PixelSize> set_framing(media::FrameReader& reader, const EncodeArguments& arguments,
-                                     std::int64_t multiple) {
-    std::optional<media::PixelSize> wanted;
-    if (arguments.size && arguments.pictures != "-") wanted = {arguments.size->width, arguments.size->height};
-    const media::PixelSize source = reader.facts().size;
-    KG_TRY_IN(reader.name(), const auto framing, media::framing_of(source, wanted, multiple));
-    if (framing.scaled != source || framing.cut != source)
-        spdlog::info(
-            "{}: {}x{} pixels are {}cut to {}x{} around the middle", reader.name(), source.width, source.height,
-            framing.scaled == source ? ""
-                                     : fmt::format("scaled to {}x{} and ", framing.scaled.width, framing.scaled.height),
-            framing.cut.width, framing.cut.height);
-    KG_CHECK(reader.set_framing(framing));
-    return framing.cut;
 }
 
 /// Pixels that a side of the pictures is a multiple of: those of a latent pixel, or of a patch of them.
@@ -235,10 +198,10 @@ Result<void> run(const EncodeArguments& arguments) {
         if (path.empty()) continue;
         KG_TRY(const auto writable, ReplacingFile::create(path));  // fails now, not at the end
     }
-    KG_TRY(const auto reader, open_pictures(arguments));
+    KG_TRY(const auto reader, open_pictures(arguments.pictures));
     KG_TRY(auto device, open_lane(arguments.model.lane, arguments.model.memory_budget));
     KG_TRY(const auto checkpoint, open_checkpoint(arguments.model));
-    KG_TRY(const media::PixelSize size, set_framing(*reader, arguments, multiple_of(checkpoint, arguments)));
+    KG_TRY(const media::PixelSize size, set_framing(*reader, arguments.pictures, multiple_of(checkpoint, arguments)));
     KG_CHECK(outputs.open_text(arguments.json));
     profile::Recorder recorder;
     const bool is_traced = !arguments.trace.empty();
@@ -247,13 +210,14 @@ Result<void> run(const EncodeArguments& arguments) {
                                                                    .recorder = is_traced ? &recorder : nullptr,
                                                                    .measure_ceiling = is_traced}));
     stream::EncoderOptions options = arguments.encoder;
-    const std::int64_t most = arguments.frames > 0 ? arguments.frames : std::numeric_limits<std::int64_t>::max();
-    options.one_picture = reader->facts().frames == 1 || most == 1 || checkpoint.one_latent_frame();
+    const std::int64_t frames = arguments.pictures.frames;
+    const std::int64_t most = frames > 0 ? frames : std::numeric_limits<std::int64_t>::max();
+    options.one_picture = is_one_picture(*reader, arguments.pictures, checkpoint);
     KG_TRY(const auto encoder, session->encode({size.height, size.width}, options));
     state_memory(encoder->facts().memory, session->device(), "encoding");
     clip.loaded = host_now() - clip.start;
     KG_CHECK(encode_all(*reader, *encoder, options.one_picture ? 1 : most, clip));
-    KG_CHECK(check_one_picture(*reader, arguments, checkpoint));
+    KG_CHECK(check_one_picture(*reader, arguments.pictures, checkpoint));
     double fps = arguments.fps > 0 ? arguments.fps : reader->facts().fps;
     if (!(fps > 0)) fps = checkpoint.family().fps;
     KG_CHECK(outputs.write_file(arguments.out, [&] { return write_latents(arguments, encoder->facts(), fps, clip); }));
@@ -268,7 +232,7 @@ void add_encode(CLI::App& app, Action& action) {
     auto arguments = std::make_shared<EncodeArguments>();
     CLI::App* command = app.add_subcommand("encode", "Encode a video, pictures or raw rgb24 to a latents file");
     command
-        ->add_option("pictures", arguments->pictures,
+        ->add_option("pictures", arguments->pictures.name,
                      "Any file that libav reads; frames/%05d.png; -: raw rgb24 from standard input, of --size")
         ->required()
         ->check(check_name)
@@ -304,18 +268,11 @@ void add_encode(CLI::App& app, Action& action) {
             "--moments", [arguments] { arguments->encoder.latents = stream::Encoded::Moments; },
             "`moments` instead: means, then logarithms of variances, of raw latents")
         ->excludes(sample);
+    add_picture_size(*command, "--size", arguments->pictures.size,
+                     "Scale the pictures to cover this size, and cut the rest off around the middle (default: not "
+                     "scaled, and cut to a multiple of the family's factor); of raw pictures, their own size");
     command
-        ->add_option_function<std::string>(
-            "--size", [arguments](const std::string& word) { arguments->size = *parse_frame_size(word); },
-            "Scale the pictures to cover this size, and cut the rest off around the middle (default: not scaled, and "
-            "cut "
-            "to a multiple of the family's factor); of raw pictures, their own size")
-        ->check([](const std::string& word) {
-            return parse_frame_size(word) ? "" : word + " is no WIDTHxHEIGHT of even numbers from 2 to 8192";
-        })
-        ->type_name("WIDTHxHEIGHT");
-    command
-        ->add_option("--frames", arguments->frames,
+        ->add_option("--frames", arguments->pictures.frames,
                      "Encode so many from the first on; 1: without what later ones would need (default: all)")
         ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}).description(""))
         ->type_name("N");

@@ -12,6 +12,8 @@
 #include <kinetograph/tools/kinetograph/guarded_outputs.hpp>
 #include <kinetograph/tools/kinetograph/named_files.hpp>
 #include <kinetograph/tools/kinetograph/option_kinds.hpp>
+#include <kinetograph/tools/kinetograph/pictures.hpp>
+#include <kinetograph/tools/kinetograph/round_trip.hpp>
 #include <kinetograph/tools/kinetograph/serve_command.hpp>
 #include <kinetograph/tools/media/output_kind.hpp>
 
@@ -32,6 +34,8 @@ namespace {
 
 struct ViewArguments {
     std::string latents;
+    bool round_trip = false;                ///< `latents` are pictures, which are encoded and decoded
+    std::optional<FrameSize> picture_size;  ///< of these; nothing: their own
     DecodeRequest decode;
     FrameSize size{.width = 1280, .height = 720};
     std::string record;             ///< empty: no recording
@@ -58,6 +62,12 @@ void to_hwc(const present::Picture& picture, std::vector<float>& hwc) {
     }
 }
 
+PictureRequest pictures_of(const ViewArguments& arguments) {
+    return {.name = arguments.latents,
+            .size = arguments.picture_size,
+            .frames = arguments.viewer.frames == 1 ? 1 : 0};  // else the viewer ends after so many
+}
+
 struct FramesToShow {
     std::int64_t count = 0;
     double fps = 0;
@@ -65,6 +75,13 @@ struct FramesToShow {
 
 /// The requested number of frames, otherwise the whole clip's; 0 for live latents, whose number is not known.
 Result<FramesToShow> frames_to_show(const ViewArguments& arguments) {
+    if (arguments.round_trip) {
+        KG_TRY(const auto reader, open_pictures(pictures_of(arguments)));
+        KG_TRY(const auto checkpoint, vae::Checkpoint::open(arguments.decode.weights, {}, arguments.decode.checkpoint));
+        const double fps = arguments.decode.latents.fps > 0 ? arguments.decode.latents.fps : reader->facts().fps;
+        return FramesToShow{.count = static_cast<std::int64_t>(arguments.viewer.frames),
+                            .fps = fps > 0 ? fps : checkpoint.family().fps};
+    }
     if (live::is_input(arguments.latents))
         return FramesToShow{.count = static_cast<std::int64_t>(arguments.viewer.frames)};
     KG_CHECK(tensor::FileContents::open(arguments.latents));
@@ -86,6 +103,7 @@ constexpr std::string_view kNoPreview = "none";
 
 /// Empty: no preview. Offscreen none is looked for: unless one is named, every picture is the checkpoint's.
 std::string preview_of(const ViewArguments& arguments) {
+    if (arguments.round_trip) return "";
     const std::string& asked = arguments.viewer.preview;
     if (asked.empty()) return arguments.viewer.headless ? "" : std::string(viewer::kFindPreview);
     return asked == kNoPreview ? "" : asked;
@@ -148,8 +166,48 @@ void refuse_options_of_windows(const CLI::App& command) {
                 "--port");
 }
 
+/// What says how latents are read does not go with pictures, nor what would need another decoder.
+Result<void> check_round_trip(const ViewArguments& arguments) {
+    const auto refuse = [](std::string_view option, std::string_view why) {
+        return fail(ErrorCode::Unsupported, "{} does not go with --roundtrip: {}", option, why);
+    };
+    const vae::LatentsChoices& latents = arguments.decode.latents;
+    if (!latents.tensor.empty() || latents.batch_item || !latents.axes.empty())
+        return refuse("what says how latents are read", "it reads pictures");
+    if (arguments.decode.model.latents != vae::LatentScale::Auto)
+        return refuse("--latents", "its latents go from the encoder to the decoder as they are");
+    if (!arguments.viewer.preview.empty() && arguments.viewer.preview != kNoPreview)
+        return refuse("--preview", "a small decoder would show another round trip");
+    if (arguments.viewer.loop) return refuse("--loop", "pictures are read once; the key Home begins anew");
+    if (live::is_input(arguments.latents))
+        return refuse(arguments.latents, "pictures come from a file, or from several with numbers");
+    return {};
+}
+
+Result<viewer::ViewerSummary> show_round_trip(const ViewArguments& arguments, viewer::ViewerOptions& options) {
+    KG_TRY(const auto checkpoint, open_checkpoint(arguments.decode));
+    profile::Recorder recorder;
+    const bool profiles = options.panels || !options.trace.empty() || !options.statistics.empty();
+    RoundTripSource source(pictures_of(arguments), checkpoint,
+                           {.device = options.lane,
+                            .accelerator = std::exchange(options.accelerator, nullptr),
+                            .hooks = device_hooks(options.memory_budget),
+                            .model = options.model,
+                            .recorder = &recorder,
+                            .measure_ceiling = profiles,
+                            .watch_device = profiles},
+                           arguments.decode.latents.fps);
+    KG_TRY(auto summary, viewer::run(options, source, recorder));
+    const RoundTripErrors& errors = source.errors();
+    if (errors.count() == 0) return summary;
+    spdlog::info("{}: PSNR of the round trip {:.2f} dB over {}, {:.2f} of the worst", arguments.latents, errors.psnr(),
+                 count_frames(errors.count()), errors.worst());
+    return summary;
+}
+
 Result<void> run(const ViewArguments& arguments) {
     using Use = NamedFile::Use;
+    if (arguments.round_trip) KG_CHECK(check_round_trip(arguments));
     KG_CHECK(check_distinct(std::array{
         NamedFile{"LATENTS", arguments.latents, Use::Read}, NamedFile{"--weights", arguments.decode.weights, Use::Read},
         NamedFile{"--preview", preview_of(arguments), Use::Read}, NamedFile{"--record", arguments.record, Use::Frames},
@@ -205,7 +263,7 @@ Result<void> run(const ViewArguments& arguments) {
     options.on_route = [](const viewer::Route& route) {
         spdlog::log(route.is_detour ? spdlog::level::warn : spdlog::level::info, route.sentence);
     };
-    auto outcome = viewer::run(std::move(options));
+    auto outcome = arguments.round_trip ? show_round_trip(arguments, options) : viewer::run(std::move(options));
     progress.reset();
     KG_TRY(const auto summary, std::move(outcome));
     if (!arguments.record.empty())
@@ -239,6 +297,13 @@ void add_view(CLI::App& app, Action& action) {
         ->required()
         ->check(check_name)
         ->type_name("LATENTS");
+    CLI::Option* round_trip = command->add_flag(
+        "--roundtrip", arguments->round_trip,
+        "Pictures instead of latents, of any file that libav reads or frames/%05d.png: what encoder and decoder make "
+        "of them is shown beside them, with its PSNR");
+    add_picture_size(*command, "--pictures", arguments->picture_size,
+                     "Scale these to cover this size, and cut the rest off around the middle (default: not scaled)")
+        ->needs(round_trip);
     add_decode_options(*command, arguments->decode);
     add_latents_options(*command, arguments->decode.latents);
     command

@@ -1,8 +1,7 @@
 #include "choices.hpp"
+#include "encoder_info.hpp"
 #include "handles.hpp"
 #include "one_at_a_time.hpp"
-
-#include <kinetograph/compute/stream/encoder.hpp>
 
 #include <fmt/ranges.h>
 
@@ -22,7 +21,7 @@ class Encoder {
     Outcome take(Nanoseconds timeout, std::span<float> latents, kg_encoded_frame& frame);
     Outcome reset();
     void cancel() { encoder_->cancel(); }
-    kg_encoder_info info() const;
+    kg_encoder_info info() const { return info_of(encoder_->facts()); }
 
   private:
     Result<stream::PictureView> view_of(const kg_pictures& pictures) const;
@@ -36,7 +35,6 @@ namespace {
 
 using tensor::DType;
 constexpr std::array kTypes{DType::U8, DType::F32, DType::F16, DType::BF16};
-constexpr std::array kEncoded{stream::Encoded::Mean, stream::Encoded::Sample, stream::Encoded::Moments};
 
 Result<stream::EncoderOptions> options_of(const kg_encoder_desc& desc) {
     stream::EncoderOptions options{.seed = desc.seed};
@@ -112,20 +110,6 @@ Outcome Encoder::reset() {
     if (!entered) return KG_ERROR_BUSY;
     encoder_->restart();
     return KG_OK;
-}
-
-kg_encoder_info Encoder::info() const {
-    const stream::EncoderFacts& facts = encoder_->facts();
-    kg_encoder_info info{};
-    info.channels = static_cast<std::uint32_t>(facts.channels);
-    info.height = static_cast<std::uint32_t>(facts.height);
-    info.width = static_cast<std::uint32_t>(facts.width);
-    info.pictures_of_a_latent = static_cast<std::uint32_t>(facts.pictures_of_a_latent);
-    info.first_pictures = static_cast<std::uint32_t>(facts.first_pictures);
-    info.state_bytes = facts.memory.state();
-    info.encoder_bytes = facts.memory.clip();
-    info.weights_bytes = facts.memory.parameters;
-    return info;
 }
 
 namespace {

@@ -33,6 +33,7 @@ struct Model {
 
 class Clip;
 class Encoder;
+class Reencoder;
 
 /// The limits that a stop sets to a call; null: none. Errors: those of find().
 Result<CallLimits> limits_of(const kg_stop* stop);
@@ -94,6 +95,13 @@ struct Made<kg_encoder> {
     static constexpr std::string_view kName = "kg_encoder";
     std::shared_ptr<const Root> root;
     std::shared_ptr<Encoder> encoder;
+};
+
+template <>
+struct Made<kg_reencoder> {
+    static constexpr std::string_view kName = "kg_reencoder";
+    std::shared_ptr<const Root> root;
+    std::shared_ptr<Reencoder> reencoder;
 };
 
 template <>

@@ -71,14 +71,15 @@ typedef enum kg_status {
 typedef int32_t kg_result; /* a kg_status */
 
 typedef struct kg_instance kg_instance;
-typedef struct kg_vulkan kg_vulkan;   /* a Vulkan device, the library's or the application's */
-typedef struct kg_weights kg_weights; /* a checkpoint */
-typedef struct kg_model kg_model;     /* weights on a device */
-typedef struct kg_memory kg_memory;   /* memory of another API that a model's device can address */
-typedef struct kg_clip kg_clip;       /* latents go in, frames come out */
-typedef struct kg_state kg_state;     /* what a clip remembers between two latent frames */
-typedef struct kg_encoder kg_encoder; /* pictures go in, latents come out */
-typedef struct kg_stop kg_stop;       /* ends long calls */
+typedef struct kg_vulkan kg_vulkan;       /* a Vulkan device, the library's or the application's */
+typedef struct kg_weights kg_weights;     /* a checkpoint */
+typedef struct kg_model kg_model;         /* weights on a device */
+typedef struct kg_memory kg_memory;       /* memory of another API that a model's device can address */
+typedef struct kg_clip kg_clip;           /* latents go in, frames come out */
+typedef struct kg_state kg_state;         /* what a clip remembers between two latent frames */
+typedef struct kg_encoder kg_encoder;     /* pictures go in, latents come out */
+typedef struct kg_reencoder kg_reencoder; /* latents go in, the latents of their frames come out */
+typedef struct kg_stop kg_stop;           /* ends long calls */
 
 #define KG_FOREVER UINT64_MAX
 
@@ -672,6 +673,50 @@ typedef struct kg_encoder_info {
 } kg_encoder_info;
 
 KG_API kg_result kg_encoder_describe(kg_encoder* encoder, kg_encoder_info* info);
+
+typedef struct kg_reencoder_desc {
+    uint32_t size;
+    uint32_t encoded; /* a kg_encoded */
+    uint32_t frames;  /* 1: kg_reencode gives the frames, too */
+    uint32_t unused;  /* 0 */
+    uint64_t seed;    /* of KG_ENCODED_SAMPLE */
+    kg_stop* stop;    /* of kg_reencoder_create; NULL: none */
+} kg_reencoder_desc;
+
+/* Decodes latents of latent_width x latent_height pixels and encodes the frames, which do not leave the device: they go
+ * from one to the other as float32, not rounded to 8 bits. The latents are bit for bit those that an encoder makes of
+ * the frames of a clip of KG_FORMAT_RGB32F. Streaming state is kept on both sides, whatever latents a call takes. One
+ * thread at a time uses a reencoder. Errors: those of kg_encoder_create and kg_clip_create; UNSUPPORTED (a model on
+ * several devices; a family whose normalised latents have patches as channels, with another latent_scale than
+ * KG_LATENTS_RAW). */
+KG_API kg_result kg_reencoder_create(kg_model* model, uint32_t latent_height, uint32_t latent_width,
+                                     const kg_reencoder_desc* desc, kg_reencoder** reencoder);
+KG_API kg_result kg_reencoder_destroy(kg_reencoder* reencoder);
+
+/* Where a call puts what it makes. */
+typedef struct kg_reencoded {
+    uint32_t size;
+    uint32_t latent_frames;  /* that the call has made */
+    uint32_t frames;         /* that the call has made; 0 unless kg_reencoder_desc.frames is 1 */
+    uint32_t finite;         /* a kg_finite of the latents, never KG_FINITE_UNKNOWN */
+    float* latents;          /* [latent frames, channels, height, width] of kg_encoder_info */
+    uint64_t latents_count;  /* values that there is room for: as many latent frames as go in, or 1 */
+    float* pictures;         /* [frames, height, width, 3], in [-1, 1]; NULL without frames */
+    uint64_t pictures_count; /* for kg_model_info.frames_of_a_step times the latent frames that go in */
+} kg_reencoded;
+
+/* Decodes and encodes the next latents of a clip, in the host's memory, and returns when both are done. A latent frame
+ * is made of kg_encoder_info.first_pictures or pictures_of_a_latent frames: where the first takes several, a clip's
+ * first call makes one fewer than it takes. `stop` (may be NULL) ends the call. Errors: INVALID_ARGUMENT (latents,
+ * room), which leaves the clip as it was; BUSY; OUT_OF_RANGE (frames that are not finite), CANCELLED and those of both
+ * directions, which end the clip until kg_reencoder_reset. */
+KG_API kg_result kg_reencode(kg_reencoder* reencoder, const kg_latents* latents, kg_stop* stop, kg_reencoded* made);
+/* No more latents come: frames that are left over are filled up with copies of the last one. Errors: as kg_reencode. */
+KG_API kg_result kg_reencoder_finish(kg_reencoder* reencoder, kg_stop* stop, kg_reencoded* made);
+/* The next latents are a clip's first. Errors: BUSY; those of the device. */
+KG_API kg_result kg_reencoder_reset(kg_reencoder* reencoder);
+/* Of the latents that come out, and the bytes of both directions. */
+KG_API kg_result kg_reencoder_describe(kg_reencoder* reencoder, kg_encoder_info* info);
 
 #ifdef __cplusplus
 }

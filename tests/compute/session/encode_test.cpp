@@ -2,6 +2,8 @@
 #include <kinetograph/compute/families/family.hpp>
 #include <kinetograph/compute/session/session.hpp>
 #include <kinetograph/compute/stream/encoder.hpp>
+#include <kinetograph/compute/stream/latent_queue.hpp>
+#include <kinetograph/compute/stream/reencoder.hpp>
 #include <kinetograph/compute/tensor/float_formats.hpp>
 #include <kinetograph/compute/vae/latents.hpp>
 #include <kinetograph/engine/accel/cpu/device.hpp>
@@ -111,6 +113,48 @@ TEST_F(Encoding, GivesTheMeanOrASampleByTheSeedWhichNothingElseChanges) {
         }
     EXPECT_EQ(sampled(7, 5), sample);
     EXPECT_NE(sampled(8, 2), sample);
+}
+
+/// Normalised latents or raw ones go in, and the same kind comes out.
+TEST_F(Encoding, OfDecodedFramesGivesLatentsAsDecodeTakesThem) {
+    for (const auto scale : {vae::LatentScale::Auto, vae::LatentScale::Raw}) {
+        SessionOptions options;
+        options.model.latents = scale;
+        const auto session = open(kWeights, options);
+        const vae::LatentSize latents_size{3, 5};
+        std::vector<float> latents;
+        for (std::size_t i = 0; i < 2 * kLatents; ++i) latents.push_back(std::sin(0.7F * static_cast<float>(i)));
+        auto decoded = session->decode(latents_size, {.format = vae::FrameFormat::Float32}).value();
+        Pictures frames;
+        for (const std::size_t at : {std::size_t{0}, kLatents})
+            ASSERT_TRUE(decoded.latents->push(std::span(latents).subspan(at, kLatents), kLong).value());
+        decoded.latents->finish();
+        while (const auto frame = decoded.frames->take(kLong).value()) {
+            const auto* values = reinterpret_cast<const float*>(frame->host.data());
+            frames.emplace_back(values, values + frame->host.size() / sizeof(float));
+            ASSERT_TRUE(decoded.frames->release(*frame, {}));
+        }
+        const auto encoder = session->encode(size).value();
+        const Latents wanted = encode(*encoder, frames);
+        const auto reencoder = session->reencode(latents_size);
+        ASSERT_TRUE(reencoder) << reencoder.error().message;
+        const auto made = (*reencoder)->reencode(latents);
+        ASSERT_TRUE(made) << made.error().message;
+        ASSERT_EQ(made->latents.size(), 2U);
+        for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(made->latents[i].values, wanted[i]);
+    }
+}
+
+TEST_F(Encoding, OfDecodedFramesTakesRawLatentsWhereNormalisedOnesArePatches) {
+    const auto refused = open("synthetic:flux.2,dim=4")->reencode({4, 4});
+    ASSERT_FALSE(refused);
+    EXPECT_NE(refused.error().message.find("a session with raw latents encodes its frames again"), std::string::npos)
+        << refused.error().message;
+    SessionOptions raw;
+    raw.model.latents = vae::LatentScale::Raw;
+    const auto reencoder = open("synthetic:flux.2,dim=4", raw)->reencode({4, 4});
+    ASSERT_TRUE(reencoder) << reencoder.error().message;
+    EXPECT_EQ((*reencoder)->facts().channels, 32);
 }
 
 /// TAEHV's encoders make every latent frame, also the first, of four pictures, and make no moments.

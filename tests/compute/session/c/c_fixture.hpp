@@ -46,6 +46,7 @@ struct Destroy {
     void operator()(kg_memory* handle) const { kg_memory_destroy(handle); }
     void operator()(kg_state* handle) const { kg_state_destroy(handle); }
     void operator()(kg_encoder* handle) const { EXPECT_EQ(kg_encoder_destroy(handle), KG_OK) << kg_last_error(); }
+    void operator()(kg_reencoder* handle) const { EXPECT_EQ(kg_reencoder_destroy(handle), KG_OK) << kg_last_error(); }
     void operator()(kg_clip* handle) const { EXPECT_EQ(kg_clip_destroy(handle), KG_OK) << kg_last_error(); }
 };
 template <class Handle>

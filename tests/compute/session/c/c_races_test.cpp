@@ -153,6 +153,40 @@ TEST_F(CRaces, OfCallsOnAnEncoderLeaveItUsable) {
     EXPECT_EQ(take(made, kLong), KG_END);
 }
 
+TEST_F(CRaces, OfCallsOnAReencoderLeaveItUsable) {
+    ASSERT_NO_FATAL_FAILURE(open());
+    kg_reencoder* made = nullptr;
+    ASSERT_EQ(kg_reencoder_create(model_.get(), kHeight, kWidth, nullptr, &made), KG_OK) << kg_last_error();
+    const Owned<kg_reencoder> raced(made);
+    const auto with_room = [](const auto& call) {
+        std::vector<float> latents(std::size_t{16} * kHeight * kWidth * 4);
+        auto room = sized<kg_reencoded>();
+        room.latents = latents.data();
+        room.latents_count = latents.size();
+        return call(&room);
+    };
+    const auto reencode = [&] {
+        expect_status(with_room([&](kg_reencoded* room) { return kg_reencode(made, &latents_, nullptr, room); }),
+                      "kg_reencode");
+    };
+    race({
+        reencode,
+        reencode,
+        [&] {
+            expect_status(with_room([&](kg_reencoded* room) { return kg_reencoder_finish(made, nullptr, room); }),
+                          "kg_reencoder_finish");
+        },
+        [&] { expect_status(kg_reencoder_reset(made), "kg_reencoder_reset"); },
+        [&] {
+            auto info = sized<kg_encoder_info>();
+            expect_status(kg_reencoder_describe(made, &info), "kg_reencoder_describe");
+        },
+    });
+    ASSERT_EQ(kg_reencoder_reset(made), KG_OK) << kg_last_error();
+    EXPECT_EQ(with_room([&](kg_reencoded* room) { return kg_reencode(made, &latents_, nullptr, room); }), KG_OK)
+        << kg_last_error();
+}
+
 /// Handles of every type, each in use while another thread destroys it.
 class CLives : public CRaces {
   protected:
@@ -173,6 +207,7 @@ class CLives : public CRaces {
         make_model();
         make_clip();
         make_encoder();
+        make_reencoder();
         make_state();
     }
     void TearDown() override {
@@ -221,6 +256,11 @@ class CLives : public CRaces {
             return kg_encoder_create(models_.get(), kRacedHeight, kRacedWidth, nullptr, made);
         });
     }
+    void make_reencoder() {
+        reencoders_.renew("kg_reencoder_create", [&](kg_reencoder** made) {
+            return kg_reencoder_create(models_.get(), kHeight, kWidth, nullptr, made);
+        });
+    }
     void make_state() {
         states_.renew("kg_clip_save", [&](kg_state** made) { return kg_clip_save(clips_.get(), kShort, made); });
     }
@@ -261,6 +301,8 @@ class CLives : public CRaces {
         auto of_encoder = sized<kg_encoder_info>();
         expect_status(kg_encoder_describe(encoders_.get(), &of_encoder), "kg_encoder_describe");
         expect_status(kg_encoder_cancel(encoders_.get()), "kg_encoder_cancel");
+        expect_status(kg_reencoder_describe(reencoders_.get(), &of_encoder), "kg_reencoder_describe");
+        expect_status(kg_reencoder_reset(reencoders_.get()), "kg_reencoder_reset");
     }
 
     Slot<kg_instance> instances_;
@@ -269,6 +311,7 @@ class CLives : public CRaces {
     Slot<kg_model> models_;
     Slot<kg_clip> clips_;
     Slot<kg_encoder> encoders_;
+    Slot<kg_reencoder> reencoders_;
     Slot<kg_state> states_;
     kg_model_desc device_ = sized<kg_model_desc>();
     std::string file_, state_file_;
@@ -285,6 +328,7 @@ TEST_F(CLives, OfHandlesEndWhileOtherThreadsUseThem) {
         [&] { make_model(); },
         [&] { make_clip(); },
         [&] { make_encoder(); },
+        [&] { make_reencoder(); },
         [&] { make_state(); },
         [&] { use_states(); },
         [&] { use_file(); },
