@@ -152,6 +152,13 @@ Result<vae::StackMemory> Session::declared_memory(vae::LatentSize size, const va
     return stream::StepLoop::declared_memory(*bridge, *model_, size, own);
 }
 
+Result<vae::Admission> Session::admission(vae::LatentSize size, const vae::StepOptions& options) const {
+    vae::StepOptions own = complete(options);
+    if (!own.share) own.share = share_;
+    KG_TRY(const auto bridge, connect(*own.storage));
+    return stream::StepLoop::admission(*bridge, *model_, size, own);
+}
+
 Result<std::optional<stream::PushedSource>> Session::fork(stream::LatentQueue& clip, vae::LatentSize size,
                                                           const vae::StepOptions& options, Nanoseconds timeout) const {
     KG_TRY(auto branch, decode(size, options));

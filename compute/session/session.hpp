@@ -3,6 +3,7 @@
 
 #include <kinetograph/compute/stream/encoder.hpp>
 #include <kinetograph/compute/vae/model_options.hpp>
+#include <kinetograph/compute/vae/runner_load.hpp>
 #include <kinetograph/compute/vae/stack_memory.hpp>
 #include <kinetograph/compute/vae/step_options.hpp>
 #include <kinetograph/engine/accel/accelerator.hpp>
@@ -86,6 +87,10 @@ class Session {
     /// What decode() of that size would take now, to the byte: `state()` of the device is a clip's own. Errors: those
     /// of vae::Model::declared_memory.
     Result<vae::StackMemory> declared_memory(vae::LatentSize size, const vae::StepOptions& options = {}) const;
+    /// Whether a further stream of that size and `fps` fits beside those that share (share()), in bytes and in seconds
+    /// of the device a second; with StepOptions::only_if_fits decode() refuses one that does not. Errors: those of
+    /// vae::Model::plan.
+    Result<vae::Admission> admission(vae::LatentSize size, const vae::StepOptions& options = {}) const;
     /// A second stream that continues where `clip` is once the latents that it was given are decoded; both go on
     /// independently. Nothing if `timeout` passes before. Errors: those of decode() and
     /// stream::LatentQueue::branch_to.
