@@ -1,3 +1,4 @@
+#include <kinetograph/compute/session/clip_metrics.hpp>
 #include <kinetograph/compute/session/encoders.hpp>
 #include <kinetograph/compute/session/session.hpp>
 
@@ -62,6 +63,7 @@ Result<std::unique_ptr<Session>> Session::open(const vae::Checkpoint& checkpoint
     std::unique_ptr<Session> session(new Session);
     session->recorder_ = options.recorder;
     session->share_ = std::make_shared<vae::RunnerShare>();
+    session->family_ = checkpoint.family().name;
     if (options.display != nullptr) session->display_ = {std::shared_ptr<void>(), options.display};  // the caller's
     if (options.vulkan) {
         KG_TRY(session->display_, vulkan::adopt_display(*options.vulkan));
@@ -158,6 +160,8 @@ Result<vae::Admission> Session::admission(vae::LatentSize size, const vae::StepO
     KG_TRY(const auto bridge, connect(*own.storage));
     return stream::StepLoop::admission(*bridge, *model_, size, own);
 }
+
+std::string Session::metrics() const { return metrics_text(share_->load().figures(host_now()), family_); }
 
 Result<std::optional<stream::PushedSource>> Session::fork(stream::LatentQueue& clip, vae::LatentSize size,
                                                           const vae::StepOptions& options, Nanoseconds timeout) const {

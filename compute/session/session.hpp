@@ -91,6 +91,8 @@ class Session {
     /// of the device a second; with StepOptions::only_if_fits decode() refuses one that does not. Errors: those of
     /// vae::Model::plan.
     Result<vae::Admission> admission(vae::LatentSize size, const vae::StepOptions& options = {}) const;
+    /// The figures of the streams that share (share()) as text for Prometheus (metrics_text).
+    std::string metrics() const;
     /// A second stream that continues where `clip` is once the latents that it was given are decoded; both go on
     /// independently. Nothing if `timeout` passes before. Errors: those of decode() and
     /// stream::LatentQueue::branch_to.
@@ -127,7 +129,7 @@ class Session {
     Result<std::shared_ptr<interop::Bridge>> connect(interop::FrameStorage storage) const;
     vae::StepOptions complete(vae::StepOptions options) const;
 
-    std::string description_;
+    std::string description_, family_;
     std::shared_ptr<const vulkan::Display> display_;  ///< null without Vulkan
     std::shared_ptr<accel::Device> device_;
     std::shared_ptr<vae::Model> model_;
