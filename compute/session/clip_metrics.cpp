@@ -38,7 +38,7 @@ constexpr std::array kMetrics{
     Metric{"kinetograph_queue_seconds", "summary", "Waits of steps for their turn",
            [](const vae::ClipFigures& clip) { return seconds(clip.waited.count()); },
            [](const vae::ClipFigures& clip) { return clip.steps; }},
-    Metric{"kinetograph_held_back", "gauge", "How overload holds a clip back: 1 skipped, 2 a half of its rate, 3, 4",
+    Metric{"kinetograph_held_back", "gauge", "How overload holds a clip back: 0 not, 1 skipped, 2 to 4: at 1/2, 1/4, 1/8 of its rate",
            [](const vae::ClipFigures& clip) { return static_cast<double>(clip.held_back); }},
     Metric{"kinetograph_steps_held_back_total", "counter", "Steps that overload held back",
            [](const vae::ClipFigures& clip) { return static_cast<double>(clip.steps_held_back); }},

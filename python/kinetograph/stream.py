@@ -368,9 +368,9 @@ class Stream:
         readers.collect()
 
     def stats(self) -> dict[str, Any]:
-        """Sizes, counts, bytes, and seconds: of a step on the device, of waits for the turn, and until the first frame of
-        a step was taken, since its latents were pushed and since their input came. For a watchdog, "unmoved_s": for how
-        many seconds, as seen by the calls of stats(), work has made no progress."""
+        """Sizes, counts, bytes, and seconds: of a step on the device, of waits for the turn, and until the first frame
+        of a step was taken, since its latents were pushed and since their input came. For a watchdog, "unmoved_s": for
+        how many seconds, as seen by the calls of stats(), work has made no progress."""
         info = _library.ClipInfo()
         clip = self._made()  # whose memory the route's name is in
         check(library.kg_clip_describe(clip.value, byref(info)))
