@@ -339,10 +339,12 @@ void Stepper::judge_steps() const {
     }
 }
 
-/// On the clip's own track.
+/// On the clip's own track, where no spans overlap: a step waits since it could begin and the one before was done.
 void Stepper::record(const DueStep& step, const StepSpan& span) const {
     const std::string track = fmt::format("clip {}", *number_);
-    options_.recorder->add(profile::Span{.name = "queue", .track = track, .begin = step.asked, .end = step.turn});
+    const Nanoseconds waits = std::min(std::max(step.asked, ended_), span.begin);
+    options_.recorder->add(profile::Span{.name = "queue", .track = track, .begin = waits, .end = span.begin});
+    ended_ = span.end;
     options_.recorder->add(profile::Span{
         .name = span.end > step.due ? "late step" : "step", .track = track, .begin = span.begin, .end = span.end});
 }

@@ -140,7 +140,7 @@ class Stepper {
     vae::DueTimes::Due due_of(const LatentFrame& latent) const;
     std::int64_t frames_of(const LatentFrame& latent) const;  ///< that the next step makes of them
     void judge_steps() const KG_REQUIRES(unjudged_mutex_);
-    void record(const DueStep& step, const StepSpan& span) const;
+    void record(const DueStep& step, const StepSpan& span) const KG_REQUIRES(unjudged_mutex_);
     bool gives_up() const { return gives_up_ && gives_up_(); }
     Result<void> enqueue(const LatentFrame& latent);
     Result<void> publish(const vae::EnqueuedStep& step, const graph::Point& point);
@@ -161,6 +161,7 @@ class Stepper {
     std::optional<vae::RunnerLoad::Number> number_;  ///< of the clip at a runner that is shared
     mutable Mutex unjudged_mutex_;
     mutable std::deque<DueStep> unjudged_ KG_GUARDED_BY(unjudged_mutex_);  ///< steps that were not seen to be done
+    mutable Nanoseconds ended_ KG_GUARDED_BY(unjudged_mutex_){};           ///< the last of those that were
     interop::TimelinePoint last_, before_last_;  ///< when the frames of the newest two steps are ready
     std::uint64_t step_number_ = 0;              ///< of the newest, as the clock counts
     std::uint64_t generation_ = 0;

@@ -150,7 +150,8 @@ inline void expect_trouble_of_a_clip_to_stop_no_other(accel::Device& device) {
 
 /// Clips whose rates are above what the device does in a second: one in the background is held back, which its figures
 /// and the log say, and its frames are those of a clip alone. A further clip is refused, and takes nothing.
-inline void expect_overload_to_hold_the_background_back(accel::Device& device, const std::vector<std::string>& said) {
+inline void expect_overload_to_hold_the_background_back(accel::Device& device,
+                                                        const std::function<bool(std::string_view)>& was_said) {
     const auto model = small_model(device);
     const auto share = std::make_shared<vae::RunnerShare>();
     std::vector<PushedClip::Frames> wanted;
@@ -176,15 +177,15 @@ inline void expect_overload_to_hold_the_background_back(accel::Device& device, c
     EXPECT_GE(figures.held_back, vae::HeldBack::Skipped);
     EXPECT_GT(figures.steps_held_back, 0U);
     EXPECT_EQ(first.frames().stats().queue.held_back, vae::HeldBack::No);
-    EXPECT_TRUE(std::ranges::any_of(said, [](const std::string& line) { return line.starts_with("overload: 2 "); }));
+    EXPECT_TRUE(was_said("overload: 2 clips that share a device want "));
 
-    const auto bridge = interop::Bridge::create(device, nullptr).value();
+    const std::shared_ptr<interop::Bridge> bridge = interop::Bridge::create(device, nullptr).value();
     const vae::LatentSize size{kHeight, PushedClip::kWide};
     const auto answer = StepLoop::admission(*bridge, *model, size, visible);
     ASSERT_TRUE(answer) << answer.error().message;
     const auto declared = StepLoop::declared_memory(*bridge, *model, size, visible);
-    EXPECT_EQ(answer->bytes.needed, declared->state() + declared->stream + declared->transients +
-                                        (device.info().is_host() ? declared->io : 0));
+    EXPECT_EQ(answer->bytes.needed,
+              declared->clip() - (device.info().is_host() ? 0 : declared->io) + declared->to_load);
     EXPECT_TRUE(answer->has_bytes());
     EXPECT_FALSE(answer->has_seconds());
     visible.only_if_fits = true;

@@ -30,6 +30,14 @@ class Layout : public Panels {
     Layout() {
         plan_ = recorder_.plans().add(decoder());
         for (std::uint64_t step = 10; step < 24; ++step) record_all(step, milliseconds(step == 20 ? 700 : 60));
+        for (const char* clip : {"clip 1", "clip 12"})
+            for (int step = 0; step < 5; ++step)
+                recorder_.add(profile::Span{.name = step < 2   ? "late step"
+                                                    : step < 4 ? "step"
+                                                               : "queue",
+                                            .track = clip,
+                                            .begin = milliseconds(150) * (10 + step),
+                                            .end = milliseconds(150) * (10 + step) + milliseconds(60)});
         recorder_.note_clock("graphics", std::chrono::microseconds(16), 0.5);
         recorder_.note_clock("accelerator", std::chrono::microseconds(3), 0.1);
         profile_.set_memory({{"decoder", "weights", 272U << 10U, 0},
@@ -175,7 +183,7 @@ TEST_F(Layout, PanelsBesideEachOtherCanBeReadAtEveryScaleAndSize) {
         host_ = PanelHost::with_all_panels();
         show({"Passes", "Timeline", "Pacing", "Memory"});
         expect_readable("four panels");
-        show({"Passes", "Timeline", "Pacing", "Memory", "Graph", "Spikes"});
+        show({"Passes", "Timeline", "Pacing", "Memory", "Graph", "Spikes", "Clips"});
         expect_readable("all panels");
         show({"Spikes", "Graph"});
         expect_readable("two panels");
