@@ -81,16 +81,18 @@ Admission RunnerLoad::admission(const ClipTerms& terms, const ClipBytes& bytes, 
 
 RunnerLoad::Number RunnerLoad::join(const ClipTerms& terms, const Log& log) {
     const Lock lock(mutex_);
-    clips_[++newest_] = {.figures = {.number = newest_, .terms = terms}, .log = log};
-    return newest_;
+    const Number number = ++newest_;
+    clips_[number] = {.figures = {.number = number, .terms = terms}, .log = log};
+    return number;
 }
 
 Result<RunnerLoad::Number> RunnerLoad::join_if_fits(const ClipTerms& terms, const ClipBytes& bytes,
                                                     const std::string& device, const Log& log) {
     const Lock lock(mutex_);
     KG_CHECK(admission_locked(terms, bytes, device).check());
-    clips_[++newest_] = {.figures = {.number = newest_, .terms = terms}, .log = log};
-    return newest_;
+    const Number number = ++newest_;
+    clips_[number] = {.figures = {.number = number, .terms = terms}, .log = log};
+    return number;
 }
 
 void RunnerLoad::leave(Number clip) {

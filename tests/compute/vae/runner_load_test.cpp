@@ -152,6 +152,7 @@ TEST_F(RunnerLoads, SayWhenAStepThatIsHeldBackMayAskForItsTurn) {
         << "it takes its place in the order";
     load_.enqueued(background_, now, seconds(1), true);
     const ClipFigures figures = load_.figures(background_, now);
+    EXPECT_EQ(figures.number, 2U);
     EXPECT_EQ(figures.steps, 2U);
     EXPECT_EQ(figures.steps_held_back, 1U);
     EXPECT_EQ(figures.longest, seconds(1));
