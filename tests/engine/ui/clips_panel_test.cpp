@@ -21,7 +21,7 @@ TEST_F(Panels, ClipsShowsStepsLateOnesAndWaitsOfEachClip) {
     profile_.update(now_);
     const Overheard& panel = open(make_clips_panel());
     expect_all(panel.text, {"2 clips share a runner: 3 of 8 steps were late", "clip 1 | 4 | 0 | 20.0 ms | 2.00 ms",
-                            "clip 12 | 4 | 3 | 30.0 ms | 42.0 ms | 43.0 ms"});
+                            "clip 12 | 4 | 3 | 30.0 ms | 42.2 ms | 43.0 ms"});
     EXPECT_LT(panel.text.find("clip 12 |"), panel.text.find("clip 1 |")) << "those with late steps first";
     const float x = panel.place.Min.x + 30;
     EXPECT_TRUE(explains(panel, {x, panel.place.Min.y + 40}, {x, panel.place.Max.y},
