@@ -30,14 +30,6 @@ class Layout : public Panels {
     Layout() {
         plan_ = recorder_.plans().add(decoder());
         for (std::uint64_t step = 10; step < 24; ++step) record_all(step, milliseconds(step == 20 ? 700 : 60));
-        for (const char* clip : {"clip 1", "clip 12"})
-            for (int step = 0; step < 5; ++step)
-                recorder_.add(profile::Span{.name = step < 2   ? "late step"
-                                                    : step < 4 ? "step"
-                                                               : "queue",
-                                            .track = clip,
-                                            .begin = milliseconds(150) * (10 + step),
-                                            .end = milliseconds(150) * (10 + step) + milliseconds(60)});
         recorder_.note_clock("graphics", std::chrono::microseconds(16), 0.5);
         recorder_.note_clock("accelerator", std::chrono::microseconds(3), 0.1);
         profile_.set_memory({{"decoder", "weights", 272U << 10U, 0},
@@ -95,6 +87,18 @@ class Layout : public Panels {
         recorder_.add(profile::Span{"open a checkpoint", "host", begin, begin + milliseconds(2), step});
         now_ = milliseconds(150) * (step + 1);
         recorder_.add_frame({.index = step, .shown = now_, .late = took > milliseconds(60), .made_by = {plan_, step}});
+        profile_.update(now_);
+    }
+
+    void record_clips() {
+        for (const char* clip : {"clip 1", "clip 12"})
+            for (int step = 0; step < 5; ++step)
+                recorder_.add(profile::Span{.name = step < 2   ? "late step"
+                                                    : step < 4 ? "step"
+                                                               : "queue",
+                                            .track = clip,
+                                            .begin = milliseconds(150) * (10 + step),
+                                            .end = milliseconds(150) * (10 + step) + milliseconds(60)});
         profile_.update(now_);
     }
 
@@ -169,6 +173,7 @@ class Layout : public Panels {
 };
 
 TEST_F(Layout, EveryPanelAloneCanBeReadAtEveryScaleAndSize) {
+    record_clips();
     at_every_scale_and_size([&] {
         host_ = PanelHost::with_all_panels();
         for (const std::string_view name : host_.names()) {
@@ -210,6 +215,7 @@ TEST_F(Layout, WhatIsSelectedKeptAndComparedCanBeReadAtEveryScaleAndSize) {
 }
 
 TEST_F(Layout, TooltipsOfASmallDisplayAreWhollyInIt) {
+    record_clips();
     use_scale(1.0F);
     use_size({640, 360});
     host_ = PanelHost::with_all_panels();
