@@ -1,3 +1,4 @@
+#include <kinetograph/compute/session/clip_metrics.hpp>
 #include <kinetograph/compute/session/encoders.hpp>
 #include <kinetograph/compute/session/session.hpp>
 
@@ -75,6 +76,7 @@ Result<std::unique_ptr<Session>> Session::open(const vae::Checkpoint& checkpoint
     std::unique_ptr<Session> session(new Session);
     session->recorder_ = options.recorder;
     session->share_ = std::make_shared<vae::RunnerShare>();
+    session->family_ = checkpoint.family().name;
     if (options.display != nullptr) session->display_ = {std::shared_ptr<void>(), options.display};  // the caller's
     if (options.vulkan) {
         KG_TRY(session->display_, vulkan::adopt_display(*options.vulkan));
@@ -164,6 +166,15 @@ Result<vae::StackMemory> Session::declared_memory(vae::LatentSize size, const va
     KG_TRY(const auto bridge, connect(*own.storage));
     return stream::StepLoop::declared_memory(*bridge, *model_, size, own);
 }
+
+Result<vae::Admission> Session::admission(vae::LatentSize size, const vae::StepOptions& options) const {
+    vae::StepOptions own = complete(options);
+    if (!own.share) own.share = share_;
+    KG_TRY(const auto bridge, connect(*own.storage));
+    return stream::StepLoop::admission(*bridge, *model_, size, own);
+}
+
+std::string Session::metrics() const { return metrics_text(share_->load().figures(host_now()), family_); }
 
 Result<std::optional<stream::PushedSource>> Session::fork(stream::LatentQueue& clip, vae::LatentSize size,
                                                           const vae::StepOptions& options, Nanoseconds timeout) const {

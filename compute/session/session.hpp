@@ -3,6 +3,7 @@
 
 #include <kinetograph/compute/stream/encoder.hpp>
 #include <kinetograph/compute/vae/model_options.hpp>
+#include <kinetograph/compute/vae/runner_load.hpp>
 #include <kinetograph/compute/vae/stack_memory.hpp>
 #include <kinetograph/compute/vae/step_options.hpp>
 #include <kinetograph/engine/accel/accelerator.hpp>
@@ -92,6 +93,12 @@ class Session {
     /// What decode() of that size would take now, to the byte: `state()` of the device is a clip's own. Errors: those
     /// of vae::Model::declared_memory.
     Result<vae::StackMemory> declared_memory(vae::LatentSize size, const vae::StepOptions& options = {}) const;
+    /// Whether a further stream of that size and `fps` fits beside those that share (share()), in bytes and in seconds
+    /// of the device a second; with StepOptions::only_if_fits decode() refuses one that does not. Errors: those of
+    /// vae::Model::plan.
+    Result<vae::Admission> admission(vae::LatentSize size, const vae::StepOptions& options = {}) const;
+    /// The figures of the streams that share (share()) as text for Prometheus (metrics_text).
+    std::string metrics() const;
     /// A second stream that continues where `clip` is once the latents that it was given are decoded; both go on
     /// independently. Nothing if `timeout` passes before. Errors: those of decode() and
     /// stream::LatentQueue::branch_to.
@@ -135,7 +142,7 @@ class Session {
     Result<std::shared_ptr<interop::Bridge>> connect(interop::FrameStorage storage) const;
     vae::StepOptions complete(vae::StepOptions options) const;
 
-    std::string description_;
+    std::string description_, family_;
     std::shared_ptr<const vulkan::Display> display_;  ///< null without Vulkan
     std::shared_ptr<accel::Device> device_;
     std::shared_ptr<vae::Model> model_;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <kinetograph/compute/stream/step_clock.hpp>
+#include <kinetograph/compute/vae/runner_load.hpp>
 #include <kinetograph/compute/vae/stack_memory.hpp>
 #include <kinetograph/engine/graph/lane_state.hpp>
 #include <kinetograph/engine/interop/frame_record.hpp>
@@ -24,19 +25,13 @@ struct SourceFacts {
     std::uint64_t shown_bytes = 0;  ///< of frames in Vulkan's images or buffers, on the device that shows them
 };
 
-/// What a clip met in the queue of the runner that it shares (vae::StepOptions::share).
-struct QueueFigures {
-    std::uint64_t steps = 0, misses = 0;  ///< enqueued; of those that are done, done after they were due
-    Nanoseconds waited{}, longest{};      ///< for the turn, in sum, and at most
-};
-
 struct SourceStats {
-    std::size_t depth = 0;  ///< frames decoded or being decoded, not taken yet
-    std::size_t held = 0;   ///< frames taken and not released
-    StepTimes times;        ///< of the decoder's steps
-    bool finished = false;  ///< decoded to its end; never with `loop`
-    Nanoseconds lag{};      ///< from the arrival of a latent frame to the taking of its first frame; 0: not known
-    QueueFigures queue{};
+    std::size_t depth = 0;           ///< frames decoded or being decoded, not taken yet
+    std::size_t held = 0;            ///< frames taken and not released
+    StepTimes times;                 ///< of the decoder's steps
+    bool finished = false;           ///< decoded to its end; never with `loop`
+    vae::ClipLatencies latencies{};  ///< until frames were taken
+    vae::ClipFigures queue{};        ///< at a runner that is shared
 };
 
 /// For a watchdog: whether the work advances.

@@ -18,6 +18,8 @@ struct LatentFrame {
     /// from the stream's rate; 0: not stated.
     Nanoseconds due{};
     std::int64_t count = 1;  ///< latent frames; 1 in a clip's first step
+    /// When the input came for which they were made, on the host's axis, for SourceStats::latencies; 0: not stated.
+    Nanoseconds input{};
 };
 
 }  // namespace kinetograph::stream

@@ -139,12 +139,12 @@ Result<bool> LatentQueue::push(const LatentFrame& latent, Nanoseconds timeout) {
     return put({.latent = latent, .place = std::move(place), .arrived = host_now()}, until);
 }
 
-Result<bool> LatentQueue::push(std::span<const float> latent, Nanoseconds timeout) {
-    return push(latent, timeout, host_now(), "");
+Result<bool> LatentQueue::push(std::span<const float> latent, Nanoseconds timeout, Nanoseconds input) {
+    return push(latent, timeout, host_now(), "", input);
 }
 
 Result<bool> LatentQueue::push(std::span<const float> latent, Nanoseconds timeout, Nanoseconds arrived,
-                               const std::string& before) {
+                               const std::string& before, Nanoseconds input) {
     const Nanoseconds until = host_now() + timeout;
     KG_TRY(auto place, place_of_next(before));
     KG_CHECK(check_count(latent, place));
@@ -155,7 +155,7 @@ Result<bool> LatentQueue::push(std::span<const float> latent, Nanoseconds timeou
     auto finite = vae::check_finite(latent, number, pixels_);
     if (!finite && !before.empty()) return kinetograph::fail(std::move(finite.error()), before);
     KG_CHECK(finite);
-    return put_copy(latent, {.place = std::move(place), .arrived = arrived}, until);
+    return put_copy(latent, {.latent = {.input = input}, .place = std::move(place), .arrived = arrived}, until);
 }
 
 Result<bool> LatentQueue::push_finite(std::span<const float> values, Nanoseconds timeout) {
@@ -175,7 +175,8 @@ Result<bool> LatentQueue::put_copy(std::span<const float> values, Waiting waitin
     }
     const accel::Memory& buffer = *buffers_[waiting.buffer];
     copy(values, reinterpret_cast<float*>(buffer.host_data()));
-    waiting.latent = {.address = buffer.data(), .bytes = values.size_bytes()};
+    waiting.latent.address = buffer.data();
+    waiting.latent.bytes = values.size_bytes();
     return put(std::move(waiting), until);
 }
 

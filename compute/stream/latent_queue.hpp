@@ -39,8 +39,8 @@ class LatentQueue : public LatentFeed {
     /// it was; what has ended the clip.
     Result<bool> push(const LatentFrame& latent, Nanoseconds timeout);
     /// The same for [z_dim, h, w] in the host's memory, which is copied. Errors also: InvalidArgument (element count,
-    /// values that are not finite), which leaves the clip as it was.
-    Result<bool> push(std::span<const float> latent, Nanoseconds timeout);
+    /// values that are not finite), which leaves the clip as it was. `input`: LatentFrame::input.
+    Result<bool> push(std::span<const float> latent, Nanoseconds timeout, Nanoseconds input = {});
     /// The same of values that are known to be finite.
     Result<bool> push_finite(std::span<const float> values, Nanoseconds timeout);
     /// What every push now fails with.
@@ -91,7 +91,7 @@ class LatentQueue : public LatentFeed {
     Result<void> make(const vae::Model& model, vae::LatentSize size, std::size_t capacity);
     /// `arrived`: when the latents came; `before`: what comes before their number in messages.
     Result<bool> push(std::span<const float> latent, Nanoseconds timeout, Nanoseconds arrived,
-                      const std::string& before);
+                      const std::string& before, Nanoseconds input = {});
 
   private:
     static constexpr std::size_t kCallers = ~std::size_t{0};  ///< in place of a buffer: memory of who pushes

@@ -41,7 +41,7 @@ void StepClock::collect_locked() const {
         const auto begin = step.begin->time(), end = step.end->time();
         if (!begin || !end) return;
         times_.last_step = *end - *begin;
-        ends_[++ended_ % ends_.size()] = *end;
+        spans_[++ended_ % spans_.size()] = {*begin, *end};
         if (!step.is_first) {
             sum_ += times_.last_step;
             times_.average_step = sum_ / static_cast<Nanoseconds::rep>(++counted_);
@@ -58,11 +58,11 @@ StepTimes StepClock::times() const {
     return times_;
 }
 
-std::optional<Nanoseconds> StepClock::end_of(std::uint64_t number) const {
+std::optional<StepSpan> StepClock::span_of(std::uint64_t number) const {
     collect();
     const Lock lock(mutex_);
-    if (number == 0 || number > ended_ || ended_ - number >= ends_.size()) return std::nullopt;
-    return ends_[number % ends_.size()];
+    if (number == 0 || number > ended_ || ended_ - number >= spans_.size()) return std::nullopt;
+    return spans_[number % spans_.size()];
 }
 
 }  // namespace kinetograph::stream

@@ -18,6 +18,10 @@ struct StepTimes {
     Nanoseconds average_step{};  ///< of steps after a clip's first that are done
 };
 
+struct StepSpan {
+    Nanoseconds begin{}, end{};
+};
+
 /// Thread-safe. Its events are recycled: once there are as many as steps in flight, nothing is allocated.
 class StepClock {
   public:
@@ -31,8 +35,8 @@ class StepClock {
     /// Returns the step's number; the first is 1.
     Result<std::uint64_t> end(accel::Stream& stream, bool is_first) KG_REQUIRES(enqueuing_mutex_);
     StepTimes times() const;
-    /// When step `number` was done, on the host axis; nothing while it runs, and once 64 later steps are done.
-    std::optional<Nanoseconds> end_of(std::uint64_t number) const;
+    /// When step `number` ran, on the host axis; nothing until it is done, and once 64 later steps are.
+    std::optional<StepSpan> span_of(std::uint64_t number) const;
 
   private:
     struct Step {
@@ -51,7 +55,7 @@ class StepClock {
     mutable std::vector<std::shared_ptr<accel::Event>> free_ KG_GUARDED_BY(mutex_);
     mutable StepTimes times_ KG_GUARDED_BY(mutex_);
     /// [number % 64] of the newest steps that are done.
-    mutable std::array<Nanoseconds, 64> ends_ KG_GUARDED_BY(mutex_){};
+    mutable std::array<StepSpan, 64> spans_ KG_GUARDED_BY(mutex_){};
     mutable std::uint64_t ended_ KG_GUARDED_BY(mutex_) = 0;
     mutable std::uint64_t counted_ KG_GUARDED_BY(mutex_) = 0;
     mutable Nanoseconds sum_ KG_GUARDED_BY(mutex_){};

@@ -60,16 +60,21 @@ Result<PushedSource> StepLoop::of_pushed(std::shared_ptr<interop::Bridge> bridge
 
 Result<vae::StackMemory> StepLoop::declared_memory(const interop::Bridge& bridge, vae::Model& model,
                                                    vae::LatentSize size, const vae::StepOptions& options) {
-    KG_TRY(auto memory,
-           model.declared_memory({size.height, size.width, model.pushed_frames(), options.bands}, options.limits));
     vae::StepOptions own = options;
     own.latent_frames = model.pushed_frames();
-    const vae::StackMemory frames = Stepper::memory_of_frames(bridge, model, size, own);
-    memory.points = static_cast<std::uint64_t>(options.rewind_steps) * memory.histories;
-    if (options.share) memory.transients -= std::min(memory.transients, options.share->arena_bytes());
-    memory.io = frames.io + LatentQueue::bytes(model, size, LatentQueue::capacity_for(model, size, options.slots));
-    memory.stream = frames.stream;
+    KG_TRY(auto memory, Stepper::declared_memory(bridge, model, size, own));
+    memory.io += LatentQueue::bytes(model, size, LatentQueue::capacity_for(model, size, options.slots));
     return memory;
+}
+
+Result<vae::Admission> StepLoop::admission(const interop::Bridge& bridge, vae::Model& model, vae::LatentSize size,
+                                           const vae::StepOptions& options) {
+    vae::StepOptions own = options;
+    own.latent_frames = model.pushed_frames();
+    KG_TRY(auto answer, Stepper::admission(bridge, model, size, own));
+    if (bridge.accelerator().info().is_host())
+        answer.bytes.needed += LatentQueue::bytes(model, size, LatentQueue::capacity_for(model, size, options.slots));
+    return answer;
 }
 
 Result<std::unique_ptr<FrameSource>> StepLoop::create(std::shared_ptr<interop::Bridge> bridge,
@@ -91,7 +96,7 @@ Result<void> StepLoop::make(const std::shared_ptr<vae::Model>& model, vae::Laten
     KG_CHECK(model->check({.height = size.height, .width = size.width}));
     const vae::StackMemory beside = Stepper::memory_of_frames(*bridge_, *model, size, options) + feed.memory;
     auto allocated = allocate(model, size, feed, options);
-    if (!allocated && allocated.error().code == ErrorCode::OutOfMemory) {
+    if (!allocated && allocated.error().code == ErrorCode::OutOfMemory && !options.only_if_fits) {
         feed_.reset();
         return fail(model->explain_refusal(std::move(allocated.error()),
                                            {size.height, size.width, options.latent_frames}, beside, options.limits));
@@ -330,7 +335,7 @@ Result<bool> StepLoop::step(const Fed& fed, Nanoseconds timeout) {
     feed_->taken();
     {
         const Lock lock(mutex_);  // a reader either sees the frames in the ring or already waits
-        arrived_.at(stepper_->steps() % arrived_.size()) = fed.arrived;
+        arrived_.at(stepper_->steps() % arrived_.size()) = {fed.arrived, fed.latent.input};
     }
     changed_.notify_all();
     return true;
@@ -405,7 +410,7 @@ Result<std::optional<FrameRecord>> StepLoop::take_by(const Take& take) {
     KG_TRY(const std::uint64_t generation, begin_take());
     Result<std::optional<FrameRecord>> record = take();
     if (!record) return fail_reader(std::move(record.error()), generation);
-    if (*record) note_lag(**record);
+    if (*record) note_taken(**record);
     return record;
 }
 
@@ -470,11 +475,16 @@ Result<std::optional<FrameRecord>> StepLoop::try_take_ahead() {
     });
 }
 
-void StepLoop::note_lag(const FrameRecord& record) {
+/// Counts the latencies of a step whose first frame is taken.
+void StepLoop::note_taken(const FrameRecord& record) {
+    const Nanoseconds now = host_now();
     const Lock lock(mutex_);
-    const Nanoseconds arrived = arrived_.at(record.label.step % arrived_.size());
-    if (arrived == Nanoseconds{} || std::exchange(step_taken_, record.label.step) == record.label.step) return;
-    lag_ = host_now() - arrived;
+    const Arrived& arrived = arrived_.at(record.label.step % arrived_.size());
+    if (arrived.pushed == Nanoseconds{} || std::exchange(step_taken_, record.label.step) == record.label.step) return;
+    latencies_.pushed.add(now - arrived.pushed);
+    if (arrived.input != Nanoseconds{}) latencies_.input.add(now - arrived.input);
+    if (record.label.index == 0) latencies_.first_frame = latencies_.pushed.newest;
+    stepper_->note_latencies(latencies_);
 }
 
 void StepLoop::restart() {
@@ -555,7 +565,7 @@ SourceStats StepLoop::stats() const {
     const StepTimes times = stepper_->times();  // asks the driver, which may block
     const Lock lock(mutex_);                    // before the ring is asked: once at_end_ is set, all frames are in it
     const interop::FrameRingStats ring = stepper_->ring().stats();
-    return {ring.waiting, ring.held, times, at_end_ && !error_, lag_, stepper_->queue_figures()};
+    return {ring.waiting, ring.held, times, at_end_ && !error_, latencies_, stepper_->queue_figures()};
 }
 
 SourceHealth StepLoop::health() const {

@@ -49,6 +49,10 @@ class StepLoop final : public FrameSource {
     /// Errors: those of vae::Model::declared_memory.
     static Result<vae::StackMemory> declared_memory(const interop::Bridge& bridge, vae::Model& model,
                                                     vae::LatentSize size, const vae::StepOptions& options = {});
+    /// Whether one more fits the runner of `options`, with the latents that wait. Errors: those of
+    /// Stepper::admission.
+    static Result<vae::Admission> admission(const interop::Bridge& bridge, vae::Model& model, vae::LatentSize size,
+                                            const vae::StepOptions& options);
     ~StepLoop() override;
 
     Result<std::optional<interop::FrameRecord>> take(Nanoseconds timeout) override;
@@ -121,7 +125,7 @@ class StepLoop final : public FrameSource {
     Result<void> wait_for_frame(Nanoseconds timeout);
     Result<std::optional<interop::FrameRecord>> with_good_status(const std::optional<interop::FrameRecord>& record);
     void wait_for_start(Nanoseconds timeout) const;
-    void note_lag(const interop::FrameRecord& record);
+    void note_taken(const interop::FrameRecord& record);
     std::optional<Error> ended_with() const;
     bool is_over(const interop::TimelinePoint& point, Nanoseconds timeout) const;
     bool is_cancelled() const;
@@ -153,11 +157,14 @@ class StepLoop final : public FrameSource {
     bool cancelled_ KG_GUARDED_BY(mutex_) = false;         ///< until restart()
     std::optional<Error> error_ KG_GUARDED_BY(mutex_);     ///< that ends the clip after the frames before it
     std::optional<Error> reported_ KG_GUARDED_BY(mutex_);  ///< returned to a reader: take() returns it until restart()
-    StateRequest* request_ KG_GUARDED_BY(mutex_) = nullptr;        ///< of a caller that waits for it
-    bool has_stopped_ KG_GUARDED_BY(mutex_) = false;               ///< the thread has ended
-    std::array<Nanoseconds, 64> arrived_ KG_GUARDED_BY(mutex_){};  ///< [step % 64] latents of the newest steps
-    std::uint64_t step_taken_ KG_GUARDED_BY(mutex_) = 0;           ///< whose first frame was taken last
-    Nanoseconds lag_ KG_GUARDED_BY(mutex_){};
+    StateRequest* request_ KG_GUARDED_BY(mutex_) = nullptr;  ///< of a caller that waits for it
+    bool has_stopped_ KG_GUARDED_BY(mutex_) = false;         ///< the thread has ended
+    struct Arrived {
+        Nanoseconds pushed{}, input{};  ///< 0: not known
+    };
+    std::array<Arrived, 64> arrived_ KG_GUARDED_BY(mutex_){};  ///< [step % 64] latents of the newest steps
+    std::uint64_t step_taken_ KG_GUARDED_BY(mutex_) = 0;       ///< whose first frame was taken last
+    vae::ClipLatencies latencies_ KG_GUARDED_BY(mutex_){};
     mutable std::uint64_t seen_reached_ KG_GUARDED_BY(mutex_) = 0;  ///< sum of the lanes' values, seen by health()
     mutable Nanoseconds moved_ KG_GUARDED_BY(mutex_) = host_now();  ///< when that was seen to grow
     std::atomic<bool> stop_{false};

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <thread>
 #include <utility>
 
 namespace kinetograph::stream {
@@ -27,6 +28,22 @@ vae::StepOptions complete(vae::StepOptions options, const interop::Bridge& bridg
     return options;
 }
 
+vae::ClipTerms terms_of(const vae::Model& model, vae::LatentSize size, const vae::StepOptions& options) {
+    return {size, options.fps, model.step_frames(size, options.latent_frames).most, options.background};
+}
+
+/// Of a size that does not fit at all the whole picture's.
+Result<vae::ClipBytes> bytes_of(const interop::Bridge& bridge, vae::Model& model, vae::LatentSize size,
+                                const vae::StepOptions& options) {
+    const accel::Device& device = bridge.accelerator();
+    auto memory = Stepper::declared_memory(bridge, model, size, options);
+    if (!memory && memory.error().code == ErrorCode::OutOfMemory)
+        memory = model.whole_memory({size.height, size.width, options.latent_frames, options.bands}, options.limits);
+    KG_CHECK(memory);
+    return vae::ClipBytes{.needed = memory->clip() - (device.info().is_host() ? 0 : memory->io) + memory->to_load,
+                          .free = device.bytes_free()};
+}
+
 }  // namespace
 
 Stepper::Stepper(interop::Bridge& bridge, const vae::StepOptions& options, std::function<bool()> gives_up)
@@ -41,6 +58,8 @@ Result<std::unique_ptr<Stepper>> Stepper::create(interop::Bridge& bridge, std::s
                                                  std::function<bool()> gives_up) {
     if (options.latent_frames < 1)
         return fail(ErrorCode::InvalidArgument, "steps of {} latent frames", options.latent_frames);
+    if (options.only_if_fits && !options.share)
+        return fail(ErrorCode::InvalidArgument, "whether a clip fits is asked of a runner that it shares with others");
     std::unique_ptr<Stepper> made(new Stepper(bridge, options, std::move(gives_up)));
     KG_CHECK(made->make(std::move(model), size));
     return made;
@@ -48,8 +67,10 @@ Result<std::unique_ptr<Stepper>> Stepper::create(interop::Bridge& bridge, std::s
 
 /// Frames first, so that the clip is planned for the memory that they leave.
 Result<void> Stepper::make(std::shared_ptr<vae::Model> model, vae::LatentSize size) {
+    if (options_.share) KG_CHECK(join(*model, size));
     KG_TRY(output_, FrameOutput::create(bridge_, model->step_frames(size, options_.latent_frames), options_));
     KG_TRY(clip_, vae::Clip::create(std::move(model), size, options_));
+    if (number_) load().note_state(*number_, clip_->memory().state());
     const bool in_host_memory = ring().desc().storage == interop::FrameStorage::Host;
     const bool in_buffers = ring().desc().storage == interop::FrameStorage::Buffer;
     if (options_.share) {
@@ -100,6 +121,38 @@ Stepper::~Stepper() {
         runner_->end_lane();
     }
     if (output_) output_->end_copies();
+    if (number_) load().leave(*number_);
+}
+
+Result<void> Stepper::join(vae::Model& model, vae::LatentSize size) {
+    const accel::Device& device = bridge_.accelerator();
+    const vae::ClipTerms terms = terms_of(model, size, options_);
+    if (!options_.only_if_fits) {
+        number_ = load().join(terms, device.log());
+        return {};
+    }
+    KG_TRY(const auto bytes, bytes_of(bridge_, model, size, options_));
+    KG_TRY(number_, load().join_if_fits(terms, bytes, device.info().name, device.log()));
+    return {};
+}
+
+Result<vae::Admission> Stepper::admission(const interop::Bridge& bridge, vae::Model& model, vae::LatentSize size,
+                                          const vae::StepOptions& options) {
+    const vae::StepOptions own = complete(options, bridge);
+    KG_TRY(const auto bytes, bytes_of(bridge, model, size, own));
+    return own.share->load().admission(terms_of(model, size, own), bytes, bridge.accelerator().info().name);
+}
+
+Result<vae::StackMemory> Stepper::declared_memory(const interop::Bridge& bridge, vae::Model& model,
+                                                  vae::LatentSize size, const vae::StepOptions& options) {
+    KG_TRY(auto memory,
+           model.declared_memory({size.height, size.width, options.latent_frames, options.bands}, options.limits));
+    const vae::StackMemory frames = memory_of_frames(bridge, model, size, options);
+    memory.points = static_cast<std::uint64_t>(options.rewind_steps) * memory.histories;
+    if (options.share) memory.transients -= std::min(memory.transients, options.share->arena_bytes());
+    memory.io = frames.io;
+    memory.stream = frames.stream;
+    return memory;
 }
 
 vae::StackMemory Stepper::memory_of_frames(const interop::Bridge& bridge, const vae::Model& model, vae::LatentSize size,
@@ -207,13 +260,16 @@ Result<Stepped> Stepper::step(const LatentFrame& latent, Nanoseconds timeout) {
 
 // ---- a runner that is shared ---------------------------------------------------------------------------------------
 
+std::int64_t Stepper::frames_of(const LatentFrame& latent) const {
+    return clip_->output(*clip_->next(latent.count)).frames;
+}
+
 /// A lane that others use waits for no reader and no generator: the host does. False if `until` passes first.
 Result<bool> Stepper::wait_for_others(const LatentFrame& latent, Nanoseconds until) {
     const auto left = [&] { return std::max(until - host_now(), Nanoseconds{}); };
     KG_TRY(const bool is_there, bridge_.wait(latent.ready, left()));
     if (!is_there) return false;
-    const auto frames = static_cast<std::size_t>(clip_->output(*clip_->next(latent.count)).frames);
-    for (std::size_t i = 0; i < frames; ++i) {
+    for (std::size_t i = 0; i < static_cast<std::size_t>(frames_of(latent)); ++i) {
         const graph::Point free = output_->free_at(i);
         if (!free.timeline) continue;
         KG_TRY(const bool is_free, graph::wait_for(free, left()));
@@ -226,43 +282,82 @@ Result<bool> Stepper::wait_for_others(const LatentFrame& latent, Nanoseconds unt
 Result<bool> Stepper::enqueue_in_turn(const LatentFrame& latent, Nanoseconds until) {
     KG_TRY(const bool is_ready, wait_for_others(latent, until));
     if (!is_ready) return false;
-    if (!asked_) asked_ = host_now();
-    const vae::DueTimes::Due due = due_of(latent);
-    KG_TRY(const auto turn, runner_->turn(due.order, gives_up_));
-    if (!turn) return false;
-    const Nanoseconds waited = host_now() - *asked_;
+    if (!asked_) {
+        asked_ = host_now();
+        load().ask(*number_, *asked_);
+    }
+    KG_TRY(const auto taken, take_turn(latent, until));
+    if (!taken) return false;
+    DueStep step{.asked = *asked_,
+                 .turn = host_now(),
+                 .due = taken->due.wanted,
+                 .frames = frames_of(latent),
+                 .is_first = clip_->latent_frame() == 0};
     asked_.reset();
-    dues_.take(due);
+    dues_.take(taken->due);
     KG_CHECK(enqueue(latent));
-    const Lock lock(figures_mutex_);
-    ++figures_.steps;
-    figures_.waited += waited;
-    figures_.longest = std::max(figures_.longest, waited);
-    unjudged_.push_back({step_number_, due.wanted});
-    count_misses();
+    step.number = step_number_;
+    load().enqueued(*number_, step.turn, step.turn - step.asked, std::exchange(was_held_back_, false));
+    const Lock lock(unjudged_mutex_);
+    unjudged_.push_back(step);
+    judge_steps();
     return true;
 }
 
+/// Nothing if the stream gives up waiting, or `until` passes before a clip that is held back may ask for its turn.
+Result<std::optional<Stepper::TakenTurn>> Stepper::take_turn(const LatentFrame& latent, Nanoseconds until) {
+    while (!gives_up()) {
+        const vae::RunnerLoad::Turn allowed = load().turn(*number_, *asked_, host_now());
+        was_held_back_ = was_held_back_ || allowed.is_skipped || allowed.from > host_now();
+        if (allowed.from > host_now()) {
+            std::this_thread::sleep_until(std::chrono::steady_clock::time_point(std::min(allowed.from, until)));
+            if (host_now() >= until) return std::nullopt;
+            continue;
+        }
+        const vae::DueTimes::Due due = due_of(latent);
+        const auto changes = [&] { return gives_up() || load().turn(*number_, *asked_, host_now()) != allowed; };
+        KG_TRY(auto turn, runner_->turn(due.order, changes, allowed.is_skipped));
+        if (turn) return TakenTurn{std::move(*turn), due};
+    }
+    return std::nullopt;
+}
+
 vae::DueTimes::Due Stepper::due_of(const LatentFrame& latent) const {
-    const auto frames = static_cast<double>(clip_->output(*clip_->next(latent.count)).frames);
-    const Nanoseconds duration(std::llround(frames * 1e9 / options_.fps));
+    const Nanoseconds duration(std::llround(static_cast<double>(frames_of(latent)) * 1e9 / options_.fps));
     if (latent.due != Nanoseconds{}) return {.wanted = latent.due, .order = latent.due};
     return dues_.next(*asked_, duration, runner_->queue().served());
 }
 
-void Stepper::count_misses() const {
+void Stepper::judge_steps() const {
     while (!unjudged_.empty()) {
-        const auto end = clock_.end_of(unjudged_.front().number);
-        if (!end) return;
-        if (*end > unjudged_.front().due) ++figures_.misses;
+        const DueStep& step = unjudged_.front();
+        const auto span = clock_.span_of(step.number);
+        if (!span) return;
+        load().done(*number_, {span->begin, span->end, step.due, step.frames, step.is_first});
+        if (options_.recorder != nullptr) record(step, *span);
         unjudged_.pop_front();
     }
 }
 
-QueueFigures Stepper::queue_figures() const {
-    const Lock lock(figures_mutex_);
-    count_misses();
-    return figures_;
+/// On the clip's own track, where no spans overlap: a step waits since it could begin and the one before was done.
+void Stepper::record(const DueStep& step, const StepSpan& span) const {
+    const std::string track = fmt::format("clip {}", *number_);
+    const Nanoseconds waits = std::min(std::max(step.asked, ended_), span.begin);
+    options_.recorder->add(profile::Span{.name = "queue", .track = track, .begin = waits, .end = span.begin});
+    ended_ = span.end;
+    options_.recorder->add(profile::Span{
+        .name = span.end > step.due ? "late step" : "step", .track = track, .begin = span.begin, .end = span.end});
+}
+
+void Stepper::note_latencies(const vae::ClipLatencies& latencies) const {
+    if (number_) load().note_latencies(*number_, latencies);
+}
+
+vae::ClipFigures Stepper::queue_figures() const {
+    if (!number_) return {};
+    const Lock lock(unjudged_mutex_);
+    judge_steps();
+    return load().figures(*number_, host_now());
 }
 
 /// Checks the latents, and waits for slots and for the step before the last one.
@@ -352,6 +447,7 @@ Result<void> Stepper::begin_clip(std::uint64_t generation) {
     output_->abandon();
     generation_ = generation;
     asked_.reset();
+    was_held_back_ = false;
     dues_ = vae::DueTimes(options_.weight, options_.background);
     KG_CHECK(runner_->reset(*clip_));
     return output_->reset();

@@ -30,7 +30,8 @@ class Stepper {
   public:
     /// `bridge` connects the model's accelerator with the Vulkan device, and outlives the result. `gives_up` is asked
     /// every 20 ms while step() waits for the step (vae::Copies::OnceDecoded): true ends that with Cancelled. Errors:
-    /// those of FrameOutput::create, vae::Clip::create and vae::Runner::create.
+    /// those of FrameOutput::create, vae::Clip::create and vae::Runner::create; with StepOptions::only_if_fits those of
+    /// vae::Admission::check.
     static Result<std::unique_ptr<Stepper>> create(interop::Bridge& bridge, std::shared_ptr<vae::Model> model,
                                                    vae::LatentSize size, const vae::StepOptions& options = {},
                                                    std::function<bool()> gives_up = {});
@@ -68,6 +69,12 @@ class Stepper {
     /// What create() allocates for the accelerator beside the clip, as StackMemory::io and stream.
     static vae::StackMemory memory_of_frames(const interop::Bridge& bridge, const vae::Model& model,
                                              vae::LatentSize size, const vae::StepOptions& options);
+    /// What create() would take now, known before it is called. Errors: those of vae::Model::declared_memory.
+    static Result<vae::StackMemory> declared_memory(const interop::Bridge& bridge, vae::Model& model,
+                                                    vae::LatentSize size, const vae::StepOptions& options);
+    /// Whether a clip fits the runner of `options`. Errors: those of vae::Model::plan.
+    static Result<vae::Admission> admission(const interop::Bridge& bridge, vae::Model& model, vae::LatentSize size,
+                                            const vae::StepOptions& options);
 
     FrameOutput& output() { return *output_; }
     interop::FrameRing& ring() { return output_->ring(); }
@@ -77,12 +84,15 @@ class Stepper {
     vae::Clip& clip() { return *clip_; }
     const vae::Clip& clip() const { return *clip_; }
     StepTimes times() const { return clock_.times(); }
-    QueueFigures queue_figures() const;
+    vae::ClipFigures queue_figures() const;
+    /// Of its frames, for the figures of the runner that it shares.
+    void note_latencies(const vae::ClipLatencies& latencies) const;
     /// By which the memory of its runner between the passes grew for it.
     std::uint64_t arena_bytes() const { return arena_bytes_; }
     /// When the accelerator had completed the step that made `record`; nothing before that.
     std::optional<Nanoseconds> decoded_at(const interop::FrameRecord& record) const {
-        return clock_.end_of(record.label.step);
+        const auto span = clock_.span_of(record.label.step);
+        return span ? std::optional(span->end) : std::nullopt;
     }
     std::optional<bool> is_finite(const interop::FrameRecord& record) const { return output_->is_finite(record); }
     /// Waits for the steps that were enqueued. Errors: the first one of those steps; DeviceLost, with the states of the
@@ -103,6 +113,13 @@ class Stepper {
         graph::Buffer latents, not_finite;
         std::vector<graph::Buffer> places;  ///< of the frames
     };
+    /// A step in the queue of a runner that is shared.
+    struct DueStep {
+        std::uint64_t number = 0;
+        Nanoseconds asked{}, turn{}, due{};
+        std::int64_t frames = 0;
+        bool is_first = false;
+    };
     Stepper(interop::Bridge& bridge, const vae::StepOptions& options, std::function<bool()> gives_up);
     Result<void> make(std::shared_ptr<vae::Model> model, vae::LatentSize size);
     graph::LaneTopology topology_with_display() const;
@@ -113,8 +130,18 @@ class Stepper {
     Result<Stepped> prepare(const LatentFrame& latent, Nanoseconds timeout);
     Result<bool> wait_for_others(const LatentFrame& latent, Nanoseconds until);
     Result<bool> enqueue_in_turn(const LatentFrame& latent, Nanoseconds until);
+    struct TakenTurn {
+        vae::StepQueue::Turn turn;
+        vae::DueTimes::Due due;
+    };
+    Result<std::optional<TakenTurn>> take_turn(const LatentFrame& latent, Nanoseconds until);
+    vae::RunnerLoad& load() const { return options_.share->load(); }
+    Result<void> join(vae::Model& model, vae::LatentSize size);
     vae::DueTimes::Due due_of(const LatentFrame& latent) const;
-    void count_misses() const KG_REQUIRES(figures_mutex_);
+    std::int64_t frames_of(const LatentFrame& latent) const;  ///< that the next step makes of them
+    void judge_steps() const KG_REQUIRES(unjudged_mutex_);
+    void record(const DueStep& step, const StepSpan& span) const KG_REQUIRES(unjudged_mutex_);
+    bool gives_up() const { return gives_up_ && gives_up_(); }
     Result<void> enqueue(const LatentFrame& latent);
     Result<void> publish(const vae::EnqueuedStep& step, const graph::Point& point);
 
@@ -129,14 +156,12 @@ class Stepper {
     std::shared_ptr<vae::Runner> runner_;  ///< its destructor waits for steps before what they use is destroyed
     std::uint64_t arena_bytes_ = 0;
     std::optional<Nanoseconds> asked_;  ///< when the step that comes next could begin
+    bool was_held_back_ = false;        ///< that step, for an overload
     vae::DueTimes dues_;
-    struct DueStep {
-        std::uint64_t number = 0;
-        Nanoseconds due{};
-    };
-    mutable Mutex figures_mutex_;
-    mutable QueueFigures figures_ KG_GUARDED_BY(figures_mutex_);
-    mutable std::deque<DueStep> unjudged_ KG_GUARDED_BY(figures_mutex_);  ///< steps that were not seen to be done
+    std::optional<vae::RunnerLoad::Number> number_;  ///< of the clip at a runner that is shared
+    mutable Mutex unjudged_mutex_;
+    mutable std::deque<DueStep> unjudged_ KG_GUARDED_BY(unjudged_mutex_);  ///< steps that were not seen to be done
+    mutable Nanoseconds ended_ KG_GUARDED_BY(unjudged_mutex_){};           ///< the last of those that were
     interop::TimelinePoint last_, before_last_;  ///< when the frames of the newest two steps are ready
     std::uint64_t step_number_ = 0;              ///< of the newest, as the clock counts
     std::uint64_t generation_ = 0;

@@ -575,6 +575,13 @@ Result<StackMemory> Model::declared_memory(const StackSize& size, const CallLimi
     return memory_locked(*plans);
 }
 
+Result<StackMemory> Model::whole_memory(const StackSize& size, const CallLimits& limits) {
+    KG_CHECK(check(size));
+    const Lock lock(mutex_);
+    KG_TRY(const auto* plans, compiled(size, limits));
+    return memory_locked(*plans);
+}
+
 StackMemory Model::memory(const StepPlans& plans) const {
     const Lock lock(mutex_);
     return memory_locked(plans);
@@ -590,6 +597,7 @@ StackMemory Model::memory_locked(const StepPlans& plans) const {
     return {.transients = plans.transients,
             .histories = plans.histories,
             .parameters = std::max(device_bytes_ + parameters_.bytes_to_pack(), parameters_.bytes()),
+            .to_load = parameters_.bytes_to_pack(),
             .others = others,
             .pinned = plans.pinned,
             .bands = plans.size.bands.count,

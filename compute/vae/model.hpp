@@ -86,6 +86,8 @@ class Model {
     /// What a clip of the size would take if it were made now, in bytes: what Clip, Runner and the packed parameters
     /// allocate, and no more. Loads no filter, and allocates none of it. Errors: those of plan_to_fit().
     Result<StackMemory> declared_memory(const StackSize& size, const CallLimits& limits = {});
+    /// The same of the whole picture, whether it fits or not. Errors: those of plan().
+    Result<StackMemory> whole_memory(const StackSize& size, const CallLimits& limits = {});
     /// What a clip of the size takes: parameters and packed filters are the model's, all clips' together.
     StackMemory memory(const StepPlans& plans) const;
 

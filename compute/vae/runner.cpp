@@ -116,13 +116,14 @@ Result<std::uint64_t> Runner::admit(Clip& clip) {
     return grown;
 }
 
-Result<std::optional<StepQueue::Turn>> Runner::turn(Nanoseconds due, const StepQueue::GivesUp& gives_up) {
+Result<std::optional<StepQueue::Turn>> Runner::turn(Nanoseconds due, const StepQueue::GivesUp& gives_up,
+                                                    bool is_skipped) {
     return queue_.enter(
         due,
         [this](Nanoseconds timeout) {
             return graph::wait_for({lane_->timeline(), before_newest_}, timeout);
         },
-        gives_up);
+        gives_up, is_skipped);
 }
 
 Result<void> Runner::wait_for(const Clip& clip, Nanoseconds patience) {

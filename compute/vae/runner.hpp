@@ -3,6 +3,7 @@
 #pragma once
 
 #include <kinetograph/compute/vae/clip.hpp>
+#include <kinetograph/compute/vae/runner_load.hpp>
 #include <kinetograph/compute/vae/step_queue.hpp>
 #include <kinetograph/engine/accel/accelerator_lane.hpp>
 #include <kinetograph/engine/base/thread_safety.hpp>
@@ -42,8 +43,9 @@ class Runner {
     /// the memory between the passes has grown. Needs no turn. Errors: OutOfMemory, those of reset().
     Result<std::uint64_t> admit(Clip& clip);
     /// Waits until no step that is due earlier waits, and at most one is on the lane: a step that is due soon and comes
-    /// late waits for two. Nothing once `gives_up`. Needs no turn.
-    Result<std::optional<StepQueue::Turn>> turn(Nanoseconds due, const StepQueue::GivesUp& gives_up = {});
+    /// late waits for two. Nothing once `gives_up`. `is_skipped`: after all steps that are not. Needs no turn.
+    Result<std::optional<StepQueue::Turn>> turn(Nanoseconds due, const StepQueue::GivesUp& gives_up = {},
+                                                bool is_skipped = false);
     const StepQueue& queue() const { return queue_; }
     /// Blocks until the clip's steps are done. Needs no turn. Errors: DeviceLost, once the lane has not moved for
     /// `patience`.
@@ -119,8 +121,11 @@ class RunnerShare {
     Result<Admitted> admit(Clip& clip, const StepOptions& options);
     /// Bytes between the passes that the runner holds; 0 without one.
     std::uint64_t arena_bytes() const;
+    /// What the clips want of the device's time. What was measured stays when the last clip ends.
+    RunnerLoad& load() { return load_; }
 
   private:
+    RunnerLoad load_;
     mutable Mutex mutex_;
     std::weak_ptr<Runner> runner_ KG_GUARDED_BY(mutex_);
 };

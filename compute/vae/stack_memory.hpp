@@ -19,6 +19,7 @@ struct StackMemory {
     std::uint64_t stream = 0;      ///< latents and frames of a stream or Decoder, where they lie on the accelerator
     // Of the model, shared by all of its clips:
     std::uint64_t parameters = 0;  ///< as the device holds them, or estimated where a back end packs in ordinary memory
+    std::uint64_t to_load = 0;     ///< of these what is not on the device yet
 
     // Of a model that several devices compute; the members above are then the first device's:
     std::uint64_t others = 0;  ///< of the clip and the model, on all other devices together

@@ -45,11 +45,12 @@ struct StepOptions {
     /// Lane, working memory and executor that the clip shares with others; null: its own. Steps of clips that share are
     /// submitted in the order in which they are due at `fps` (DueTimes).
     std::shared_ptr<RunnerShare> share{};
-    double weight = 1;                                  ///< its share where there is too much to do
-    bool background = false;                            ///< an eighth of that share, and what others leave
-    LatentsChoices latents{};                           ///< how a file of latents is read, besides `fps`
-    Placement placement{};                              ///< in the graphs of the clip's steps
-    Bands bands{};                                      ///< count above 1: exactly these; else as few as fit
+    double weight = 1;          ///< its share where there is too much to do
+    bool background = false;    ///< an eighth of that share, and what others leave
+    bool only_if_fits = false;  ///< with `share`: refused where a further clip of its size and `fps` has no room
+    LatentsChoices latents{};   ///< how a file of latents is read, besides `fps`
+    Placement placement{};      ///< in the graphs of the clip's steps
+    Bands bands{};              ///< count above 1: exactly these; else as few as fit
     graph::Lane copy_lane = graph::Lane::AsyncCompute;  ///< whose queue brings pixels to images; a Vulkan lane
     std::optional<Copies> copies{};         ///< nothing: OnceDecoded where the copy lane's queue also draws, else Ahead
     profile::Recorder* recorder = nullptr;  ///< of passes, copies and the host's work; outlives what runs the steps

@@ -13,11 +13,12 @@ DueTimes::Due DueTimes::next(Nanoseconds asked, Nanoseconds duration, Nanosecond
 
 void DueTimes::take(const Due& due) { last_ = due; }
 
-Result<std::optional<StepQueue::Turn>> StepQueue::enter(Nanoseconds due, const Room& room, const GivesUp& gives_up) {
+Result<std::optional<StepQueue::Turn>> StepQueue::enter(Nanoseconds due, const Room& room, const GivesUp& gives_up,
+                                                        bool is_skipped) {
     constexpr Nanoseconds kPoll = std::chrono::milliseconds(20);
     constexpr Nanoseconds kLook = std::chrono::milliseconds(2);  // how soon a step that is due earlier goes first
     Lock lock(mutex_);
-    const Place place{due, came_++};
+    const Place place{is_skipped, due, came_++};
     places_.insert(place);
     std::optional<Turn> turn;
     Result<bool> has_room = true;
@@ -29,7 +30,7 @@ Result<std::optional<StepQueue::Turn>> StepQueue::enter(Nanoseconds due, const R
         lock.lock();
         if (has_room && *has_room && *places_.begin() == place) {
             turn.emplace(*this);
-            served_ = due;
+            if (!is_skipped) served_ = due;
             break;
         }
         taken_ = false;

@@ -9,6 +9,7 @@
 #include <functional>
 #include <optional>
 #include <set>
+#include <tuple>
 #include <utility>
 
 namespace kinetograph::vae {
@@ -58,16 +59,18 @@ class StepQueue {
     using GivesUp = std::function<bool()>;
 
     /// Blocks until no step that is due earlier waits and there is room; nothing once `gives_up`. A step that comes
-    /// while one waits for room, and is due earlier, is first. Errors: those of `room`.
-    Result<std::optional<Turn>> enter(Nanoseconds due, const Room& room, const GivesUp& gives_up = {});
+    /// while one waits for room, and is due earlier, is first. One that `is_skipped` comes after all that are not.
+    /// Errors: those of `room`.
+    Result<std::optional<Turn>> enter(Nanoseconds due, const Room& room, const GivesUp& gives_up = {},
+                                      bool is_skipped = false);
     /// The same, before all others, whether there is room or not.
     Turn enter_first();
     std::size_t waiting() const;
-    /// The due time of the newest turn of enter(); before the first, Nanoseconds::max().
+    /// The due time of the newest turn of enter() that was not skipped; before the first, Nanoseconds::max().
     Nanoseconds served() const;
 
   private:
-    using Place = std::pair<Nanoseconds, std::uint64_t>;  ///< due, and the order of arrival
+    using Place = std::tuple<bool, Nanoseconds, std::uint64_t>;  ///< skipped, due, and the order of arrival
     void leave();
     bool is_next(const Place& place) const KG_REQUIRES(mutex_) { return !taken_ && *places_.begin() == place; }
 

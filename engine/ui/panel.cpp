@@ -57,6 +57,7 @@ PanelHost PanelHost::with_all_panels() {
     host.add(make_memory_panel());
     host.add(make_graph_panel(), false);
     host.add(make_spikes_panel(), false);
+    host.add(make_clips_panel(), false);
     return host;
 }
 

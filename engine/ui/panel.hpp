@@ -44,7 +44,7 @@ class Panel {
 /// application's, and changes no style.
 class PanelHost {
   public:
-    /// With all panels of the library: passes, timeline, pacing, memory, graph, spikes.
+    /// With all panels of the library: passes, timeline, pacing, memory, graph, spikes, clips.
     static PanelHost with_all_panels();
 
     /// Replaces a panel of the same name.

@@ -22,5 +22,7 @@ std::unique_ptr<Panel> make_memory_panel();
 std::unique_ptr<Panel> make_graph_panel();
 /// "Spikes": steps that took too long, pass by pass against the median; and two captures, pass by pass.
 std::unique_ptr<Panel> make_spikes_panel();
+/// "Clips": those that share a runner, by the spans of their tracks: steps, late ones, and waits for others' steps.
+std::unique_ptr<Panel> make_clips_panel();
 
 }  // namespace kinetograph::ui

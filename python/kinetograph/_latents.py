@@ -169,6 +169,7 @@ class Batch:
         self.frames = shape[1]
         self._shape, self._strides = shape, strides
         self._memory = _library.HOST if kind == "cpu" else _library.DEVICE
+        self.input_ns = 0  # when the input came for which they were made
         self._dtype = _DTYPES[view.dtype]
 
     @property
@@ -181,7 +182,7 @@ class Batch:
 
     def part(self, begin: int, end: int) -> _library.Latents:
         """Latent frames [begin, end)."""
-        made = _library.Latents(memory=self._memory, dtype=self._dtype,
+        made = _library.Latents(memory=self._memory, dtype=self._dtype, input_ns=self.input_ns,
                                 data=self._view.address + begin * self._strides[1] * self._item)
         made.shape[:] = (self._shape[0], end - begin, self._shape[2], self._shape[3])
         made.strides[:] = self._strides

@@ -119,12 +119,13 @@ class ClipDesc(_Sized):
     _fields_ = [("size", c_uint32), ("storage", c_uint32), ("format", c_uint32), ("slots", c_uint32),
                 ("loop", c_uint32), ("batch_item", c_uint32), ("fps", c_double), ("stop", c_void_p),
                 ("tensor", c_char_p), ("axes", c_char_p), ("rewind_steps", c_uint32), ("sharing", c_uint32),
-                ("weight", c_double), ("passes", c_uint32), ("unused", c_uint32)]
+                ("weight", c_double), ("passes", c_uint32), ("only_if_fits", c_uint32)]
 
 
 class Latents(_Sized):
     _fields_ = [("size", c_uint32), ("memory", c_uint32), ("dtype", c_uint32), ("unused", c_uint32), ("data", c_void_p),
-                ("shape", c_int64 * 4), ("strides", c_int64 * 4), ("ready", Moment), ("bytes", c_uint64)]
+                ("shape", c_int64 * 4), ("strides", c_int64 * 4), ("ready", Moment), ("bytes", c_uint64),
+                ("input_ns", c_int64)]
 
 
 class FrameRecord(_Sized):
@@ -137,12 +138,21 @@ class FrameRecord(_Sized):
 
 class ClipInfo(_Sized):
     _fields_ = [("size", c_uint32), ("width", c_uint32), ("height", c_uint32), ("slots", c_uint32),
-                ("frames_of_a_step", c_uint32), ("unused", c_uint32), ("frames", c_int64), ("fps", c_double),
+                ("frames_of_a_step", c_uint32), ("held_back", c_uint32), ("frames", c_int64), ("fps", c_double),
                 ("route", c_char_p), ("frames_waiting", c_uint64), ("frames_acquired", c_uint64), ("steps", c_uint64),
                 ("last_step_ns", c_int64), ("average_step_ns", c_int64), ("state_bytes", c_uint64),
                 ("clip_bytes", c_uint64), ("model_bytes", c_uint64), ("device_bytes", c_uint64),
                 ("device_free", c_uint64), ("unmoved_ns", c_int64), ("due_misses", c_uint64), ("waited_ns", c_int64),
-                ("longest_wait_ns", c_int64)]
+                ("longest_wait_ns", c_int64), ("steps_held_back", c_uint64), ("first_frame_ns", c_int64),
+                ("latency_ns", c_int64), ("average_latency_ns", c_int64), ("longest_latency_ns", c_int64),
+                ("input_latency_ns", c_int64), ("average_input_latency_ns", c_int64),
+                ("longest_input_latency_ns", c_int64)]
+
+
+class Admission(_Sized):
+    _fields_ = [("size", c_uint32), ("fits", c_uint32), ("needed_bytes", c_uint64), ("free_bytes", c_uint64),
+                ("needed_seconds", c_double), ("taken_seconds", c_double), ("known", c_uint32),
+                ("visible_clips", c_uint32)]
 
 
 class PassInfo(_Sized):
@@ -190,9 +200,9 @@ class Reencoded(_Sized):
 STRUCTURES = {"kg_instance_desc": InstanceDesc, "kg_device_info": DeviceInfo, "kg_weights_desc": WeightsDesc,
               "kg_weights_info": WeightsInfo, "kg_model_desc": ModelDesc, "kg_model_info": ModelInfo,
               "kg_moment": Moment, "kg_clip_desc": ClipDesc, "kg_latents": Latents, "kg_frame": FrameRecord,
-              "kg_clip_info": ClipInfo, "kg_pass_info": PassInfo, "kg_state_info": StateInfo, "kg_encoder_desc": EncoderDesc,
-              "kg_pictures": Pictures, "kg_encoded_frame": EncodedFrame, "kg_encoder_info": EncoderInfo,
-              "kg_reencoder_desc": ReencoderDesc, "kg_reencoded": Reencoded}
+              "kg_clip_info": ClipInfo, "kg_admission": Admission, "kg_pass_info": PassInfo, "kg_state_info": StateInfo,
+              "kg_encoder_desc": EncoderDesc, "kg_pictures": Pictures, "kg_encoded_frame": EncodedFrame,
+              "kg_encoder_info": EncoderInfo, "kg_reencoder_desc": ReencoderDesc, "kg_reencoded": Reencoded}
 
 EachDevice = ctypes.CFUNCTYPE(None, c_void_p, POINTER(DeviceInfo))
 EachPass = ctypes.CFUNCTYPE(None, c_void_p, POINTER(PassInfo))
@@ -221,6 +231,8 @@ _SIGNATURES: dict[str, list[Any]] = {
     "kg_clip_describe": [c_void_p, POINTER(ClipInfo)],
     "kg_clip_passes": [c_void_p, EachPass, c_void_p],
     "kg_model_declare_clip": [c_void_p, c_uint32, c_uint32, POINTER(ClipDesc), POINTER(ClipInfo)],
+    "kg_model_admission": [c_void_p, c_uint32, c_uint32, POINTER(ClipDesc), POINTER(Admission)],
+    "kg_model_metrics": [c_void_p, TakePiece, c_void_p],
     "kg_clip_fork": [c_void_p, POINTER(ClipDesc), c_uint64, POINTER(c_void_p)],
     "kg_clip_save": [c_void_p, c_uint64, POINTER(c_void_p)],
     "kg_clip_load": [c_void_p, c_void_p, c_uint64],

@@ -99,9 +99,29 @@ class Decoder:
                                             byref(_library.ClipDesc(rewind_steps=rewind)), byref(info)))
         return int(info.state_bytes)
 
+    def admission(self, height: int, width: int, *, fps: float | None = None, background: bool = False,
+                  rewind: int = 0) -> dict[str, Any]:
+        """Whether a further shared stream for latents of that size, in latent pixels, fits now: `fits`, bytes of the
+        device (`needed_bytes`, `free_bytes`), and seconds of it a second, that the stream wants at `fps`
+        (`needed_seconds`) and the visible ones that are open (`taken_seconds`, `visible_streams`). `known` says what
+        the seconds are from: steps of this size ("measured"), of another one ("estimated"), or nothing yet ("no")."""
+        model, answer = self._opened(), _library.Admission()
+        desc = _library.ClipDesc(fps=_rate(fps), rewind_steps=rewind, sharing=2 if background else 1)
+        check(library.kg_model_admission(model.value, height, width, byref(desc), byref(answer)))
+        return {"fits": answer.fits != 0, "needed_bytes": answer.needed_bytes, "free_bytes": answer.free_bytes,
+                "needed_seconds": answer.needed_seconds, "taken_seconds": answer.taken_seconds,
+                "visible_streams": answer.visible_clips, "known": ("no", "estimated", "measured")[answer.known]}
+
+    def metrics(self) -> str:
+        """The figures of the shared streams as text for Prometheus."""
+        pieces: list[bytes] = []
+        take = _library.TakePiece(lambda _, piece, size: pieces.append(ctypes.string_at(piece, size)))
+        check(library.kg_model_metrics(self._opened().value, take, None))
+        return b"".join(pieces).decode()
+
     def stream(self, *, dtype: str = "uint8", layout: str = "HWC", chunk: int = 3, fps: float | None = None,
                device: Any = None, rewind: int = 0, shared: bool = False, background: bool = False,
-               weight: float = 1.0, passes: bool = False) -> Stream:
+               weight: float = 1.0, passes: bool = False, only_if_fits: bool = False) -> Stream:
         """A stream for latents that are made chunk by chunk; `chunk` latent frames fit in without waiting. `fps` None:
         the rate of the family's videos. `rewind`: latent frames by which Stream.rewind() can go back. `passes`: their
         times are recorded, for Stream.passes().
@@ -109,6 +129,8 @@ class Decoder:
         Streams that are `shared` have one queue and one working memory: a further one takes its state and its frames.
         Their steps go in the order in which they are due at `fps`; where there is too much to do, streams have parts of
         the device by their weights, and one in the `background` an eighth of its weight, and what others leave.
+        Under overload those in the background are held back. With `only_if_fits` the first latents of a stream raise
+        OutOfMemory where admission() says that it does not fit.
 
         Frames are on the decoder's device, with device="cpu" in the host's memory.
         """
@@ -119,7 +141,8 @@ class Decoder:
             raise InvalidArgument(f"rewind is a number of latent frames, and not {rewind!r}")
         return Stream(self, dtype, layout, chunk, _rate(fps), self._frames_on_device(device),
                       chosen={"rewind_steps": rewind, "sharing": (2 if background else 1) if shared else 0,
-                              "weight": weight, "passes": 1 if passes else 0})
+                              "weight": weight, "passes": 1 if passes else 0,
+                              "only_if_fits": 1 if only_if_fits else 0})
 
     def open(self, path: str | os.PathLike[str], *, dtype: str = "uint8", layout: str = "HWC",
              device: Any = None, timeout: float | None = None, fps: float | None = None, tensor: str | None = None,

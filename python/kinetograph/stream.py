@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _POLL_NS = 100_000_000  # how soon Ctrl-C is noticed
 _LARGEST_CHUNK = 4096
 _LONG_WAIT_SECONDS = 10.0  # in push() without a timeout: then it warns, as there may be no reader
+_HELD_BACK = ("no", "skipped", "half", "quarter", "eighth")
 _ALONE_SECONDS = 1.0  # without room, after which push() is sure that no thread takes frames
 
 
@@ -112,15 +113,20 @@ class Stream:
         """Makes the stream for latents of that size, in latent pixels; otherwise the first latents do."""
         self._for_size((height, width), Deadline(timeout))
 
-    def push(self, latents: Any, *, stream: int | None = None, timeout: float | None = None) -> None:
+    def push(self, latents: Any, *, stream: int | None = None, timeout: float | None = None,
+             input_time: float | None = None) -> None:
         """Enqueues latents, [C, T, h, w] or one frame [C, h, w], and returns before they are decoded.
 
         Latents on the decoder's GPU are copied in the order of `stream`, a handle (by default torch's or CuPy's current
         stream): nothing waits, and the memory may be reused by later work of that stream. A timeout is in seconds;
         without one this waits until the reader has released frames, and raises Busy if more are given than fit in and
         there is no other thread that could take frames. The first latents also make the stream.
+
+        `input_time` is when the input came for which the latents were made, by time.monotonic(), for
+        stats()["input_latency_s"].
         """
         batch = Batch(latents, self._decoder.device_pair, stream, self._decoder._patches)
+        batch.input_ns = 0 if input_time is None else round(input_time * 1e9)
         try:
             self._push(batch, 0, batch.frames, Deadline(timeout))
         finally:
@@ -362,8 +368,9 @@ class Stream:
         readers.collect()
 
     def stats(self) -> dict[str, Any]:
-        """Sizes, counts, seconds of a step on the device, and bytes; for a watchdog, "unmoved_s": for how many seconds,
-        as seen by the calls of stats(), work has made no progress."""
+        """Sizes, counts, bytes, and seconds: of a step on the device, of waits for the turn, and until the first frame
+        of a step was taken, since its latents were pushed and since their input came. For a watchdog, "unmoved_s": for
+        how many seconds, as seen by the calls of stats(), work has made no progress."""
         info = _library.ClipInfo()
         clip = self._made()  # whose memory the route's name is in
         check(library.kg_clip_describe(clip.value, byref(info)))
@@ -374,7 +381,12 @@ class Stream:
                 "clip_bytes": info.clip_bytes, "model_bytes": info.model_bytes,
                 "device_bytes": info.device_bytes, "device_free": info.device_free, "unmoved_s": info.unmoved_ns / 1e9,
                 "due_misses": info.due_misses, "waited_s": info.waited_ns / 1e9,
-                "longest_wait_s": info.longest_wait_ns / 1e9}
+                "longest_wait_s": info.longest_wait_ns / 1e9, "held_back": _HELD_BACK[info.held_back],
+                "steps_held_back": info.steps_held_back, "first_frame_s": info.first_frame_ns / 1e9,
+                "latency_s": info.latency_ns / 1e9, "average_latency_s": info.average_latency_ns / 1e9,
+                "longest_latency_s": info.longest_latency_ns / 1e9, "input_latency_s": info.input_latency_ns / 1e9,
+                "average_input_latency_s": info.average_input_latency_ns / 1e9,
+                "longest_input_latency_s": info.longest_input_latency_ns / 1e9}
 
     def passes(self) -> list[dict[str, Any]]:
         """The passes that ran lately, the dearest first: their names and tracks, calls, seconds of one on average and at

@@ -16,7 +16,7 @@ struct HudView {
     float scale = 1.0F;
     ui::Fonts fonts;
     Nanoseconds now{};
-    Nanoseconds lag{};                ///< SourceStats::lag
+    Nanoseconds lag{};                ///< SourceStats::latencies.pushed.newest
     std::optional<PixelValue> pixel;  ///< under the pointer
 };
 

@@ -314,7 +314,7 @@ void Viewer::draw_interface(Nanoseconds now, bool is_kept) {
                                           .scale = stage_->scale(),
                                           .fonts = stage_->fonts(),
                                           .now = playback_now(now),
-                                          .lag = decoding.lag,
+                                          .lag = decoding.latencies.pushed.newest,
                                           .pixel = stage_->pixel()});
     draw_profiler(now, is_kept, decoding, room);
 }

@@ -1,6 +1,8 @@
 """The state of a stream as a value, and the streaming protocol of vLLM-Omni."""
 
+import contextlib
 import pickle
+import time
 
 import numpy
 import pytest
@@ -83,6 +85,40 @@ def test_streams_that_share_make_the_frames_of_their_own(decoder):
     for refused in ({"background": True}, {"shared": True, "weight": -1.0}):
         with pytest.raises(kg.InvalidArgument), decoder.stream(**refused) as stream:
             stream.prepare(2, 3)
+
+
+@pytest.fixture
+def fresh():
+    """A decoder of which no step has been measured."""
+    with kg.Decoder("synthetic:wan2.1,dim=2", device="cpu", precision="fp32") as made:
+        yield made
+
+
+def test_shared_streams_are_admitted_while_they_fit_and_have_figures(fresh):
+    decoder, latents = fresh, latents_of(3)
+    asked = decoder.admission(2, 3, fps=1000)
+    assert asked["fits"] and asked["known"] == "no" and 0 < asked["needed_bytes"] < asked["free_bytes"]
+    with decoder.stream(shared=True, fps=1000) as stream:
+        frames_of(stream, latents[:, :2])
+        stream.push(latents[:, 2:], input_time=time.monotonic() - 5)
+        assert len(list(stream.frames())) == 4
+        while (asked := decoder.admission(2, 3, fps=1000))["known"] != "measured":
+            stats = stream.stats()
+        assert asked["needed_seconds"] == asked["taken_seconds"] > 0 and asked["visible_streams"] == 1
+        stats = stream.stats()
+        assert stats["held_back"] == "no" and 0 < stats["latency_s"] <= stats["longest_latency_s"]
+        assert 5 < stats["input_latency_s"] == stats["average_input_latency_s"] < 5 + stats["latency_s"] + 1
+        assert stats["first_frame_s"] > 0
+        counted = 'kinetograph_frames_total{family="wan2.1",clip="1"} 9\n'
+        for _ in range(1000):
+            stream.stats()  # the last step is counted once it was seen to be done
+            if counted in decoder.metrics():
+                break
+        assert counted in decoder.metrics()
+        with contextlib.ExitStack() as streams, pytest.raises(kg.OutOfMemory, match="of which .* visible clips leave"):
+            for _ in range(500):
+                streams.enter_context(decoder.stream(shared=True, fps=1000, only_if_fits=True)).prepare(2, 3)
+        assert decoder.admission(2, 3, fps=1000, background=True)["fits"]
 
 
 def test_states_that_do_not_fit_are_refused_in_sentences(decoder, stream, tmp_path):

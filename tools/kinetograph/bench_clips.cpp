@@ -140,7 +140,7 @@ Result<MeasuredClips> measure(const session::Session& session, const ClipsBench&
         end = std::max(end, clips[i]->end());
         measured.rates.add(clips[i]->rate());
         measured.waits.add(clips[i]->waits());
-        const stream::QueueFigures queue = clips[i]->source().frames->stats().queue;
+        const vae::ClipFigures queue = clips[i]->source().frames->stats().queue;
         measured.misses += queue.misses;
         measured.steps += queue.steps;
     }

@@ -60,6 +60,12 @@ tl::unexpected<Error> not_acquired(std::uint64_t id) {
                 id);
 }
 
+/// The newest, the average and the longest, in nanoseconds.
+std::array<std::int64_t, 3> times_of(const vae::Latency& latency) {
+    const auto steps = static_cast<std::int64_t>(std::max<std::uint64_t>(latency.steps, 1));
+    return {latency.newest.count(), latency.sum.count() / steps, latency.longest.count()};
+}
+
 template <class Handle>
 std::uint64_t number_of(Handle handle) {
     return reinterpret_cast<std::uint64_t>(handle);
@@ -96,6 +102,7 @@ Result<ClipOptions> ClipOptions::of(const kg_clip_desc& desc, const Model& model
     options.stream.background = desc.sharing == KG_SHARING_BACKGROUND;
     if (desc.weight > 0.0) options.stream.weight = desc.weight;
     options.stream.rewind_steps = desc.rewind_steps;
+    KG_TRY(options.stream.only_if_fits, yes_or_no(desc.only_if_fits, "kg_clip_desc.only_if_fits"));
     KG_TRY(const bool records, yes_or_no(desc.passes, "kg_clip_desc.passes"));
     if (records && options.stream.share)
         return fail(ErrorCode::InvalidArgument, "passes are recorded of clips that do not share");
@@ -150,11 +157,16 @@ Result<bool> Clip::push_frame(const LatentView& latents, std::int64_t t, Nanosec
         if (!std::exchange(is_judged_, true))
             if (const auto doubt = vae::doubt_scale("latents", gathered_, model_->session->wanted()))
                 model_->root->log.warn("{}", *doubt);
-        return latents_->push(gathered_, timeout);
+        return latents_->push(gathered_, timeout, latents.input);
     }
     if (latents.ready.kind == KG_MOMENT_STREAM) return push_copied(latents, t, timeout);
     KG_TRY(const interop::TimelinePoint ready, point_of(latents.ready));
-    return latents_->push({latents.data, latents.frame_bytes(), ready, latents.dtype}, timeout);
+    return latents_->push({.address = latents.data,
+                           .bytes = latents.frame_bytes(),
+                           .ready = ready,
+                           .dtype = latents.dtype,
+                           .input = latents.input},
+                          timeout);
 }
 
 /// Nothing is copied before there is room: a running step may read the next staging memory until then.
@@ -174,7 +186,11 @@ Result<bool> Clip::push_copied(const LatentView& latents, std::int64_t t, Nanose
            streams_.copy(stream, to->data(), latents.channel(t, 0),
                          whole ? latents.frame_bytes() : latents.channel_bytes(), whole ? 1 : latents.channels,
                          latents.strides[0] * static_cast<std::int64_t>(latents.element_bytes())));
-    KG_TRY(const bool pushed, latents_->push({to->data(), latents.frame_bytes(), copied, latents.dtype},
+    KG_TRY(const bool pushed, latents_->push({.address = to->data(),
+                                              .bytes = latents.frame_bytes(),
+                                              .ready = copied,
+                                              .dtype = latents.dtype,
+                                              .input = latents.input},
                                              std::max(until - host_now(), Nanoseconds{})));
     if (pushed) staging_.next = (staging_.next + 1) % staging_.memory.size();
     return pushed;
@@ -456,6 +472,14 @@ kg_clip_info Clip::info() const {
     info.due_misses = stats.queue.misses;
     info.waited_ns = stats.queue.waited.count();
     info.longest_wait_ns = stats.queue.longest.count();
+    info.held_back = static_cast<std::uint32_t>(stats.queue.held_back);
+    info.steps_held_back = stats.queue.steps_held_back;
+    info.first_frame_ns = stats.latencies.first_frame.count();
+    const auto [latency, average, longest] = times_of(stats.latencies.pushed);
+    info.latency_ns = latency, info.average_latency_ns = average, info.longest_latency_ns = longest;
+    const auto [input, average_input, longest_input] = times_of(stats.latencies.input);
+    info.input_latency_ns = input, info.average_input_latency_ns = average_input;
+    info.longest_input_latency_ns = longest_input;
     return info;
 }
 
@@ -504,6 +528,23 @@ Outcome declare(const Model& model, vae::LatentSize size, const kg_clip_desc* de
     declared.frames_of_a_step = static_cast<std::uint32_t>(frames.most);
     write_bytes(declared, memory, options, model.session->device());
     KG_CHECK(write(info, declared, "kg_clip_info"));
+    return KG_OK;
+}
+
+Outcome admission(const Model& model, vae::LatentSize size, const kg_clip_desc* desc, kg_admission* admission) {
+    KG_TRY(const auto known, read(desc, "kg_clip_desc"));
+    KG_TRY(const ClipOptions options, ClipOptions::of(known, model));
+    KG_TRY(const vae::Admission answer, model.session->admission(size, options.stream));
+    kg_admission made{};
+    made.fits = answer.fits() ? 1 : 0;
+    made.needed_bytes = answer.bytes.needed;
+    made.free_bytes = answer.bytes.free;
+    made.needed_seconds = answer.needed_seconds.value_or(0);
+    made.taken_seconds = answer.taken_seconds;
+    made.visible_clips = static_cast<std::uint32_t>(answer.visible_clips);
+    const bool is_measured = answer.measured == size;
+    if (answer.needed_seconds) made.known = is_measured ? KG_KNOWN_MEASURED : KG_KNOWN_ESTIMATED;
+    KG_CHECK(write(admission, made, "kg_admission"));
     return KG_OK;
 }
 
@@ -662,6 +703,22 @@ kg_result kg_model_declare_clip(kg_model* model, uint32_t latent_height, uint32_
                                 const kg_clip_desc* desc, kg_clip_info* info) {
     return with("kg_model_declare_clip", model, [&](const auto& made) {
         return declare(*made.shared, {latent_height, latent_width}, desc, info);
+    });
+}
+
+kg_result kg_model_admission(kg_model* model, uint32_t latent_height, uint32_t latent_width, const kg_clip_desc* desc,
+                             kg_admission* admission) {
+    return with("kg_model_admission", model, [&](const auto& made) {
+        return ::admission(*made.shared, {latent_height, latent_width}, desc, admission);
+    });
+}
+
+kg_result kg_model_metrics(kg_model* model, void (*take)(void* user, const void* text, uint64_t bytes), void* user) {
+    return with("kg_model_metrics", model, [&](const auto& made) -> Outcome {
+        if (take == nullptr) return fail(ErrorCode::InvalidArgument, "take is NULL");
+        const std::string text = made.shared->session->metrics();
+        take(user, text.data(), text.size());
+        return KG_OK;
     });
 }
 

@@ -368,7 +368,9 @@ typedef struct kg_clip_desc {
     uint32_t sharing; /* a kg_sharing */
     double weight;    /* above 0, the clip's part of the device among those that share; 0: 1 */
     uint32_t passes;  /* 1: the times of its passes are recorded, for kg_clip_passes; not of a clip that shares */
-    uint32_t unused;
+    /* 1, of a clip that shares: where kg_model_admission says that it does not fit, creating it fails with
+     * OUT_OF_MEMORY and a sentence that has both figures and what to do. */
+    uint32_t only_if_fits;
 } kg_clip_desc;
 
 /* A clip whose latents the application pushes: frames of latent_height x latent_width latent pixels. Errors:
@@ -413,6 +415,8 @@ typedef struct kg_latents {
      * KG_MEMORY_HOST it is KG_MOMENT_PAST. */
     kg_moment ready;
     uint64_t bytes; /* from `data` on, to check shape and strides against; 0: not stated, and not checked */
+    /* When the input came for which they were made, by CLOCK_MONOTONIC, for kg_clip_info.input_latency_ns; 0: none. */
+    int64_t input_ns;
 } kg_latents;
 
 /* Takes the latent frames, one after the other, to decode them, and returns before they are decoded; if frames are
@@ -493,13 +497,22 @@ KG_API kg_result kg_clip_reset(kg_clip* clip);
  * acquiring fail with KG_ERROR_CANCELLED until kg_clip_reset. */
 KG_API kg_result kg_clip_cancel(kg_clip* clip);
 
+/* How a clip in the background is held back where its device is overloaded: the stages of docs/streams.md. */
+typedef enum kg_held_back {
+    KG_HELD_BACK_NO = 0,
+    KG_HELD_BACK_SKIPPED = 1, /* a step goes when no visible clip's step waits */
+    KG_HELD_BACK_HALF = 2,    /* and at half of the clip's rate at most */
+    KG_HELD_BACK_QUARTER = 3,
+    KG_HELD_BACK_EIGHTH = 4
+} kg_held_back;
+
 typedef struct kg_clip_info {
     uint32_t size;
     uint32_t width, height; /* of frames, pixels */
     uint32_t slots;
     uint32_t frames_of_a_step;
-    uint32_t unused;
-    int64_t frames; /* of the clip of a file; 0 if latents are pushed */
+    uint32_t held_back; /* a kg_held_back; of a clip that shares */
+    int64_t frames;     /* of the clip of a file; 0 if latents are pushed */
     double fps;
     const char* route;       /* how frames reach the device that shows them, in a sentence */
     uint64_t frames_waiting; /* decoded or being decoded, not acquired */
@@ -519,6 +532,12 @@ typedef struct kg_clip_info {
      * most. */
     uint64_t due_misses;
     int64_t waited_ns, longest_wait_ns;
+    uint64_t steps_held_back; /* that overload skipped or put off */
+    /* Until the first frame of a step was acquired: since a clip's first latents were pushed, since the latents were,
+     * and since their kg_latents.input_ns. 0: not known. */
+    int64_t first_frame_ns;
+    int64_t latency_ns, average_latency_ns, longest_latency_ns;
+    int64_t input_latency_ns, average_input_latency_ns, longest_input_latency_ns;
 } kg_clip_info;
 
 /* Facts and statistics, at any time. */
@@ -547,6 +566,31 @@ KG_API kg_result kg_clip_passes(kg_clip* clip, void (*each)(void* user, const kg
  * state_bytes is what the clip's state then takes of the device, exactly. Errors: those of kg_clip_create. */
 KG_API kg_result kg_model_declare_clip(kg_model* model, uint32_t latent_height, uint32_t latent_width,
                                        const kg_clip_desc* desc, kg_clip_info* info);
+
+typedef enum kg_known {
+    KG_KNOWN_NOT = 0,       /* no step of the model was measured */
+    KG_KNOWN_ESTIMATED = 1, /* from steps of another size, by their pixels */
+    KG_KNOWN_MEASURED = 2
+} kg_known;
+
+typedef struct kg_admission {
+    uint32_t size;
+    uint32_t fits;                     /* in bytes and in seconds: 1 or 0 */
+    uint64_t needed_bytes, free_bytes; /* of the device; free: or left of the budget */
+    /* Of the device a second, among the clips that share: wanted by this one, and by the visible ones that are open. A
+     * visible clip fits up to 1 in sum; one in the background takes what is left. */
+    double needed_seconds, taken_seconds;
+    uint32_t known; /* a kg_known: what needed_seconds is from */
+    uint32_t visible_clips;
+} kg_admission;
+
+/* Whether a further clip that shares, with these latents and at kg_clip_desc.fps, fits now. Errors: those of
+ * kg_clip_create, but not OUT_OF_MEMORY. */
+KG_API kg_result kg_model_admission(kg_model* model, uint32_t latent_height, uint32_t latent_width,
+                                    const kg_clip_desc* desc, kg_admission* admission);
+/* Calls `take` with the figures of the model's clips that share as text for Prometheus, which is valid meanwhile. */
+KG_API kg_result kg_model_metrics(kg_model* model, void (*take)(void* user, const void* text, uint64_t bytes),
+                                  void* user);
 /* Makes a clip that continues where `clip` is; each goes on with latents of its own. Errors: also those of
  * kg_clip_create. */
 KG_API kg_result kg_clip_fork(kg_clip* clip, const kg_clip_desc* desc, uint64_t timeout_ns, kg_clip** fork);

@@ -103,12 +103,16 @@ Result<void> check_on_device(const LatentView& latents) {
 Result<LatentView> view_of(const kg_latents& latents, const vae::Model& model, vae::LatentSize size) {
     KG_CHECK(check_given(latents.data, "kg_latents.data"));
     KG_CHECK(check_unused(latents.unused, "kg_latents.unused"));
+    if (latents.input_ns < 0)
+        return fail(ErrorCode::InvalidArgument, "kg_latents.input_ns is {}: it is a time of CLOCK_MONOTONIC",
+                    latents.input_ns);
     LatentView view{.data = static_cast<const std::byte*>(latents.data),
                     .channels = latents.shape[0],
                     .frames = latents.shape[1],
                     .height = latents.shape[2],
                     .width = latents.shape[3],
-                    .ready = latents.ready};
+                    .ready = latents.ready,
+                    .input = Nanoseconds(latents.input_ns)};
     KG_TRY(view.on_device, choice(std::array{false, true}, latents.memory, "kg_memory_kind"));
     KG_TRY(view.dtype, choice(kDtypes, latents.dtype, "kg_dtype"));
     KG_CHECK(check_shape(view, model, size));

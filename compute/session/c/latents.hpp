@@ -16,6 +16,7 @@ struct LatentView {
     std::uint64_t reach_bytes = 0;          ///< from `data` to the end of the last value
     bool on_device = false;
     kg_moment ready{};
+    Nanoseconds input{};  ///< stream::LatentFrame::input
 
     std::int64_t pixels() const { return height * width; }
     std::uint64_t element_bytes() const { return tensor::bytes_per_element(dtype); }

@@ -7,6 +7,7 @@
 #include <kinetograph/tests/compute/tensor/temporary_folder.hpp>
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -39,6 +40,11 @@ class PushedClip {
         const auto pushed =
             source_.latents->push({.address = pinned_->data(), .bytes = pinned_->bytes(), .due = due}, kLong);
         EXPECT_TRUE(pushed) << pushed.error().message;
+    }
+    /// Values that are not finite, which the host does not see: they are in the device's memory.
+    void push_nan() {
+        std::ranges::fill(clip_.values, std::numeric_limits<float>::quiet_NaN());
+        push(0, Nanoseconds{});
     }
     void push(std::int64_t t) {
         const auto pushed = source_.latents->push(clip_.frame(t), kLong);

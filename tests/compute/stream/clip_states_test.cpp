@@ -31,6 +31,22 @@ TEST_F(ClipStates, ChangeInTheOrderInWhichStepsAreDue) {
     testing::expect_steps_in_the_order_in_which_they_are_due(*device_);
 }
 
+TEST_F(ClipStates, OfClipsThatShareARunnerAreTouchedByNoOthersTrouble) {
+    testing::expect_trouble_of_a_clip_to_stop_no_other(*device_);
+}
+TEST_F(ClipStates, InTheBackgroundWaitUnderOverloadAndFurtherOnesAreRefused) {
+    std::vector<std::string> said;
+    Mutex mutex;
+    const auto device = accel::cpu::create_device({.log = Log([&](LogLevel, std::string_view line) {
+                                                       const Lock lock(mutex);
+                                                       said.emplace_back(line);
+                                                   })});
+    testing::expect_overload_to_hold_the_background_back(*device, [&](std::string_view begin) {
+        const Lock lock(mutex);
+        return std::ranges::any_of(said, [&](const std::string& line) { return line.starts_with(begin); });
+    });
+}
+
 /// A file of a state, and what reading it says after a change.
 class ClipStateFiles : public ClipStates {
   protected:

@@ -45,14 +45,15 @@ TEST(StepClocks, TellWhenEachOfTheNewestStepsWasDone) {
         ASSERT_TRUE(stream->synchronize());
         after.push_back(host_now());
     }
-    EXPECT_FALSE(clock.end_of(0));
-    EXPECT_FALSE(clock.end_of(6));  // forgotten
-    EXPECT_FALSE(clock.end_of(71));
+    EXPECT_FALSE(clock.span_of(0));
+    EXPECT_FALSE(clock.span_of(6));  // forgotten
+    EXPECT_FALSE(clock.span_of(71));
     for (std::uint64_t step = 8; step <= 70; ++step) {
-        const auto end = clock.end_of(step);
-        ASSERT_TRUE(end) << step;
-        EXPECT_GT(*end, after[step - 2]) << step;
-        EXPECT_LE(*end, after[step - 1]) << step;
+        const auto span = clock.span_of(step);
+        ASSERT_TRUE(span) << step;
+        EXPECT_GE(span->end, span->begin) << step;
+        EXPECT_GT(span->end, after[step - 2]) << step;
+        EXPECT_LE(span->end, after[step - 1]) << step;
     }
 }
 

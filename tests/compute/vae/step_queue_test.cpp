@@ -23,10 +23,10 @@ class StepQueues : public ::testing::Test {
     void TearDown() override {
         for (std::thread& thread : threads_) thread.join();
     }
-    void wait_at(int due, const std::string& name) {
+    void wait_at(int due, const std::string& name, bool is_skipped = false) {
         const std::size_t before = queue_.waiting();
-        threads_.emplace_back([this, due, name] {
-            const auto turn = queue_.enter(Nanoseconds(due), kRoom);
+        threads_.emplace_back([this, due, name, is_skipped] {
+            const auto turn = queue_.enter(Nanoseconds(due), kRoom, {}, is_skipped);
             ASSERT_TRUE(turn && *turn);
             order_.push_back(name);  // under the turn
         });
@@ -53,6 +53,19 @@ TEST_F(StepQueues, LetTheStepGoThatIsDueFirstAndAmongEqualsTheFirstThatCame) {
     }
     join();
     EXPECT_EQ(order_, (std::vector<std::string>{"urgent", "first", "second", "third", "late"}));
+}
+
+TEST_F(StepQueues, LetStepsThatAreSkippedGoWhenNoOtherWaits) {
+    {
+        const Turn held = queue_.enter_first();
+        wait_at(10, "second of the skipped", true);
+        wait_at(5, "skipped", true);
+        wait_at(30, "late");
+        wait_at(20, "first");
+    }
+    join();
+    EXPECT_EQ(order_, (std::vector<std::string>{"first", "late", "skipped", "second of the skipped"}));
+    EXPECT_EQ(queue_.served(), Nanoseconds(30)) << "what is skipped does not say how far behind the queue is";
 }
 
 TEST_F(StepQueues, LetAnUrgentStepPassOneThatWaitsForRoom) {

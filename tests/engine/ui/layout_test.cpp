@@ -90,6 +90,18 @@ class Layout : public Panels {
         profile_.update(now_);
     }
 
+    void record_clips() {
+        for (const char* clip : {"clip 1", "clip 12"})
+            for (int step = 0; step < 5; ++step)
+                recorder_.add(profile::Span{.name = step < 2   ? "late step"
+                                                    : step < 4 ? "step"
+                                                               : "queue",
+                                            .track = clip,
+                                            .begin = milliseconds(150) * (10 + step),
+                                            .end = milliseconds(150) * (10 + step) + milliseconds(60)});
+        profile_.update(now_);
+    }
+
     void use_scale(float scale) {
         scale_ = scale;
         theme::apply(ImGui::GetStyle(), scale);
@@ -161,6 +173,7 @@ class Layout : public Panels {
 };
 
 TEST_F(Layout, EveryPanelAloneCanBeReadAtEveryScaleAndSize) {
+    record_clips();
     at_every_scale_and_size([&] {
         host_ = PanelHost::with_all_panels();
         for (const std::string_view name : host_.names()) {
@@ -175,7 +188,7 @@ TEST_F(Layout, PanelsBesideEachOtherCanBeReadAtEveryScaleAndSize) {
         host_ = PanelHost::with_all_panels();
         show({"Passes", "Timeline", "Pacing", "Memory"});
         expect_readable("four panels");
-        show({"Passes", "Timeline", "Pacing", "Memory", "Graph", "Spikes"});
+        show({"Passes", "Timeline", "Pacing", "Memory", "Graph", "Spikes", "Clips"});
         expect_readable("all panels");
         show({"Spikes", "Graph"});
         expect_readable("two panels");
@@ -202,6 +215,7 @@ TEST_F(Layout, WhatIsSelectedKeptAndComparedCanBeReadAtEveryScaleAndSize) {
 }
 
 TEST_F(Layout, TooltipsOfASmallDisplayAreWhollyInIt) {
+    record_clips();
     use_scale(1.0F);
     use_size({640, 360});
     host_ = PanelHost::with_all_panels();

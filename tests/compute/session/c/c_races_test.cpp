@@ -67,6 +67,11 @@ class CRaces : public CTest {
         auto desc = sized<kg_clip_desc>();
         auto info = sized<kg_clip_info>();
         EXPECT_EQ(kg_model_declare_clip(model_.get(), kHeight, kWidth, &desc, &info), KG_OK) << kg_last_error();
+        auto admission = sized<kg_admission>();
+        EXPECT_EQ(kg_model_admission(model_.get(), kHeight, kWidth, &desc, &admission), KG_OK) << kg_last_error();
+        EXPECT_EQ(kg_model_metrics(
+                      model_.get(), [](void*, const void*, std::uint64_t) {}, nullptr),
+                  KG_OK);
         const auto other = clip();
         EXPECT_EQ(kg_clip_push(other.get(), &latents_, kLong, nullptr), KG_OK) << kg_last_error();
     }

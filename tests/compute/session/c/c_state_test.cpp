@@ -169,6 +169,83 @@ TEST_F(CStates, AndFramesAreWhatAFurtherClipTakesThatShares) {
                     "3 is no kg_sharing");
 }
 
+TEST_F(CStates, OfClipsThatShareAreAdmittedWhileTheyFitAndHaveFigures) {
+    ASSERT_NO_FATAL_FAILURE(open());
+    auto desc = sized<kg_clip_desc>();
+    desc.sharing = KG_SHARING_VISIBLE;
+    desc.fps = 1000;
+    desc.only_if_fits = 1;
+    auto answer = sized<kg_admission>();
+    const auto ask = [&] {
+        EXPECT_EQ(kg_model_admission(model_.get(), kHeight, kWidth, &desc, &answer), KG_OK) << kg_last_error();
+    };
+    ask();
+    EXPECT_EQ(answer.fits, 1U);
+    EXPECT_EQ(answer.known, static_cast<std::uint32_t>(KG_KNOWN_NOT));
+    EXPECT_EQ(answer.visible_clips, 0U);
+    EXPECT_GT(answer.needed_bytes, 0U);
+    EXPECT_GT(answer.free_bytes, answer.needed_bytes);
+    std::vector<Owned<kg_clip>> clips;
+    kg_clip* made = nullptr;
+    ASSERT_EQ(kg_clip_create(model_.get(), kHeight, kWidth, &desc, &made), KG_OK) << kg_last_error();
+    clips.emplace_back(made);
+    decode_part(made, 0, 2);
+    const auto values = part(2, 1);
+    kg_latents latents = view_of(values);
+    latents.input_ns = 1;  // since the machine was started
+    ASSERT_EQ(kg_clip_push(made, &latents, kLong, nullptr), KG_OK) << kg_last_error();
+    auto frame = sized<kg_frame>();
+    ASSERT_EQ(kg_clip_acquire(made, 0, kLong, &frame), KG_OK) << kg_last_error();
+    ASSERT_EQ(kg_clip_release(made, frame.id, nullptr), KG_OK);
+    auto info = sized<kg_clip_info>();
+    ASSERT_EQ(kg_clip_describe(made, &info), KG_OK);
+    EXPECT_GT(info.first_frame_ns, 0);
+    EXPECT_GT(info.latency_ns, 0);
+    EXPECT_GE(info.longest_latency_ns, info.average_latency_ns);
+    EXPECT_GT(info.input_latency_ns, info.longest_latency_ns);
+    EXPECT_EQ(info.input_latency_ns, info.average_input_latency_ns);
+    while (answer.known != KG_KNOWN_MEASURED) {
+        ASSERT_EQ(kg_clip_describe(made, &info), KG_OK);
+        ask();
+    }
+    EXPECT_GT(answer.needed_seconds, 0);
+    EXPECT_EQ(answer.needed_seconds, answer.taken_seconds);
+    EXPECT_EQ(answer.visible_clips, 1U);
+    kg_result created = KG_OK;
+    while (created == KG_OK && clips.size() < 500) {
+        created = kg_clip_create(model_.get(), kHeight, kWidth, &desc, &made);
+        if (created == KG_OK) clips.emplace_back(made);
+    }
+    EXPECT_EQ(created, KG_ERROR_OUT_OF_MEMORY);
+    EXPECT_NE(std::string(kg_last_error()).find("seconds of it a second (as measured), of which "), std::string::npos)
+        << kg_last_error();
+    ask();
+    EXPECT_EQ(answer.fits, 0U);
+    EXPECT_GT(answer.needed_seconds + answer.taken_seconds, 1);
+    desc.sharing = KG_SHARING_BACKGROUND;
+    ask();
+    EXPECT_EQ(answer.fits, 1U);
+    std::string text;
+    const auto take = [](void* user, const void* piece, std::uint64_t bytes) {
+        static_cast<std::string*>(user)->append(static_cast<const char*>(piece), bytes);
+    };
+    const auto counts_all_frames = [&] {  // once the last step was seen to be done
+        EXPECT_EQ(kg_clip_describe(clips[0].get(), &info), KG_OK);
+        text.clear();
+        EXPECT_EQ(kg_model_metrics(model_.get(), take, &text), KG_OK) << kg_last_error();
+        return text.find("kinetograph_frames_total{family=\"wan2.1\",clip=\"1\"} 9\n") != std::string::npos;
+    };
+    for (int i = 0; i < 1000 && !counts_all_frames(); ++i) ::usleep(1000);
+    EXPECT_TRUE(counts_all_frames()) << text;
+    desc.sharing = KG_SHARING_NONE;
+    EXPECT_SENTENCE(kg_clip_create(model_.get(), kHeight, kWidth, &desc, &made), KG_ERROR_INVALID_ARGUMENT,
+                    "whether a clip fits is asked of a runner that it shares with others");
+    latents.input_ns = -1;
+    EXPECT_SENTENCE(kg_clip_push(clips[0].get(), &latents, kLong, nullptr), KG_ERROR_INVALID_ARGUMENT,
+                    "kg_latents.input_ns is -1");
+    EXPECT_SENTENCE(kg_model_metrics(model_.get(), nullptr, nullptr), KG_ERROR_INVALID_ARGUMENT, "take is NULL");
+}
+
 TEST_F(CStates, OfFilesAndOfWhatIsNoHandleAreRefused) {
     ASSERT_NO_FATAL_FAILURE(open());
     const std::string path = latents_file(latents_of(2));
