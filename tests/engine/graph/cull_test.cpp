@@ -28,7 +28,6 @@ TEST(Cull, KeepsWhatMadeExportedContentsAndAllThatTheyContinue) {
     scene.pass("first", Lane::Accelerator, {.writes = {&target}});
     scene.pass("second", Lane::Accelerator, {.reads = {a}, .writes = {&target}});
     scene.frame.export_contents(target);
-    scene.pass("later", Lane::Accelerator, {.writes = {&target}});
     EXPECT_EQ(batches_of(compile(scene.frame).value()), "a first second");
 }
 
