@@ -35,6 +35,7 @@ UNSEEN = re.compile(r'\.(reserve|shrink_to_fit)\(|\blog\w*(\(\))?(\.|->)(debug|i
                     r'\bpthread_setname_np\(|\bmadvise\(|\brelax\(|\bspin_until\(|\bkSpins\b|\bassert\(|'
                     r'\bfsync\(|\bflush_folder\(')
 NEVER_ZERO = re.compile(r'\b(fd_?|written) (<|>=) 0\b')
+UNEQUAL = re.compile(r'(\S+) != (\S+) \? \1( [<>] )\2')  # values that the line has found unequal
 SYMMETRIC = {'min', 'max', 'minmax', 'swap', 'equal', 'equivalent'}
 RESET = re.compile(r'(= (0|\{\}|false|true|nullptr|std::nullopt)|\.(reset|clear)\(\));$|^\s*(\+\+|--)')
 
@@ -83,7 +84,8 @@ def sites_of(path):
             continue
         for match in re.finditer(r' (<=|>=|==|!=|<|>) ', line):
             symbol = match.group(1)
-            if any(match.start() in range(*never.span()) for never in NEVER_ZERO.finditer(line)):
+            if (any(match.start() in range(*never.span()) for never in NEVER_ZERO.finditer(line)) or
+                    any(match.start() == unequal.start(3) for unequal in UNEQUAL.finditer(line))):
                 continue
             yield ('comparison', number, *match.span(), f' {symbol} kg_mutations::{NAMES[symbol]}<@>{{}} {symbol} ',
                    f'{symbol} as {OTHER[symbol]}')
@@ -190,22 +192,21 @@ class Build:
             folder = folder.parent
         return []
 
-    def plant(self, sites):
-        texts = {}
+    def plant(self, sites, paths):
+        """Sources without a fault check their bounds too: a batch of sources has one library."""
+        texts = {path: (SOURCE / path).read_text().split('\n') for path in paths}
         for number, (path, _, line, begin, end, new, _) in enumerate(sites):
-            if number in self.left_out:
-                texts.setdefault(path, (SOURCE / path).read_text().split('\n'))
-                continue
-            lines = texts.setdefault(path, (SOURCE / path).read_text().split('\n'))
-            lines[line] = lines[line][:begin] + new.replace('@', str(number)) + lines[line][end:]
+            if number not in self.left_out:
+                lines = texts[path]
+                lines[line] = lines[line][:begin] + new.replace('@', str(number)) + lines[line][end:]
         for path, lines in texts.items():
             lines[0] = f'#include "{self.source}/tests/mutations/mutant.hpp"\n#line 1\n{lines[0]}'
             self.put(path, '\n'.join(lines).encode())
 
-    def compile(self, sites, programs, jobs):
+    def compile(self, sites, paths, programs, jobs):
         """Leaves out, as not valid C++, the faults on lines that the compiler names."""
         while True:
-            self.plant(sites)
+            self.plant(sites, paths)
             command = ['cmake', '--build', self.build, '-j', str(jobs), '--target', *programs, '--', '-k', '0']
             done = subprocess.run(command, env=self.environment, capture_output=True, text=True)
             if done.returncode == 0:
@@ -282,7 +283,7 @@ def main():
     programs = {target['name']: target['program'] for site in sites for target in covering[site[0]]}
     programs |= {target['name']: target['program'] for target in build.targets.values()
                  if target['name'] in arguments.further}
-    build.compile(sites, sorted(programs), arguments.jobs)
+    build.compile(sites, paths, sorted(programs), arguments.jobs)
 
     programs = {name: Program(name, path, arguments.folder / f'reached-{name}', arguments.longest)
                 for name, path in sorted(programs.items())}

@@ -153,8 +153,8 @@ TEST_F(AuthorsFolder, StandsForTheFileThatItsAuthorsCallTheVae) {
 }
 
 TEST_F(AuthorsFolder, StandsForItsOnlyCheckpointWhateverItIsCalled) {
-    write("decoder.safetensors");
-    EXPECT_EQ(opened(), "/decoder.safetensors");
+    write("best-of-two.safetensors");
+    EXPECT_EQ(opened(), "/best-of-two.safetensors");
 }
 
 TEST_F(AuthorsFolder, StandsForShardsUnderAnyName) {

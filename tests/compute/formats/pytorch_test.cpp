@@ -247,6 +247,8 @@ TEST(PyTorchFile, WhoseTensorsAreNotInItsStoragesIsRefused) {
     EXPECT_EQ(of(Pickle::tensor("0", 4, 0, {1000}, {0})), "tensor \"w\": more elements than its storage has");
     EXPECT_EQ(of(Pickle::tensor("0", 4, 0, {2'147'483'647, 2'147'483'647, 2}, {1, 1, 1})),
               "tensor \"w\": shape [2147483647, 2147483647, 2] has more than 2^62 elements");
+    const std::vector<std::int32_t> ones(33, 1);
+    EXPECT_EQ(of(Pickle::tensor("0", 4, 0, ones, ones)), "its pickle describes a tensor without a shape");
 }
 
 TEST(PyTorchFile, WhoseArchiveIsDamagedIsRefused) {

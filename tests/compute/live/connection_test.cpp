@@ -178,6 +178,13 @@ TEST(LiveSockets, AreForTheirUserAndLeaveNothingBehind) {
         EXPECT_EQ(status.st_mode & 0777U, 0600U);
     }
     EXPECT_EQ(folder.count_entries(), 0U);
+    {
+        const auto input = Input::open("unix:" + path, Connections::All).value();
+        Listener::remove_all();
+        EXPECT_EQ(folder.count_entries(), 0U);
+        folder.write("live.sock", "what another program has put there");
+    }
+    EXPECT_EQ(folder.count_entries(), 1U);
 }
 
 TEST(LiveSockets, TakeThePlaceOfOneThatAKilledViewerHasLeft) {

@@ -300,6 +300,17 @@ TEST(FileContents, SaysThatAFileBecameShorterWhileItWasRead) {
     EXPECT_EQ(read.error().message, path.string() + ": became shorter while it was read: 5000 bytes came of 8192");
 }
 
+TEST(FileContents, TakeTheirLimitsAlongWhenTheyAreMoved) {
+    const TemporaryFolder folder;
+    const auto path = folder.write("file", "contents");
+    std::stop_source source;
+    source.request_stop();
+    auto moved = FileContents::open(path);
+    ASSERT_TRUE(moved) << moved.error().message;
+    *moved = *FileContents::open(path, {.allocator = {}, .limits = {.until = {}, .stop = source.get_token()}});
+    EXPECT_EQ(moved->read_first(8).error().message, path.string() + ": a stop was requested");
+}
+
 TEST(FileContents, RefusesAFileThatDoesNotFitIntoMemoryBeforeReadingIt) {
     const TemporaryFolder folder;
     const auto path = folder.write("sparse.safetensors", "");

@@ -2,6 +2,7 @@
 #include <kinetograph/engine/base/workers.hpp>
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -65,13 +66,20 @@ TEST(Workers, RunTasksAtOnceWhetherTheyHaveSleptOrNotAlsoInAChildOfFork) {
     EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-TEST(Workers, AreNoMoreThanTheEnvironmentSaysIfThatIsANumber) {
+TEST(Workers, AreNoMoreThanTheEnvironmentSaysIfThatIsANumberNorThanTheProcessMayUse) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     const auto count_with = [](const char* text) {
         ::setenv("OMP_NUM_THREADS", text, 1);
         std::_Exit(worker_count());
     };
     EXPECT_EXIT(count_with("1"), ::testing::ExitedWithCode(1), "");
+    const auto count_on_one_processor = [] {
+        cpu_set_t one;
+        CPU_ZERO(&one);
+        CPU_SET(::sched_getcpu(), &one);
+        std::_Exit(::sched_setaffinity(0, sizeof one, &one) == 0 ? worker_count() : 0);
+    };
+    EXPECT_EXIT(count_on_one_processor(), ::testing::ExitedWithCode(1), "");
     if (std::getenv("OMP_NUM_THREADS") != nullptr) return;  // worker_count() is settled
     const ::testing::ExitedWithCode all(worker_count() & 0xff);
     for (const char* none : {"0", "-1", "", "two"}) EXPECT_EXIT(count_with(none), all, "") << none;

@@ -54,6 +54,23 @@ TEST(Alias, ExportedContentsOutliveTheExecution) {
     EXPECT_EQ(plan.resources[a.resource()].last_pass, 3U);
 }
 
+/// a and b, which are read early, leave 8 and 4 KiB free; r takes 5 of the 8.
+TEST(Alias, ATransientTakesTheSmallestGapThatHoldsIt) {
+    Scene scene;
+    const Buffer a = scene.make("a", Lane::Accelerator, {}, 8 * kKiB);
+    const Buffer p = scene.make("p", Lane::Accelerator, {}, 6 * kKiB);
+    const Buffer b = scene.make("b", Lane::Accelerator, {}, 4 * kKiB);
+    const Buffer q = scene.make("q", Lane::Accelerator, {}, 3 * kKiB);
+    scene.consume("early", Lane::Accelerator, {a, b});
+    const Buffer r = scene.make("r", Lane::Accelerator, {}, 5 * kKiB);
+    const Buffer c = scene.make("c", Lane::Accelerator, {}, 2 * kKiB);
+    scene.consume("end", Lane::Accelerator, {p, q, r, c});
+    const auto plan = compile(scene.frame).value();
+    EXPECT_EQ(offset(plan, b), 14 * kKiB);
+    EXPECT_EQ(offset(plan, r), 0U);
+    EXPECT_EQ(offset(plan, c), 5 * kKiB);
+}
+
 TEST(Alias, OffsetsAreAlignedAndImagesFillWholeGranules) {
     Scene scene;
     const Buffer a = scene.make("a", Lane::Graphics, {}, 100);

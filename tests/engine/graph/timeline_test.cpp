@@ -18,5 +18,14 @@ TEST(Timelines, TellTheirFirstErrorOnceToEachThatAsksBeforeOrAfterIt) {
     EXPECT_EQ(told, (std::vector<std::string>{"the first", "the first"}));
 }
 
+TEST(Timelines, ForgetTheirViewsWhichMayHoldThemInTurn) {
+    HostTimeline timeline;
+    const auto view = std::make_shared<HostTimeline>();
+    timeline.add_view(view);
+    EXPECT_EQ(view.use_count(), 2);
+    timeline.forget_views();
+    EXPECT_EQ(view.use_count(), 1);
+}
+
 }  // namespace
 }  // namespace kinetograph::graph
