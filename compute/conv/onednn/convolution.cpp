@@ -65,8 +65,9 @@ class OneDnnConvolution final : public Convolution {
     /// Every primitive that a step can need, so that nothing is allocated later: one tap at a time, each tap as every
     /// part that it can be of a sum; otherwise all taps at once and, for every place where the seam between kept and
     /// new frames can be, the taps on either side of it, those after it also alone, as where the others are in the
-    /// padding before a clip, and those before it where there is padding behind: for AMX the layout of a filter depends
-    /// on its part of the sum. If the library has no implementation of one, an enqueue() that needs it fails.
+    /// padding before a clip, and where there is padding behind it all that end before it: for AMX the layout of a
+    /// filter depends on its part of the sum. If the library has no implementation of one, an enqueue() that needs it
+    /// fails.
     std::vector<TapKey> keys() const {
         const std::int64_t q = problem().filter.q;
         std::vector<TapKey> keys;
@@ -76,7 +77,8 @@ class OneDnnConvolution final : public Convolution {
                 keys.insert(
                     keys.end(),
                     {{{0, seam}, Part::Begin}, {{seam, q - seam}, Part::Finish}, {{seam, q - seam}, Part::Whole}});
-                if (problem().pad.back > 0) keys.push_back({{0, seam}, Part::Whole});
+                for (std::int64_t first = 0; first < seam && problem().pad.back > 0; ++first)
+                    keys.push_back({{first, seam - first}, Part::Whole});
             }
             return keys;
         }
