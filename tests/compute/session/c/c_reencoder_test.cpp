@@ -4,12 +4,13 @@
 namespace kinetograph::c::testing {
 namespace {
 
-constexpr std::size_t kLatents = std::size_t{16} * kHeight * kWidth;         // values of a latent frame
+constexpr std::size_t kOfALatent = std::size_t{16} * kHeight * kWidth;       // values of a latent frame
 constexpr std::size_t kFrame = std::size_t{3} * kFrameHeight * kFrameWidth;  // of a frame
 
 /// Room for what a call makes of so many latent frames.
 struct Room {
-    explicit Room(std::size_t latent_frames) : latents(latent_frames * kLatents), pictures(latent_frames * 4 * kFrame) {
+    explicit Room(std::size_t latent_frames)
+        : latents(latent_frames * kOfALatent), pictures(latent_frames * 4 * kFrame) {
         made.latents = latents.data();
         made.latents_count = latents.size();
         made.pictures = pictures.data();
@@ -17,7 +18,7 @@ struct Room {
     }
     /// What was made.
     std::vector<float> taken() {
-        latents.resize(made.latent_frames * kLatents);
+        latents.resize(made.latent_frames * kOfALatent);
         pictures.resize(made.frames * kFrame);
         return latents;
     }
@@ -52,7 +53,7 @@ class CReencoders : public CTest {
         std::memcpy(pictures.shape, shape, sizeof(shape));
         EXPECT_EQ(kg_encoder_push(made, &pictures, kLong, nullptr), KG_OK) << kg_last_error();
         EXPECT_EQ(kg_encoder_finish(made, nullptr), KG_OK);
-        std::vector<float> all, latents(kLatents);
+        std::vector<float> all, latents(kOfALatent);
         while (kg_encoder_take(made, kLong, latents.data(), latents.size(), nullptr) == KG_OK)
             all.insert(all.end(), latents.begin(), latents.end());
         return all;
@@ -64,7 +65,7 @@ TEST_F(CReencoders, GiveWhatAClipOfFloatsAndAnEncoderGive) {
     const auto values = latents_of(3);
     std::vector<float> frames;
     const auto wanted = in_two_steps(values, frames);
-    ASSERT_EQ(wanted.size(), 3 * kLatents);
+    ASSERT_EQ(wanted.size(), 3 * kOfALatent);
     const auto made = reencoder();
     const kg_latents latents = view_of(values);
     Room room(3);
