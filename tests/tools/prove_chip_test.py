@@ -206,7 +206,7 @@ class ProveChip(unittest.TestCase):
             self.program("tests/" + program, "exit 0")
         run, report = self.proves("b200", "--only-prove")
         self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
-        self.assertEqual(report["self_checks"], {"cuda:0": checks})
+        self.assertEqual(report["self_checks"], [{"name": "cuda:0", "self_checks": checks}])
         closed = checks + "; closed: implicit-gemm-sm100:n96: it has a relative error of 0.2"
         self.kinetograph({"accelerators": [{"name": "cuda:0", "self_checks": closed}]})
         run, report = self.proves("b200", "--only-prove")
