@@ -71,7 +71,8 @@ TEST_F(HipConvolution, PacksAFilterOnTheDeviceToTheSameBits) {
     p.groups = 2;
     const auto refused = run_problem(*device_, p, {.repeats = 1, .filter_on_device = true});
     ASSERT_FALSE(refused);
-    EXPECT_EQ(refused.error().message, "im2col-gfx950 packs filters on the host: give it the filter in host memory");
+    const std::string reason = "im2col-gfx950 packs filters on the host: give it the filter in host memory";
+    EXPECT_NE(refused.error().message.find(reason), std::string::npos) << refused.error().message;
 }
 
 /// "conv", "conv + join", ...: whether K is split and a norm is a pass of its own.
